@@ -108,7 +108,7 @@ export function bootstrap() {
   if (pid !== undefined) {
     throw new BootstrapError(
       'HF_BOOTSTRAP_INSTANCE_RUNNING',
-      `the packages must be installed anew (${reason}), but an instance runs from this checkout (pid ${pid}).`,
+      `the packages must be installed again (${reason}), but an instance runs from this checkout (pid ${pid}).`,
       `What to do: stop it first (kill ${pid}), then run this command again.`,
     );
   }

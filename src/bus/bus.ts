@@ -3,11 +3,11 @@ import { config, type Observable, Subject, takeUntil } from 'rxjs';
 import { z } from 'zod';
 import { defineTopic, type Topic } from './topic.ts';
 
-/** What a subscriber receives: the payload and where it stands in its story. */
+/** What a subscriber receives: the payload with its correlation and cause. */
 export interface Envelope<T = unknown> {
   readonly topic: string;
   readonly payload: T;
-  /** The story this message belongs to; every record that follows from it bears the same id. */
+  /** Shared by all messages and records that follow from one first message. */
   readonly correlation: string;
   /** The seq of the record that led to this message, when one did. */
   readonly cause?: number;
@@ -68,11 +68,11 @@ export class Bus {
   readonly #newCorrelation: () => string;
   readonly #subjects = new Map<string, Subject<Envelope>>();
   readonly #owners = new Map<string, Subject<void>>();
-  /** Topics that somebody has as a stream: what its observers throw is found by the asynchronous context alone. */
+  /** Topics that somebody reads as a stream: errors of its observers are found by the asynchronous context only. */
   readonly #streamed = new Set<string>();
   #depth = 0;
 
-  /** @param newCorrelation makes the id of a story that starts here; ids must be time-ordered */
+  /** @param newCorrelation makes the id for a message that follows from no other; ids must be time-ordered */
   constructor(newCorrelation: () => string) {
     this.#newCorrelation = newCorrelation;
   }

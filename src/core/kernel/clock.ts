@@ -9,7 +9,7 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
-/** Node fires a timer with a longer delay at once; such a wait is made in steps. */
+/** Node fires a timer with a longer delay at once, so a longer wait is made in steps. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

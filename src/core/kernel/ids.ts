@@ -18,8 +18,8 @@ export const asEpochMs = (value: number): EpochMs => value as EpochMs;
 let newest = { seq: 0, index: 0, id: '0.0' as EffectId };
 
 /**
- * The id of one effect: the record that asked, and the place in its list. The one asked for twice in a row, when it is
- * opened and then run, is the same string: by a new one it would be looked for among all names of the process.
+ * The id of one effect: the record that asked, and the place in its list. An id that is asked for twice in a row (when
+ * the effect is opened and then run) is the same string, which V8 then finds faster as a key.
  */
 export function effectId(seq: number, index: number): EffectId {
   if (newest.seq !== seq || newest.index !== index) {

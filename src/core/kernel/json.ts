@@ -60,12 +60,12 @@ function diffObject(
 ): JsonObject | undefined {
   const patch: Record<string, Json> = {};
   let changed = false;
-  let known = 0;
+  let shared = 0;
   for (const key of Object.keys(to)) {
     const next = to[key];
     if (next === undefined) continue;
     const previous = own(from, key);
-    if (previous !== undefined) known += 1;
+    if (previous !== undefined) shared += 1;
     if (next === previous) continue;
     const value = change(previous, next, path, key);
     if (value === undefined) continue;
@@ -73,7 +73,7 @@ function diffObject(
     changed = true;
   }
   const keys = Object.keys(from);
-  if (known < keys.length) {
+  if (shared < keys.length) {
     for (const key of keys) {
       if (from[key] === undefined || own(to, key) !== undefined) continue;
       patch[key] = null;
@@ -137,8 +137,8 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Keys come from outside: one that is named `toString` or `constructor` is not there because every object has such a
- * thing. What objects inherit are functions and their prototype, and plain data is neither.
+ * A field of the object itself. Keys come from outside, and every object inherits fields such as `toString` and
+ * `constructor`: they are functions or the prototype, and plain data is neither.
  */
 function own(object: Record<string, unknown>, key: string): unknown {
   const value = object[key];
@@ -160,14 +160,14 @@ export function nestedDeeper(value: unknown, levels: number): boolean {
 export function toPlain(value: unknown, path: string): Json {
   const copy = plainCopy(value);
   if (copy !== undefined) return copy;
-  const strange = notPlain(value, path) ?? { path, value };
+  const culprit = notPlain(value, path) ?? { path, value };
   throw new CoreError('HF_EVENT_INVALID', {
-    path: strange.path,
-    reason: `it holds a ${kindOf(strange.value)}`,
+    path: culprit.path,
+    reason: `it holds a ${kindOf(culprit.value)}`,
   });
 }
 
-/** Every event and effect comes by here: where it fails is looked for only when it does. */
+/** Every event and effect passes here, so the place of a failure is searched only after one. */
 function plainCopy(value: unknown): Json | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : undefined; // -0 becomes 0
@@ -203,8 +203,8 @@ function notPlain(value: unknown, path: string): { path: string; value: unknown 
       ? Object.entries(value).map(([key, item]) => [`${path}.${key}`, item ?? null] as const)
       : [];
   for (const [place, item] of inner) {
-    const strange = notPlain(item, place);
-    if (strange) return strange;
+    const culprit = notPlain(item, place);
+    if (culprit) return culprit;
   }
   return inner.length > 0 ? undefined : { path, value };
 }

@@ -6,7 +6,7 @@ const LIMITS = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 128 } as c
 const BUSY_YOUNG_MIB = 16;
 
 export interface WorkerOptions<M> {
-  /** Without its ending, relative to `base`, e.g. `./writer`: from source or compiled, whichever runs. */
+  /** Path without extension, relative to `base`, e.g. `./writer`: from source or compiled, whichever runs. */
   readonly module: string;
   /** `import.meta.url` of the caller. */
   readonly base: string;
@@ -22,8 +22,8 @@ export interface WorkerOptions<M> {
 /** Starts a module of ours as a worker thread. It does not keep the process alive until somebody calls `ref`. */
 export function startWorker<M>(options: WorkerOptions<M>): Worker {
   const { module, base, name, data, heapMiB, onMessage, onEnd } = options;
-  const ending = base.endsWith('.ts') ? '.ts' : '.js';
-  const worker = new Worker(new URL(module + ending, base), {
+  const extension = base.endsWith('.ts') ? '.ts' : '.js';
+  const worker = new Worker(new URL(module + extension, base), {
     name,
     workerData: data,
     resourceLimits:

@@ -8,9 +8,9 @@ export interface Run {
   readonly version: string;
 }
 
-/** A run that is over. One that was killed could not say when. */
+/** A run that is over; the time is missing when it was killed. */
 export interface EndedRun extends Run {
-  /** `killed`, or what it was stopped by, e.g. `SIGTERM`. */
+  /** `killed`, or the reason of its stop, e.g. `SIGTERM`. */
   readonly reason: string;
   /** Epoch milliseconds. */
   readonly stoppedAt?: number;
@@ -27,9 +27,9 @@ export interface LifecycleContext {
   /** How often it was started on this data folder. */
   readonly runs: number;
   readonly current?: Run;
-  /** How the run before ended; known once the next has begun. */
+  /** How the run before ended. */
   readonly last?: EndedRun;
-  /** How the current run ends, once it says so. */
+  /** How the current run ends, once it is being stopped. */
   readonly ending?: { readonly reason: string; readonly stoppedAt?: number };
   readonly checkpoint?: Checkpoint;
 }
@@ -40,8 +40,8 @@ export type LifecycleEvent =
   | ({ type: 'CHECKPOINT' } & Checkpoint);
 
 /**
- * What becomes of the runtime itself (R29): an actor that still says `running` when the next run begins did not
- * get to say how it ended, so its process was killed.
+ * The runs of the runtime on a data folder (R29). A run that has not recorded its stop when the next one begins was
+ * killed.
  */
 export const lifecycle = setup({
   types: {} as { context: LifecycleContext; events: LifecycleEvent },

@@ -20,7 +20,7 @@ export interface InstanceAddress {
  *
  * @param path as `serveOperation` serves it
  * @param missing what is wrong when it has no such operation, e.g. `it runs no lamp`
- * @returns its answer, a JSON object; its shape is taken on trust, for it is the same program's
+ * @returns its answer, a JSON object; its shape is not checked, because the same program made it
  * @throws HF_CONTROL_UNREACHABLE none runs there, or it has no such operation; and whatever code the operation refused with
  */
 export async function askInstance<T extends object>(
@@ -29,8 +29,8 @@ export async function askInstance<T extends object>(
   body: object,
   missing: string,
 ): Promise<T> {
-  const { status, body: said } = await postControl(dataDir, path, body, signal);
-  const answer: { what?: unknown } = isObject(said) ? said : {};
+  const { status, body: parsed } = await postControl(dataDir, path, body, signal);
+  const answer: { what?: unknown } = isObject(parsed) ? parsed : {};
   if (status >= 200 && status < 300) return answer as T;
   if (isErrorData(answer)) throw HoldfastError.fromData(answer);
   const { what } = answer;
@@ -43,12 +43,12 @@ export async function askInstance<T extends object>(
 
 /** The same, for what can be done without an instance too. @returns undefined when none runs on the data folder */
 export async function askIfRunning<T extends object>(
-  asking: InstanceAddress,
+  instance: InstanceAddress,
   path: string,
   body: object,
   missing: string,
 ): Promise<T | undefined> {
-  return lockedBy(asking.dataDir) === undefined ? undefined : askInstance<T>(asking, path, body, missing);
+  return lockedBy(instance.dataDir) === undefined ? undefined : askInstance<T>(instance, path, body, missing);
 }
 
 function isErrorData(answer: object): answer is ErrorData {

@@ -9,15 +9,15 @@ export interface CheckResult {
   readonly remedy?: string;
 }
 
-/** What a check may stand on. The plugin has registered and nothing of it has started. */
+/** What a check may use. The plugin has registered, and nothing of it has started. */
 export interface CheckContext {
   /** Absolute path of the data folder. */
   readonly dataDir: string;
   /** Aborted when the check has taken too long, and when the command is interrupted. */
   readonly signal: AbortSignal;
   /**
-   * What plugins report, by name: on the health page of the running instance, else from the log that the last one left;
-   * undefined while neither can be read.
+   * What plugins report, by name: from the health page of the running instance, otherwise from the log of the last one;
+   * undefined when neither can be read.
    */
   readonly facts?: Readonly<Record<string, unknown>>;
   /** The instance that runs on the data folder; undefined when none does, or it cannot be asked. */

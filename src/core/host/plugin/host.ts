@@ -13,7 +13,7 @@ import type { Owned, Registrations } from './registrations.ts';
 import { bootReport } from './report.ts';
 import { type Phase, PluginRun } from './run.ts';
 
-/** What the runtime gives; the host adds what it knows itself, and binds the logger to each plugin. */
+/** The services that the runtime gives; the host adds the others, and binds the logger to each plugin. */
 export type RuntimeServices = Omit<Services, 'get' | 'find' | 'plugins' | 'health'>;
 
 export interface PluginHostOptions {
@@ -96,7 +96,7 @@ export class PluginHost {
     return this.#stopping;
   }
 
-  /** What the plugins that have started declared: nothing listens or ticks for a plugin that failed. */
+  /** @returns the declarations of plugins that have started: nothing listens or ticks for a plugin that failed */
   started<T>(declared: readonly Owned<T>[]): readonly Owned<T>[] {
     const running = this.#runs.filter(({ status }) => status.state === 'started');
     const names = new Set(running.map(({ name }) => name));
@@ -259,7 +259,7 @@ export class PluginHost {
   }
 }
 
-/** A piece of work as what it returned or threw. */
+/** Runs some work, and gives what it returned or threw. */
 function attempt<T>(work: () => T): { readonly value: T } | { readonly error: unknown } {
   try {
     return { value: work() };

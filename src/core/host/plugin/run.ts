@@ -5,12 +5,12 @@ import type { Container } from './container.ts';
 import type { ConfiguredPlugin, OnFailure, PluginDefinition, PluginStatus, Services } from './definition.ts';
 import { createRegistrar, type Declared, type Registrar } from './registrar.ts';
 
-/** Errors that speak of plugins already; any other is wrapped, so that its plugin and phase are named. */
-const OF_PLUGINS = /^HF_(PLUGIN_|EFFECT_UNHANDLED$|ROUTE_TARGET$)/;
+/** Codes whose errors name the plugin already; any other error is wrapped, so that plugin and phase are named. */
+const NAMES_PLUGIN = /^HF_(PLUGIN_|EFFECT_UNHANDLED$|ROUTE_TARGET$)/;
 
 export type Phase = 'register' | 'start' | 'stop';
 
-/** One plugin of one runtime, from `register` to `stop`. The host decides when; this keeps how it went. */
+/** One plugin of one runtime, from `register` to `stop`. The host decides when; this keeps its state and errors. */
 export class PluginRun {
   readonly definition: PluginDefinition;
   readonly #registrar: Registrar;
@@ -179,7 +179,7 @@ export class PluginRun {
   }
 
   #coded(phase: Phase, error: unknown): HoldfastError {
-    if (isCoded(error) && OF_PLUGINS.test(error.code)) return error;
+    if (isCoded(error) && NAMES_PLUGIN.test(error.code)) return error;
     const reason = reasonOf(error);
     return new CoreError('HF_PLUGIN_FAILED', { plugin: this.name, phase, reason }, { cause: error });
   }
@@ -193,13 +193,12 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Waits for work, but no longer than `ms`. The work is not ended by that: who needs to know when it ends after
- * all keeps its promise.
+ * Waits for work, but no longer than `ms`. The work goes on after that; its own promise says when it ends.
  *
  * @param late makes the error to reject with when the time is over
  */
 export async function within<T>(clock: Clock, ms: number, work: Promise<T>, late: () => Error): Promise<T> {
-  // Clock timers never keep the process alive; with nothing else open it would end before the deadline could speak.
+  // Clock timers never keep the process alive: with nothing else open it would end before the deadline.
   const alive = setInterval(() => {}, 2 ** 30);
   let cancel = () => {};
   const deadline = new Promise<never>((_, reject) => {

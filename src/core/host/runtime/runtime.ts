@@ -43,7 +43,7 @@ export interface RuntimeOptions {
   readonly logger?: Logger;
   /** Where the plugins' options come from, for those that take changes up while they run. */
   readonly configFile?: OptionsFile | undefined;
-  /** How long a `batched` record may wait for company, milliseconds; 50 unless set. */
+  /** How long a `batched` record may wait for others to share its commit, milliseconds; 50 unless set. */
   readonly lingerMs?: number;
   /** The log is signed at least every so many records, and at a stop; 1,000 unless set. */
   readonly signEvery?: number;
@@ -51,7 +51,7 @@ export interface RuntimeOptions {
   readonly patienceMs?: number;
   /** Actors are saved every so many records, so that a start reads no more than that; 10,000 unless set. */
   readonly checkpointEvery?: number;
-  /** What of the log is archived by itself; nothing unless set. */
+  /** When parts of the log are archived automatically; never unless set. */
   readonly retention?: RetentionSettings | undefined;
 }
 
@@ -125,7 +125,7 @@ export class Runtime {
   }
 
   /**
-   * Takes the data folder, recovers, starts the plugins, takes up what was left open, and listens.
+   * Locks the data folder, recovers, starts the plugins, resumes what was left open, and listens.
    *
    * @throws HF_LOG_LOCKED another process has the folder; HF_LOG_CORRUPT, HF_LOG_UNTRUSTED, HF_LOG_FORMAT, HF_MACHINE_VERSION;
    * HF_PLUGIN_* a plugin that must not fail did; HF_HTTP_LISTEN a port is taken
@@ -141,7 +141,7 @@ export class Runtime {
 
   /**
    * Drains the surfaces, lets running effects end, stops the plugins in reverse and closes the log. What cannot end
-   * in time stays open in the log and is taken up at the next start.
+   * in time stays open in the log, and the next start resumes it.
    *
    * @param reason recorded, e.g. `SIGTERM`
    * @returns what went wrong on the way
@@ -244,7 +244,7 @@ export class Runtime {
     return this.#stopErrors;
   }
 
-  /** One step of a stop: what hangs is left behind, so that the others still happen. */
+  /** One step of a stop; one that hangs is given up, so that the others still happen. */
   async #inTime(undo: () => unknown): Promise<void> {
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(() => {

@@ -16,7 +16,7 @@ export class Surfaces {
   readonly #logger: Logger;
   readonly #urls: Record<string, { url: string }> = {};
 
-  /** @param failed hears of a surface that cannot be had, and throws when its plugin must not fail */
+  /** @param failed called with the error of a surface; it throws when its plugin must not fail */
   constructor(
     registrations: readonly Owned<SurfaceRegistration>[],
     listeners: readonly Owned<Listener>[],
@@ -56,7 +56,7 @@ export class Surfaces {
     try {
       await this.#control?.listen();
     } catch (error) {
-      // A folder whose socket's name is too long, or on a disk without sockets: everything but such commands works.
+      // The path may be too long for a socket, or the disk have none: then all works except commands that need it.
       this.#logger.warn({ err: error }, 'control.unavailable');
     }
   }
@@ -69,15 +69,15 @@ export class Surfaces {
   }
 }
 
-/** The surface that commands of this machine write through; none when no plugin wants it. */
+/** The surface through which commands on this machine write; undefined when nobody declares routes on it. */
 function controlOf(
   controls: readonly Owned<ControlRegistration>[],
   dataDir: string,
-  parts: SurfaceDependencies,
+  dependencies: SurfaceDependencies,
 ): Surface | undefined {
   if (controls.length === 0) return undefined;
   const options = { name: 'control', port: 0, portVariable: '', socket: controlSocket(dataDir) };
-  const surface = createSurface(options, parts);
+  const surface = createSurface(options, dependencies);
   for (const { build } of controls) build(surface.http);
   return surface;
 }
@@ -91,7 +91,7 @@ const pruneBody = z.strictObject({
 
 const shredBody = z.strictObject({ keys: z.array(z.string().min(1).max(128)).max(100_000) });
 
-/** What commands ask of the log of a running instance, on its control socket. */
+/** The operations of the log that commands call on the control socket of a running instance. */
 export function logControl(
   surface: HttpSurface,
   { log, dataDir, clock }: Pick<RuntimeServices, 'log' | 'dataDir' | 'clock'>,

@@ -62,7 +62,7 @@ export function connectRoutes(
 
 /**
  * Publishes each schedule's topic at its times, on the runtime's own clock. Times missed while the process was down
- * are not made up for: what must not be missed is a durable timer.
+ * are not made up for; work that must not be missed needs a durable timer.
  *
  * @returns ends them all
  */
@@ -91,13 +91,13 @@ export function startSchedules(
 }
 
 /**
- * The effects that every machine may ask for without a plugin: an answer to the HTTP request of a story, and an
- * alert. Both may run twice after a crash; an answer that nobody waits for any more is `gone`.
+ * The effects that every machine may ask for without a plugin: the answer to the HTTP request of the same correlation,
+ * and an alert. Both may run twice after a crash; an answer that nobody waits for any more is `gone`.
  */
 export function builtinEffects(exchanges: Exchanges, bus: Bus): EffectRegistration[] {
   const reply: EffectHandler<Reply & { readonly to?: string }> = ({ to, ...answer }, { correlation }) => {
-    const heard = exchanges.settle(to ?? correlation, answer);
-    return { type: EFFECT_DONE, effect: HTTP_REPLY, ...(!heard && { gone: true }) };
+    const delivered = exchanges.settle(to ?? correlation, answer);
+    return { type: EFFECT_DONE, effect: HTTP_REPLY, ...(!delivered && { gone: true }) };
   };
   const alert: EffectHandler<AlertRaised> = (raised, { correlation, cause }) => {
     bus.publish(alertRaised, raised, { correlation, cause });
@@ -108,7 +108,7 @@ export function builtinEffects(exchanges: Exchanges, bus: Bus): EffectRegistrati
   ];
 }
 
-/** Metrics and log lines of the log: what it took, how long commits take, and when it freezes. */
+/** Metrics and log lines of the event log: records, bytes, how long commits take, and when it freezes. */
 export function observeLog(log: EventLog, bus: Bus, metrics: Metrics, logger: Logger): void {
   const records = metrics.counter('log_records_total', { help: 'Records made durable.' });
   const bytes = metrics.counter('log_bytes_total', {
@@ -161,7 +161,7 @@ export function observeEffects(metrics: Metrics, logger: Logger): (end: EffectEn
   };
 }
 
-/** @returns tells of machines that threw: the record has it too, and a person should know */
+/** @returns logs a machine that threw and raises an alert, beside its record */
 export function observeFailures(bus: Bus, logger: Logger): (record: LogRecord) => void {
   return ({ seq, actor, event, failed, correlation }) => {
     logger.error(
@@ -177,7 +177,7 @@ export function observeFailures(bus: Bus, logger: Logger): (record: LogRecord) =
   };
 }
 
-/** Subscribers that throw, and payloads that fit no schema, become log lines and a counter. */
+/** Counts and logs subscribers that throw, and payloads that do not fit their topic. */
 export function observeBus(bus: Bus, metrics: Metrics, logger: Logger): void {
   const failures = metrics.counter('bus_failures_total', {
     help: 'Subscribers that threw and payloads refused.',
@@ -189,7 +189,7 @@ export function observeBus(bus: Bus, metrics: Metrics, logger: Logger): void {
   });
 }
 
-/** Every alert is a line of the log, whether a machine asked for it or a part of the process raised it. */
+/** Writes every alert as a log line, whether a machine asked for it or a part of the process raised it. */
 export function observeAlerts(bus: Bus, logger: Logger): void {
   bus.subscribe(alertRaised, 'core', ({ payload, correlation }) => {
     logger.warn({ ...payload, correlation }, 'alerts.raised');

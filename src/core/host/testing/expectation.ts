@@ -3,7 +3,7 @@ import { isObject, type Json, jsonEqual } from '../../kernel/json.ts';
 import type { EffectRequest, StateValue } from '../../kernel/log/record.ts';
 import type { Story } from './story.ts';
 
-/** What one event should have done. */
+/** What one event should do. */
 export interface Expected {
   readonly state: StateValue;
   /** Everything asked for, in order; nothing when left out. Timers are not listed here. */
@@ -12,7 +12,7 @@ export interface Expected {
   readonly context?: Readonly<Record<string, Json | undefined>>;
   /** Every time the machine waits for now, by the name of its delay, with what it armed it for, in milliseconds. */
   readonly timers?: Readonly<Record<string, number>>;
-  /** Whether the state had no use for the event. */
+  /** Whether the state ignores the event. */
   readonly ignored?: boolean;
 }
 
@@ -38,8 +38,8 @@ function* compare({ step, effects, timers }: Story, expected: Expected): Generat
   if (!jsonEqual(step.value, expected.state)) {
     yield { what: 'state', expected: expected.state, got: step.value };
   }
-  const asked = expected.effects ?? [];
-  if (!jsonEqual(effects, asked)) yield { what: 'effects', expected: asked, got: effects };
+  const wanted = expected.effects ?? [];
+  if (!jsonEqual(effects, wanted)) yield { what: 'effects', expected: wanted, got: effects };
   const context = isObject(step.context) ? step.context : {};
   for (const [field, value] of Object.entries(expected.context ?? {})) {
     if (!jsonEqual(context[field], value)) {

@@ -94,9 +94,14 @@ function* inGuard(machine: AnyStateMachine, guard: unknown, where: string): Gene
 }
 
 /** A name, alone or with parameters. */
-function* inReference(known: Named, reference: unknown, kind: string, where: string): Generator<Impurity> {
+function* inReference(
+  implementations: Named,
+  reference: unknown,
+  kind: string,
+  where: string,
+): Generator<Impurity> {
   const name = isObject(reference) ? reference.type : reference;
-  if (!Object.hasOwn(known, String(name))) yield { where, what: `unknown ${kind} ${String(name)}` };
+  if (!Object.hasOwn(implementations, String(name))) yield { where, what: `unknown ${kind} ${String(name)}` };
   if (isObject(reference)) yield* inFunction(reference.params, where);
 }
 

@@ -1,7 +1,7 @@
 import type { EffectId, EpochMs, Seq } from '../ids.ts';
 import type { Blobs } from '../log/event-log.ts';
 
-/** What an effect handler is told beside the parameters. */
+/** What an effect handler gets besides the parameters. */
 export interface EffectContext {
   /** `<seq>.<index>`, the same again when the effect is retried after a crash: use it as idempotency key. */
   readonly id: EffectId;
@@ -16,7 +16,7 @@ export interface EffectContext {
   readonly recovered: boolean;
 }
 
-/** An event of the machine that asked; that it is plain JSON is checked when it is delivered. */
+/** An event of the machine that asked. It must be plain JSON, which is checked when it is delivered. */
 export interface OutcomeEvent {
   readonly type: string;
   readonly [field: string]: unknown;
@@ -42,8 +42,8 @@ export interface EffectOptions {
    */
   readonly onRecovery: 'retry' | 'fail';
   /**
-   * Milliseconds until the effect is given up as `effect.failed` with HF_EFFECT_TIMEOUT; 30,000 unless set. `Infinity`
-   * leaves time, and ending when the signal is aborted, to the handler.
+   * Milliseconds until the effect is given up as `effect.failed` with HF_EFFECT_TIMEOUT; 30,000 unless set. With
+   * `Infinity` the handler keeps its own time, and must end when the signal is aborted.
    */
   readonly deadlineMs?: number;
   /** The adapter called, for `holdfast graph`. */

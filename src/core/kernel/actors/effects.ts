@@ -40,9 +40,9 @@ interface RequestedEffect extends Omit<EffectContext, 'signal'> {
 }
 
 /**
- * Carries out what records ask for: timers itself, the rest by the handlers that plugins
- * registered. The effects of one record run one after another, those of different records side by side. Each has
- * one outcome, which goes back to the actor as an event with its cause.
+ * Carries out the effects of records: timers itself, the others by the handlers that plugins registered. The effects of
+ * one record run one after another, those of different records in parallel. Each has one outcome, which goes back to
+ * the actor as an event with its cause.
  */
 export class EffectDispatcher implements EffectRunner {
   readonly #actors: ActorSystem;
@@ -52,7 +52,7 @@ export class EffectDispatcher implements EffectRunner {
   readonly #timers: Timers;
   readonly #stop = new AbortController();
   #running = 0;
-  /** Resolves when nothing is under way any more, for whoever waits for that. */
+  /** Resolves when no effect is under way any more; made when somebody waits for it. */
   #ended: PromiseWithResolvers<void> | undefined;
 
   constructor(
@@ -74,12 +74,12 @@ export class EffectDispatcher implements EffectRunner {
   }
 
   run(record: LogRecord): void {
-    // What is asked during a stop stays open in the log.
+    // Effects requested during a stop stay open in the log.
     if (this.#stop.signal.aborted) return;
     const { actor, correlation } = record;
     const cause = asSeq(record.seq);
     const at = asEpochMs(record.at);
-    const asked: RequestedEffect[] = [];
+    const requested: RequestedEffect[] = [];
     record.effects.forEach((request, index) => {
       const id = effectId(cause, index);
       if (request.type === TIMER_START) {
@@ -87,17 +87,17 @@ export class EffectDispatcher implements EffectRunner {
       } else if (request.type === TIMER_CANCEL) {
         this.#timers.cancel(actor, timerCancelled(request));
       } else {
-        asked.push({ id, cause, request, actor, at, correlation, recovered: false });
+        requested.push({ id, cause, request, actor, at, correlation, recovered: false });
       }
     });
-    if (asked.length > 0) void this.#inOrder(asked);
+    if (requested.length > 0) void this.#inOrder(requested);
   }
 
   /**
-   * Finds what a stop or crash left open.
+   * Finds the timers and effects that a stop or crash left open.
    *
    * @param states the actors as the log left them, before anything new is sent to them
-   * @returns takes it up: timers at their original deadlines (at once when those have passed), effects as their
+   * @returns resumes them: timers at their original deadlines (at once when those have passed), effects as their
    * registration says. Call it when the handlers can work.
    */
   leftOpen(states: Iterable<Readonly<ActorState>>): () => void {
@@ -107,17 +107,17 @@ export class EffectDispatcher implements EffectRunner {
       for (const [timer, { id, at, correlation }] of Object.entries(state.timers)) {
         timers.push(() => this.#timers.arm(state.ref, id as EffectId, { timer, at }, correlation));
       }
-      const asked = Object.entries(state.effects).map(
+      const requested = Object.entries(state.effects).map(
         ([id, { at, correlation, ...request }]): RequestedEffect => {
-          const known = { id: id as EffectId, cause: seqOfEffect(id), at: asEpochMs(at), correlation };
-          return { ...known, request, actor: state.ref, recovered: true };
+          const origin = { id: id as EffectId, cause: seqOfEffect(id), at: asEpochMs(at), correlation };
+          return { ...origin, request, actor: state.ref, recovered: true };
         },
       );
-      if (asked.length > 0) lists.push(asked);
+      if (requested.length > 0) lists.push(requested);
     }
     return () => {
       for (const arm of timers) arm();
-      for (const asked of lists) void this.#inOrder(asked);
+      for (const requested of lists) void this.#inOrder(requested);
     };
   }
 
@@ -146,12 +146,12 @@ export class EffectDispatcher implements EffectRunner {
   }
 
   /** Never rejects. */
-  async #inOrder(asked: readonly RequestedEffect[]): Promise<void> {
+  async #inOrder(requested: readonly RequestedEffect[]): Promise<void> {
     this.#running += 1;
     try {
-      for (const one of asked) await this.#carryOut(one);
+      for (const one of requested) await this.#carryOut(one);
     } catch {
-      // Its outcome can't be recorded any more: it stays open, and the next start takes it up.
+      // Its outcome cannot be recorded any more: it stays open, and the next start resumes it.
     }
     this.#running -= 1;
     if (this.#running > 0) return;
@@ -159,66 +159,74 @@ export class EffectDispatcher implements EffectRunner {
     this.#ended = undefined;
   }
 
-  async #carryOut(asked: RequestedEffect): Promise<void> {
-    const { type } = asked.request;
+  async #carryOut(requested: RequestedEffect): Promise<void> {
+    const { type } = requested.request;
     const registration = this.#handlers.get(type);
-    if (!registration || (asked.recovered && registration.onRecovery === 'fail')) {
-      return this.#answer(asked, { type: EFFECT_LOST, effect: type }, 'lost');
+    if (!registration || (requested.recovered && registration.onRecovery === 'fail')) {
+      return this.#answer(requested, { type: EFFECT_LOST, effect: type }, 'lost');
     }
     try {
-      const outcome = outcomeOf(await this.#handled(registration, asked));
-      this.#answer(asked, outcome ?? { type: EFFECT_DONE, effect: type }, 'done');
+      const outcome = outcomeOf(await this.#handled(registration, requested));
+      this.#answer(requested, outcome ?? { type: EFFECT_DONE, effect: type }, 'done');
     } catch (error) {
-      // A stop interrupts handlers: the effect stays open, and the next start takes it up.
+      // A stop interrupts handlers: the effect stays open, and the next start resumes it.
       if (this.#stop.signal.aborted && !isCoded(error, 'HF_EFFECT_TIMEOUT')) return;
       const code = isCoded(error) ? error.code : 'HF_INTERNAL';
       const message = isCoded(error) ? error.what : 'see the log line effect.failed';
-      this.#answer(asked, { type: EFFECT_FAILED, effect: type, code, message }, 'failed', error);
+      this.#answer(requested, { type: EFFECT_FAILED, effect: type, code, message }, 'failed', error);
     }
   }
 
-  #handled(registration: EffectRegistration, asked: RequestedEffect): unknown {
+  #handled(registration: EffectRegistration, requested: RequestedEffect): unknown {
     const ms = registration.deadlineMs ?? DEFAULT_DEADLINE_MS;
-    if (ms < Number.POSITIVE_INFINITY) return this.#within(ms, registration, asked);
-    // The handler minds its own time and the signal: no timer and no race for what may last for hours.
-    return (registration.handler as EffectHandler)(asked.request.params, contextOf(asked, this.#stop.signal));
+    if (ms < Number.POSITIVE_INFINITY) return this.#within(ms, registration, requested);
+    // The handler keeps its own time and obeys the signal: an effect that may last for hours needs no timer and no race.
+    return (registration.handler as EffectHandler)(
+      requested.request.params,
+      contextOf(requested, this.#stop.signal),
+    );
   }
 
-  async #within(ms: number, registration: EffectRegistration, asked: RequestedEffect): Promise<unknown> {
+  async #within(ms: number, registration: EffectRegistration, requested: RequestedEffect): Promise<unknown> {
     const deadline = new AbortController();
     const late = Promise.withResolvers<never>();
     const cancel = this.#clock.after(ms, () => {
-      const error = new CoreError('HF_EFFECT_TIMEOUT', { effect: asked.request.type, ms });
+      const error = new CoreError('HF_EFFECT_TIMEOUT', { effect: requested.request.type, ms });
       deadline.abort(error);
       late.reject(error);
     });
-    const context = contextOf(asked, AbortSignal.any([deadline.signal, this.#stop.signal]));
+    const context = contextOf(requested, AbortSignal.any([deadline.signal, this.#stop.signal]));
     const stopped = () => late.reject(context.signal.reason);
     try {
       const handler = registration.handler as EffectHandler;
       context.signal.addEventListener('abort', stopped, { once: true });
       context.signal.throwIfAborted();
-      return await Promise.race([handler(asked.request.params, context), late.promise]);
+      return await Promise.race([handler(requested.request.params, context), late.promise]);
     } finally {
       context.signal.removeEventListener('abort', stopped); // the stop signal outlives every effect
       cancel();
     }
   }
 
-  #answer(asked: RequestedEffect, outcome: EffectOutcome, end: EffectEnd['outcome'], error?: unknown): void {
+  #answer(
+    requested: RequestedEffect,
+    outcome: EffectOutcome,
+    end: EffectEnd['outcome'],
+    error?: unknown,
+  ): void {
     const { event, blobs } = isWithBlobs(outcome) ? outcome : { event: outcome, blobs: undefined };
-    const { id, cause, actor, correlation, request } = asked;
+    const { id, cause, actor, correlation, request } = requested;
     this.#onEnd({ type: request.type, outcome: end, id, actor, error });
     this.#actors.deliver(actor, event, { correlation, cause, outcome: id, blobs });
   }
 }
 
-function contextOf(asked: RequestedEffect, signal: AbortSignal): EffectContext {
-  const { id, cause, at, actor, correlation, recovered } = asked;
+function contextOf(requested: RequestedEffect, signal: AbortSignal): EffectContext {
+  const { id, cause, at, actor, correlation, recovered } = requested;
   return { id, cause, at, actor, correlation, signal, recovered };
 }
 
-/** `() => list.push(x)` returns a number by accident of syntax: that is no outcome. */
+/** Only an object is an outcome: `() => list.push(x)` returns a number by accident of syntax. */
 function outcomeOf(result: unknown): EffectOutcome | undefined {
   return isObject(result) ? (result as EffectOutcome) : undefined;
 }
@@ -228,8 +236,8 @@ function isWithBlobs(outcome: EffectOutcome): outcome is Extract<EffectOutcome, 
 }
 
 /**
- * Durable timers: the deadline stands in the log, this only wakes up for it. A timer that was cancelled meanwhile
- * is recognised by the actor system, because its id is no longer the armed one.
+ * Durable timers: the log has the deadline, this only wakes the actor at it. The actor system ignores a timer that was
+ * cancelled meanwhile, because its id is no longer the armed one.
  */
 export class Timers {
   readonly #actors: ActorSystem;

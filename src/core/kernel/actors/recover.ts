@@ -3,7 +3,7 @@ import { readChained } from '../log/chain.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 import { type ActorState, applyRecord } from './transition.ts';
 
-/** What a log says of its actors. */
+/** The actors of a log. */
 export interface Recovered {
   readonly states: Map<string, ActorState>;
   /** Seq and time (epoch milliseconds) of the newest record; zeros for an empty log. */
@@ -14,7 +14,7 @@ export interface Recovered {
 
 /**
  * The state of every actor after the newest record (or after `upTo`): the newest snapshots, and the records since
- * folded on them. The chain is checked over what is read.
+ * folded on them. The chain of the records that are read is checked.
  *
  * @throws HF_LOG_CORRUPT a record is not what was written
  */

@@ -23,7 +23,7 @@ import { MachineStepper } from './xstate.ts';
 
 /** Where an event comes from. */
 export interface SendMeta {
-  /** The story it belongs to; a new one is begun when absent. */
+  /** The correlation id that it continues; a new one is made when absent. */
   readonly correlation?: string | undefined;
   /** The seq of the record that led to it. */
   readonly cause?: number | undefined;
@@ -33,7 +33,7 @@ export interface SendMeta {
   readonly blobs?: Blobs | undefined;
 }
 
-/** What became of a sent event. */
+/** The result of sending an event. */
 export interface Sent {
   /** The record, unless the event still waits for the log to have room. */
   readonly record: LogRecord | undefined;
@@ -46,7 +46,7 @@ export interface EffectRunner {
   run(record: LogRecord): void;
 }
 
-/** Events that wait for the log; beyond this a send is refused. */
+/** How many events may wait for the log; further ones are refused. */
 const MAILBOX_LIMIT = 10_000;
 
 interface Type {
@@ -69,15 +69,15 @@ interface Waiting {
 }
 
 /**
- * The actors of one runtime. An event is decided at once and to the end: the transition is pure,
- * so one mailbox in order serves all actors. It fills only while the log has no room.
+ * The actors of one runtime. A transition is pure and runs to its end at once, so one mailbox serves all actors in order;
+ * it fills only while the log has no room.
  */
 export class ActorSystem {
   readonly #log: EventLog;
   readonly #clock: Clock;
   readonly #types = new Map<string, Type>();
   readonly #actors = new Map<string, Live>();
-  /** Actors whose plugin is not there in this run. */
+  /** States of actors whose type no plugin registers in this run. */
   readonly #carried = new Map<string, ActorState>();
   readonly #dirty = new Set<ActorState>();
   readonly #blobHolders = new Set<ActorState>();
@@ -91,7 +91,7 @@ export class ActorSystem {
 
   /**
    * @param newest seq and time of the newest record: numbers go on from there, and time never goes back
-   * @param onFailure hears of records whose machine threw
+   * @param onFailure called with records whose machine threw
    */
   constructor(
     log: EventLog,
@@ -108,19 +108,19 @@ export class ActorSystem {
     log.onRoom(() => this.#drain());
   }
 
-  /** Makes a type of actor known, before any actor is restored or sent to. */
+  /** Registers a type of actor, before any actor is restored or sent to. */
   register(definition: Registered): void {
     this.#types.set(definition.type, { definition, stepper: new MachineStepper(definition.machine) });
   }
 
-  /** Connects the side that carries effects out. */
+  /** Connects the dispatcher that carries effects out. */
   runEffectsWith(runner: EffectRunner): void {
     this.#runner = runner;
   }
 
   /**
-   * Takes over what the log says of the actors. Actors of types that nobody registers just now
-   * are carried along: their states and bodies are saved with the others, for when their plugin is back.
+   * Takes over the states of the actors from the log. Actors whose type nobody registers in this run are kept: their
+   * states and bodies are saved with the others, for when their plugin is enabled again.
    *
    * Actors that an older version of their machine left are migrated, each by a record of its own.
    *
@@ -140,7 +140,7 @@ export class ActorSystem {
       this.#actors.set(state.ref, live);
       if (state.version !== type.definition.version) migrations.push(this.#migration(live));
     }
-    // Only when all are possible: a start that is refused leaves the log as it was.
+    // Only when all of them are possible, so that a start that is refused does not change the log.
     for (const migrate of migrations) migrate();
   }
 
@@ -150,8 +150,8 @@ export class ActorSystem {
     const { decision, snapshot } = decideMigration(stepper, definition, state, at);
     return () => {
       const event = { type: MIGRATE, fromVersion: state.version };
-      const how = { at, actor: state.ref, event, from: state.value, correlation: newCorrelation() };
-      const record = recordOf(this.#nextSeq(), definition, how, decision);
+      const occasion = { at, actor: state.ref, event, from: state.value, correlation: newCorrelation() };
+      const record = recordOf(this.#nextSeq(), definition, occasion, decision);
       applyRecord(state, record);
       live.snapshot = snapshot;
       this.#append(live, record);
@@ -196,11 +196,11 @@ export class ActorSystem {
     const decided = new Promise<LogRecord>((resolve, reject) => {
       this.#mailbox.push({ ref, event: plain, meta, decided: resolve, refused: reject });
     });
-    decided.catch(() => {}); // whoever asks for durable() hears of it
+    decided.catch(() => {}); // the caller of durable() gets the error
     return { record: undefined, durable: () => decided.then((record) => this.#whenDurable(record)) };
   }
 
-  /** What is known of an actor now; undefined when there is none of that key. */
+  /** An actor as it is now; undefined when there is none of that key. */
   get<M extends AnyStateMachine>(actor: ActorDefinition<M>, key: string): ActorSnapshot<M> | undefined {
     const state = this.#actors.get(actorRef(actor.type, key))?.state;
     return state && snapshotOf(actor.machine, state);
@@ -261,8 +261,8 @@ export class ActorSystem {
     live.snapshot ??= stepper.restore(state.value, state.context, state.done);
     const at = this.#now();
     const { decision, snapshot } = decide(stepper, state, live.snapshot, event, at, outcome);
-    const how = { at, actor, event, from: state.value, correlation, cause, outcome };
-    const record = recordOf(this.#nextSeq(), definition, how, decision);
+    const occasion = { at, actor, event, from: state.value, correlation, cause, outcome };
+    const record = recordOf(this.#nextSeq(), definition, occasion, decision);
     applyRecord(state, record);
     live.snapshot = snapshot;
     return this.#append(live, record, blobs && namedIn(state, blobs));
@@ -274,8 +274,8 @@ export class ActorSystem {
     const event: LogEvent = input === undefined ? { type: INIT } : { type: INIT, input };
     const at = this.#now();
     const { decision, snapshot } = decideInit(type.stepper, event, at);
-    const how = { at, actor, event, correlation, cause };
-    const record = recordOf(this.#nextSeq(), type.definition, how, decision);
+    const occasion = { at, actor, event, correlation, cause };
+    const record = recordOf(this.#nextSeq(), type.definition, occasion, decision);
     const live = { ...type, snapshot, state: applyRecord(undefined, record) };
     this.#actors.set(actor, live);
     this.#append(live, record);
@@ -288,10 +288,10 @@ export class ActorSystem {
   }
 
   #append({ definition, state }: Live, record: Made, blobs?: Blobs): LogRecord {
-    const { durability = 'sync' } = definition;
-    const how = typeof durability === 'function' ? careful(durability, record) : durability;
-    if (how === 'batched') record.batched = true;
-    this.#log.append(record, { durability: how, blobs });
+    const declared = definition.durability ?? 'sync';
+    const durability = typeof declared === 'function' ? durabilityOf(record, declared) : declared;
+    if (durability === 'batched') record.batched = true;
+    this.#log.append(record, { durability, blobs });
     this.#dirty.add(state);
     if (blobs) this.#blobHolders.add(state);
     if (record.failed !== undefined) this.#onFailure(record);
@@ -328,7 +328,7 @@ export class ActorSystem {
   }
 }
 
-/** The event as the log will keep it, refused before anything has changed. */
+/** The event as the log will keep it; an invalid one is refused before anything has changed. */
 function recordable(event: { readonly type: string }): LogEvent {
   const plain = toPlain(event, 'event') as LogEvent;
   const { type } = plain;
@@ -339,16 +339,16 @@ function recordable(event: { readonly type: string }): LogEvent {
   });
 }
 
-/** A durability that cannot be told is the safe one: the record's seq is taken already. */
-function careful(durability: (record: LogRecord) => Durability, record: LogRecord): Durability {
+/** `sync` when the definition's function throws: the record's seq is taken already, and `sync` is always safe. */
+function durabilityOf(record: LogRecord, decide: (record: LogRecord) => Durability): Durability {
   try {
-    return durability(record);
+    return decide(record);
   } catch {
     return 'sync';
   }
 }
 
-/** The bodies that the state, its open effects among it, names by their keys: the others would be stored for nobody. */
+/** The bodies whose keys the state or its open effects hold; nobody could ever read the others. */
 function namedIn(state: ActorState, blobs: Blobs): Blobs | undefined {
   const text = JSON.stringify(state);
   const named = [...blobs].filter(([key]) => text.includes(`"${key}"`));

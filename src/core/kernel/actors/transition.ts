@@ -28,7 +28,7 @@ export interface OpenTimer {
   readonly at: number;
   /** When it was armed, epoch milliseconds. */
   readonly armedAt: number;
-  /** The story that armed it. */
+  /** The correlation id of the record that armed it. */
   readonly correlation: string;
 }
 
@@ -120,7 +120,7 @@ function openEffect(state: ActorState, effect: EffectRequest, id: string, record
   }
 }
 
-/** What an actor of a machine is like between two events. */
+/** An actor between two events, in the types of its machine. */
 export interface ActorSnapshot<M extends AnyStateMachine = AnyStateMachine> {
   readonly ref: ActorRef;
   readonly key: string;
@@ -137,7 +137,7 @@ export interface ActorSnapshot<M extends AnyStateMachine = AnyStateMachine> {
   readonly effects: Readonly<Record<string, OpenEffect>>;
 }
 
-/** What the log says of an actor, in the types of its machine: they are what its events and assigns made. */
+/** The state of an actor in the types of its machine, whose events and assigns made it. */
 export function snapshotOf<M extends AnyStateMachine>(
   _machine: M,
   { ref, value, context, done, seq, at, timers, effects }: Readonly<ActorState>,
@@ -155,7 +155,7 @@ export function snapshotOf<M extends AnyStateMachine>(
   };
 }
 
-/** The part of a record that the machine alone determines: replay computes it again and compares. */
+/** The part of a record that only the machine determines; replay computes it again and compares. */
 export type Decision = Pick<LogRecord, 'to' | 'effects'> &
   Partial<Pick<LogRecord, 'ignored' | 'stale' | 'failed'>>;
 
@@ -172,7 +172,7 @@ export function decideInit(stepper: MachineStepper, event: LogEvent, at: number)
 }
 
 /**
- * What an event does to an actor. Total: a machine that throws decides `failed` and stays as it was.
+ * What an event does to an actor. It never throws: when the machine throws, the decision is `failed` and the state stays.
  *
  * @param state what the log says of the actor so far
  * @param snapshot the same as XState has it
@@ -219,8 +219,8 @@ function fromStep(
 }
 
 /**
- * Delays become deadlines; a cancel is kept only where something is armed (XState cancels on every exit, also of
- * the timer that caused it).
+ * Delays become deadlines. A cancel is kept only when the timer is armed: XState cancels on every exit, also the timer
+ * that caused it.
  */
 function recordedEffects(
   effects: readonly EffectRequest[],
@@ -246,7 +246,7 @@ function recordedEffects(
   return recorded;
 }
 
-/** A record that has just been made: how it is written is still to be said. */
+/** A record that has just been made; whether it is batched is decided next. */
 export type Made = Omit<LogRecord, 'batched'> & { batched?: true };
 
 /** What led to a decision. */
@@ -261,7 +261,7 @@ export interface Occasion {
   readonly outcome?: string | undefined;
 }
 
-/** The record of a decision. Set field by field: spreading what may be there takes longer than to decide. */
+/** The record of a decision. It is filled field by field: spreading optional fields takes longer than the decision. */
 export function recordOf(
   seq: number,
   { machine: { id }, version }: { readonly machine: { readonly id: string }; readonly version: number },

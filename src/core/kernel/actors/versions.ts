@@ -8,7 +8,7 @@ import type { ActorDefinition, MachineState } from './definition.ts';
 import type { ActorState, Decided } from './transition.ts';
 import type { MachineStepper } from './xstate.ts';
 
-/** Where an actor of another version comes from, to name it. */
+/** A definition with the plugin that registered it, which errors name. */
 export type Registered = ActorDefinition & { readonly owner?: string };
 
 /** The machine that decided what a version recorded: today's, or one that the definition keeps. */
@@ -29,8 +29,8 @@ export function eventOfToday(
 }
 
 /**
- * Takes a state that another version left into today's machine. Timers follow the new state: those it does not wait
- * for are cancelled, those it waits for and has not armed count from now, the others keep their deadlines.
+ * Brings a state that another version left into today's machine. Timers follow the new state: those that it does not
+ * wait for are cancelled, those that are not armed yet start now, the others keep their deadlines.
  *
  * @param stepper of today's machine
  * @param at epoch milliseconds
@@ -80,11 +80,11 @@ function timersOf(
   const wanted = new Map<string, number>();
   for (const { eventType, delay } of getNextTransitions(snapshot) as readonly Delayed[]) {
     if (delay === undefined) continue;
-    const known = typeof delay === 'string' ? machine.implementations.delays[delay] : delay;
+    const duration = typeof delay === 'string' ? machine.implementations.delays[delay] : delay;
     const args = { context: snapshot.context, event: { type: eventType } };
     wanted.set(
       eventType,
-      Number(typeof known === 'function' ? (known as (args: object) => number)(args) : known),
+      Number(typeof duration === 'function' ? (duration as (args: object) => number)(args) : duration),
     );
   }
   return [

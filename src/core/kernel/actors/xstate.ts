@@ -36,7 +36,7 @@ type Action = Pick<Parameters<ActorScope['actionExecutor']>[0], 'type'> & { read
 /**
  * Runs a machine purely. XState's public `transition` builds a throw-away actor for every call; this keeps one inert
  * actor scope and calls the machine's own `transition` with it: the same answers (a test compares them for every machine)
- * in a fraction of the time. The price is that `ActorScope` is a type of XState's inside, hence the exact pin.
+ * in a fraction of the time. `ActorScope` is an internal type of XState, so its version is pinned exactly.
  */
 export class MachineStepper {
   readonly machine: AnyStateMachine;
@@ -74,7 +74,7 @@ export class MachineStepper {
     return this.#step(snapshot, snapshot === from && this.#effects.length === 0);
   }
 
-  /** A snapshot again from what the log keeps of it. */
+  /** Restores a snapshot from the state that the log keeps. */
   restore(value: StateValue, context: unknown, done: boolean): AnyMachineSnapshot {
     const status: 'done' | 'active' = done ? 'done' : 'active';
     const ended = { output: undefined, error: undefined };

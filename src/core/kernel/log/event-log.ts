@@ -23,7 +23,7 @@ export interface LogReader {
   close(): void | Promise<void>;
 }
 
-/** How the writing side is. `frozen` means that a commit failed and is being tried again. */
+/** The state of the writing side. `frozen` means that a commit failed and is being tried again. */
 export interface LogStatus {
   readonly state: 'open' | 'frozen' | 'closed';
   /** The newest seq handed to the log. */
@@ -58,7 +58,7 @@ export interface SnapshotsSaved {
   readonly digest: string;
 }
 
-/** What one commit cost. */
+/** The size and duration of one commit. */
 export interface CommitStats {
   readonly records: number;
   /** From handing the batch to the writer until it was durable, milliseconds. */

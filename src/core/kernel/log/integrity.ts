@@ -65,14 +65,14 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
     if (records % STEP === 0) yield seq;
   }
   const saved = reader.snapshotSeq();
-  const known = Math.max(saved, anchor?.seq ?? 0, mark?.seq ?? 0, seal.newest);
-  if (known > last) {
+  const expectedLast = Math.max(saved, anchor?.seq ?? 0, mark?.seq ?? 0, seal.newest);
+  if (expectedLast > last) {
     const by = {
-      [mark?.seq ?? 0]: `record ${known} was acknowledged`,
+      [mark?.seq ?? 0]: `record ${expectedLast} was acknowledged`,
       [anchor?.seq ?? 0]: 'the anchor names it',
-      [seal.newest]: `record ${known} was signed`,
+      [seal.newest]: `record ${expectedLast} was signed`,
       [saved]: 'states were saved after it',
-    }[known];
+    }[expectedLast];
     throw new CoreError('HF_LOG_CORRUPT', { seq: last + 1, reason: `it is missing, and ${by}` });
   }
   seal.end(last);

@@ -42,7 +42,7 @@ export class LogWriter {
   #head: Head;
   /** The newest signature, and whether it is noted beside the key. */
   #signed: { readonly signature: Signature | undefined; readonly noted: boolean };
-  /** What another process wrote is not for this one to sign. */
+  /** Whether this process wrote anything: it does not sign what another one wrote. */
   #wrote = false;
 
   constructor({ dataDir, signEvery }: LogWriterOptions) {
@@ -68,9 +68,9 @@ export class LogWriter {
 
   /** One transaction, durable when this returns. */
   commit(request: CommitRequest): CommitResult {
-    // The noted head may be among those that go: a newer one is noted before them.
+    // The noted head may be among the records that are deleted: a newer one is noted first.
     if (request.prune !== undefined) this.#signHead();
-    if (request.shred) this.#dropKeys(request.shred); // first: from here on no copy can be read, come what may
+    if (request.shred) this.#dropKeys(request.shred); // first, so that from here on no copy can be read
     const bodies = this.#sealed(request);
     const before = this.#head.seq;
     const done = this.#transaction(() => {
@@ -99,7 +99,7 @@ export class LogWriter {
     return this.commit(request).more === true;
   }
 
-  /** Makes blobs unreadable. @returns whether the write-ahead log still has them, for somebody reads in it */
+  /** Makes blobs unreadable. @returns whether the write-ahead log still has them because somebody reads in it */
   shred(keys: readonly string[]): boolean {
     const request = { id: 0, firstSeq: this.#head.seq + 1, rows: [], blobs: [], shred: keys };
     return this.commit(request).more === true;
@@ -110,7 +110,7 @@ export class LogWriter {
     this.#db.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
-  /** Notes the newest signature where who has the database alone cannot change it. */
+  /** Notes the newest signature where somebody who has only the database cannot change it. */
   noteHead(): void {
     const { signature, noted } = this.#signed;
     if (noted || !signature) return;
@@ -169,7 +169,7 @@ export class LogWriter {
     const values: SQLInputValue[] = [];
     for (let column = 0; column < rows.length; column += 3) {
       const body = rows[column + 2] as string;
-      // A batch is sent again when its answer got lost: what is there already is not written twice.
+      // A batch is sent again when its answer was lost: records that are there already are not written twice.
       if (seq > head) {
         hash = chainHash(hash, body);
         values.push(seq, rows[column] as string, rows[column + 1] as string, body, hash);
@@ -196,7 +196,7 @@ export class LogWriter {
     });
   }
 
-  /** Drops the keys of bodies that are not here any more, whatever removed or replaced them, and of those named. */
+  /** Drops the keys of the bodies named, and of those that were removed or replaced in whatever way. */
   #dropKeys(shred: readonly string[] = []): void {
     const named = this.#db.prepare(
       'SELECT sealed_by FROM blobs WHERE sealed_by IS NOT NULL AND key NOT IN (SELECT value FROM json_each(?))',

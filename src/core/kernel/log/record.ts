@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CoreError } from '../errors/core-error.ts';
 import { isJson, isObject, type Json, type JsonObject } from '../json.ts';
 
-/** The records by which a log vouches for saved states: whose they are, and their event. */
+/** The records that hold the digest of saved states: their actor and their event. */
 export const CHECKPOINT = { actor: 'runtime.lifecycle/host', event: 'CHECKPOINT' } as const;
 
 /** What a machine asks for: a named side effect with plain parameters. */
@@ -56,7 +56,7 @@ export interface LogRecord {
   readonly event: LogEvent;
   readonly from?: StateValue;
   readonly to: Target;
-  /** The state has no transition for this event; it is kept, for in an incident it is often the telling line. */
+  /** The state has no transition for this event. It is recorded all the same: in an incident it often explains the most. */
   readonly ignored?: true;
   /** An outcome or timer that nothing waited for any more; the machine did not see it. */
   readonly stale?: true;
@@ -75,7 +75,7 @@ export interface LogRecord {
 /** The last instant that can be written as a date, epoch milliseconds. */
 export const LATEST = 8_640_000_000_000_000;
 
-// Every record that comes from outside passes here: a schema that refers to itself takes ten times as long as a walk.
+// Every record from outside is checked by these: a recursive schema takes ten times as long as a plain function.
 const stateValue = z.custom<StateValue>(isStateValue, 'Invalid input');
 const json = z.custom<Json>(isJson, 'Invalid input');
 
@@ -179,7 +179,7 @@ export function checkRecord(seq: number, value: unknown, strict: boolean): LogRe
   });
 }
 
-/** A quick look for what our own writer wrote; the full schema explains what fails it. */
+/** A quick check of what our own writer wrote; for what fails it, the full schema says why. */
 function isRecordShaped(value: unknown): value is LogRecord {
   const record = value as Partial<LogRecord> | null;
   return (

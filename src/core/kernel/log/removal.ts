@@ -1,19 +1,20 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { LogKey } from './signing.ts';
 
-/** So many records go in one transaction: a commit behind it waits some milliseconds. */
+/** How many records one transaction deletes, so that the commit behind it waits only some milliseconds. */
 const SLICE = 2_000;
 
 /**
- * Takes records away up to one at which all states have been saved. With the first slice the log begins behind it,
- * whatever is still to be deleted; that it does is signed, and chained to the hash of the last record that went.
+ * Deletes records up to one at which all states have been saved, a slice at a time. From the first slice on the log
+ * begins behind that record, whatever is still to be deleted. Its new begin is signed, and chained to the hash of the
+ * last record that was deleted.
  *
  * @returns whether there are more to delete
  */
 export function pruneSlice(db: DatabaseSync, key: LogKey, to: number): boolean {
   const begin = to + 1;
-  const known = db.prepare("SELECT value FROM meta WHERE key = 'begin'").get()?.value;
-  if (known !== String(begin)) begins(db, key, begin);
+  const current = db.prepare("SELECT value FROM meta WHERE key = 'begin'").get()?.value;
+  if (current !== String(begin)) begins(db, key, begin);
   db.prepare(
     'DELETE FROM records WHERE seq IN (SELECT seq FROM records WHERE seq < ? ORDER BY seq LIMIT ?)',
   ).run(begin, SLICE);
@@ -37,8 +38,8 @@ function begins(db: DatabaseSync, key: LogKey, begin: number): void {
 }
 
 /**
- * Takes bodies away so that nobody can read them again: deleted content is overwritten (`secure_delete`), and that a
- * body was here stays known. Records name bodies by fingerprint alone, so the chain is as it was.
+ * Deletes bodies so that nobody can read them again: deleted content is overwritten (`secure_delete`), and a note that
+ * the body was here stays. Records name bodies by fingerprint only, so the chain does not change.
  */
 export function shredBlobs(db: DatabaseSync, keys: readonly string[]): void {
   const note = db.prepare('INSERT OR REPLACE INTO shredded (key, at) VALUES (?, ?)');

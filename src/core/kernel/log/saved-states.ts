@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CheckpointPart, SavedCheckpoint } from './commit-request.ts';
 import type { LogKey } from './signing.ts';
 
-/** So many full checkpoints are kept; when there are more, every second one goes, the newest never. */
+/** How many full checkpoints are kept. When there are more, every second one is deleted, but never the newest. */
 const SERIES = 32;
 
 /**
@@ -40,7 +40,7 @@ export class SavedStates {
     return { count, digest };
   }
 
-  /** A full one when the parts since the last have grown as large: so it costs no more than they did. */
+  /** A full one is due when the parts since the last one have become as large: then it costs no more than they did. */
   #isDue(seq: number): boolean {
     const base = newestFull(this.#db, seq);
     const rows = this.#count('SELECT count(*) AS n FROM snapshots WHERE seq > ?', base);
@@ -48,7 +48,7 @@ export class SavedStates {
     return rows >= actors;
   }
 
-  /** Those that no part told of are as they were. */
+  /** Copies the states of actors that have not changed since the last full checkpoint. */
   #carryOver(seq: number): void {
     const base = newestFull(this.#db, seq);
     this.#db

@@ -115,7 +115,7 @@ function dropTimeColumn(db: DatabaseSync): void {
   try {
     db.exec('ALTER TABLE records DROP COLUMN at');
   } catch {
-    // An index or a view of somebody's own uses it: it stays, and appends cost what they did.
+    // An index or a view that somebody added uses it: it stays, and appends cost as much as before.
   }
 }
 
@@ -151,7 +151,7 @@ function checkFormat(db: DatabaseSync, dataDir: string): void {
   }
 }
 
-/** SQLite's codes for a file that is none of its own, or torn. */
+/** SQLite's codes for a file that is not a database, or a damaged one. */
 const DAMAGED = new Set([11, 26]);
 
 function unusable(dataDir: string, error: unknown): HoldfastError {

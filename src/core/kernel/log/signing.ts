@@ -114,7 +114,7 @@ function readKey(file: string): LogKey {
     const key = createPrivateKey(bytes);
     if (key.asymmetricKeyType === 'ed25519') return new LogKey(key);
   } catch {
-    // Not a key at all: told below.
+    // It is not a key at all: reported below.
   } finally {
     bytes.fill(0);
   }

@@ -19,7 +19,7 @@ import { checkBeforeStart } from './trust.ts';
 
 export interface SqliteLogOptions {
   readonly dataDir: string;
-  /** How long a `batched` record may wait for company, milliseconds; 50 unless set. */
+  /** How long a `batched` record may wait for others to share its commit, milliseconds; 50 unless set. */
   readonly lingerMs?: number;
   /** A signature at least every so many records; 1,000 unless set. */
   readonly signEvery?: number;
@@ -33,10 +33,10 @@ export interface SqliteLogOptions {
 /** Saved states are also due after so many bytes: bodies that no state names any more are dropped only then. */
 const CHECKPOINT_BYTES = 64 * 1024 * 1024;
 
-/** So many saved states go into one transaction, and are made in one turn of this thread. */
+/** How many saved states go into one transaction, and are made in one turn of this thread. */
 const PART = 256;
 
-/** Somebody reads in the write-ahead log: it is emptied when they are done. */
+/** How long to wait before the write-ahead log is emptied again, while somebody reads in it. */
 const SHRED_RETRY_MS = 50;
 
 interface Waiter extends PromiseWithResolvers<void> {
@@ -233,7 +233,7 @@ export class SqliteLog implements EventLog {
   #commitSoon(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    // One turn later: what else is decided in this turn shares the fsync.
+    // One turn later, so that all records of this turn share the fsync.
     setImmediate(() => {
       this.#scheduled = false;
       this.#commit();

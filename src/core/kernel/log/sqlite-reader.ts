@@ -11,7 +11,7 @@ import { newestSignature, signatureOf, signaturesBetween } from './signing.ts';
 
 const PAGE = 1_000;
 
-/** A record as it lies in the table. */
+/** A record as it is in the table. */
 export interface RawRecord {
   readonly seq: number;
   readonly actor: string;
@@ -149,7 +149,7 @@ export class SqliteReader implements LogReader {
     return this.#hasSignatures ? sound(() => newestSignature(this.#db, key)) : undefined;
   }
 
-  /** Who says that this is where the log begins, since older records were taken away; undefined when nobody does. */
+  /** The signature of the begin of the log, where older records were deleted; undefined when there is none. */
   begin(): Signature | undefined {
     if (!this.#hasLinks) return undefined;
     const first = this.firstSeq();

@@ -13,7 +13,7 @@ export interface Anchor {
   readonly hash: string;
 }
 
-/** What a log is held against, beside itself. */
+/** What a log is compared with, besides itself. */
 export interface Trust {
   readonly anchor?: Anchor | undefined;
   /** The public key of the data folder, or the one that somebody expects. */
@@ -27,8 +27,8 @@ export interface Trust {
 }
 
 /**
- * Notes the newest signature beside the key. Who cuts the database off, or puts an older one in its place, does not
- * reach it. It appears whole or not at all.
+ * Notes the newest signature beside the key, where somebody who truncates the database or replaces it by an older one
+ * does not reach it. The file appears whole or not at all.
  */
 export function writeHead(dataDir: string, head: Signature): void {
   const file = headFile(dataDir);
@@ -55,7 +55,7 @@ export function readHead(dataDir: string): Signature | undefined {
   try {
     value = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    value = undefined; // told below
+    value = undefined; // reported below
   }
   const { data } = signatureSchema.safeParse(value);
   if (data) return data;
@@ -66,9 +66,9 @@ export function readHead(dataDir: string): Signature | undefined {
 }
 
 /**
- * Looks before a runtime goes on with a log: what was signed last is there, what came after is chained to it, and the
- * states that the start will begin from are those that were saved. The rest is for `log verify`, for it takes as long
- * as the log is.
+ * Checks a log before a runtime goes on with it: the record that was signed last is there, the records after it are
+ * chained to it, and the states from which the start begins are those that were saved. `log verify` checks the rest,
+ * which takes longer the larger the log is.
  *
  * @throws HF_LOG_UNTRUSTED, HF_LOG_CORRUPT; HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID
  */
@@ -107,13 +107,13 @@ export function checkBeforeStart(reader: SqliteReader, dataDir: string): LogKey 
   return key;
 }
 
-/** One line of always the same length: it is written over in place. */
+/** One line of constant length, which is overwritten in place. */
 const BYTES = 96;
 
 /**
- * The newest record that was acknowledged, beside the key. It is written after each commit and not synced: the kernel
- * keeps it through a kill, and after a power cut it may be older, never newer than the log. So a log that is shorter
- * has lost something that somebody was told of.
+ * The newest record that was acknowledged, noted beside the key. It is written after each commit and not synced: the
+ * kernel keeps it through a kill; after a power cut it may be older than the log, but never newer. So a log that is
+ * shorter has lost a record that was acknowledged.
  */
 export class Mark {
   readonly #file: string;
@@ -123,13 +123,13 @@ export class Mark {
     this.#file = markFile(dataDir);
   }
 
-  /** A disk that does not take it is told by the next commit. */
+  /** An error of the disk is not thrown here: the next commit reports it. */
   write({ seq, hash }: Anchor): void {
     try {
       this.#descriptor ??= openSync(this.#file, existsSync(this.#file) ? 'r+' : 'w', 0o600);
       writeSync(this.#descriptor, `${`${seq}:${hash}`.padEnd(BYTES - 1)}\n`, 0);
     } catch {
-      // What stands there is older, and still true.
+      // The older mark stays, and is still true.
     }
   }
 

@@ -1,12 +1,12 @@
 /**
- * The worker thread that owns the log's writing connection. An fsync blocks the thread that asks for it, on a slow
- * disk for hundreds of milliseconds; here it blocks nobody who has something else to do.
+ * The worker thread that owns the log's writing connection. An fsync blocks its thread, on a slow disk for hundreds of
+ * milliseconds; this thread has nothing else to do.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { CommitReply, CommitRequest } from './commit-request.ts';
 import { LogWriter, type LogWriterOptions } from './log-writer.ts';
 
-/** So long after a commit the newest signature is noted: many commits share it. */
+/** How long after a commit the newest signature is noted, so that many commits share one note. */
 const NOTE_MS = 1_000;
 
 const writer = new LogWriter(workerData as LogWriterOptions);
@@ -37,7 +37,7 @@ function note(): void {
   try {
     writer.noteHead();
   } catch {
-    // The disk takes nothing: the next commit tells of it, and it is noted later.
+    // The disk takes nothing: the next commit reports it, and the signature is noted later.
   }
 }
 
@@ -45,7 +45,7 @@ function close(): void {
   try {
     writer.close();
   } catch {
-    // Every record is durable or was told to be lost; only the last signature is missing.
+    // Every record is durable or was reported as lost; only the last signature is missing.
   } finally {
     parentPort?.close();
   }

@@ -4,7 +4,7 @@ import type { HoldfastError } from '../errors/holdfast-error.ts';
 import { applyMergePatch, isObject, type Json, jsonEqual } from '../json.ts';
 import type { LogEvent } from '../log/record.ts';
 
-/** What is imagined to have been otherwise (C8). */
+/** A change of the recorded history that is tried out (C8). */
 export type Change =
   | { readonly kind: 'drop'; readonly seq: number }
   | {

@@ -31,9 +31,9 @@ export function causesOf(reader: SqliteReader, seq: number): Link[] {
   let record = reader.record(seq);
   for (;;) {
     const before = causeOf(record);
-    // A cause comes first; one that does not would lead round in a circle.
-    const known = before !== undefined && before < record.seq && reader.hashOf(before) !== undefined;
-    if (!known) {
+    // A cause has a smaller number; without this check a forged log could lead in a circle.
+    const isHere = before !== undefined && before < record.seq && reader.hashOf(before) !== undefined;
+    if (!isHere) {
       chain.unshift({ record, ...(before !== undefined && { cut: true }) });
       return chain;
     }
@@ -47,7 +47,7 @@ function causeOf({ cause, outcome }: LogRecord): number | undefined {
   return cause ?? (outcome === undefined ? undefined : seqOfEffect(outcome));
 }
 
-/** How a reader of sentences calls things. */
+/** The words for what a record holds. */
 export interface Wording {
   readonly describe: (record: LogRecord) => string | undefined;
   readonly state: (value: StateValue) => string;
@@ -78,7 +78,7 @@ function reached(
     const by = seqOfEffect(outcome);
     if (name !== undefined) return `was woken by its timer ${name}, ${later} record ${by} had set it`;
     const effect = cause?.effects[Number(outcome.slice(outcome.indexOf('.') + 1))]?.type ?? 'what';
-    const how =
+    const result =
       event.type === EFFECT_DONE
         ? `that ${effect} is done`
         : event.type === EFFECT_FAILED
@@ -86,7 +86,7 @@ function reached(
           : event.type === EFFECT_LOST
             ? `that ${effect} was lost with the process`
             : `${event.type}, the outcome of ${effect}`;
-    return `heard ${how}, ${later} record ${by} had asked for it`;
+    return `heard ${result}, ${later} record ${by} had asked for it`;
   }
   const what = event.type === INIT ? 'was started' : `got ${event.type}`;
   if (cause)

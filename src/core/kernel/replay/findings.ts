@@ -23,16 +23,16 @@ export interface Untrusted {
   readonly reason: string;
 }
 
-/** So many are listed; a log may be large and everything in it different. */
+/** How many of each kind are listed: everything in a large log may be different. */
 const LISTED = 5_000;
 
 /** What is found while a log runs again with something changed: the first of it, and how much more there is. */
 export class Findings {
   readonly differences: Difference[] = [];
-  /** Where only what an actor remembers differs: counters, times. They must not bury the others. */
+  /** Decisions where only the context differs, e.g. counters and times: they are kept apart, so as not to bury the others. */
   readonly remembered: Difference[] = [];
   readonly untrusted: Untrusted[] = [];
-  /** Beyond those listed, of each. */
+  /** How many more there are of each kind. */
   readonly more = { differences: 0, remembered: 0, untrusted: 0 };
 
   differ(difference: Difference): void {

@@ -35,20 +35,20 @@ export function candidatesOf(machine: AnyStateMachine, before: ActorState, event
     // No eventless transition followed the newest snapshot.
     const eventless = (later as AnyMachineSnapshot[])
       .slice(0, -1)
-      .flatMap((snapshot) => asked(snapshot, event, ({ always = [] }) => always))
+      .flatMap((snapshot) => considered(snapshot, event, ({ always = [] }) => always))
       .filter((one, _, all) => all.some(({ state, taken }) => taken && state === one.state));
-    const first = asked(start, event, ({ transitions }) => [
+    const first = considered(start, event, ({ transitions }) => [
       ...(transitions.get(event.type) ?? []),
       ...(transitions.get('*') ?? []),
     ]);
     return [...first, ...eventless];
   } catch {
-    return []; // what throws decides nothing; the record says `failed`
+    return []; // a guard that throws decides nothing; the record says `failed`
   }
 }
 
-/** From each leaf to the machine itself, as XState asks, until one is taken. */
-function asked(
+/** The transitions that XState considers, from each leaf up to the machine itself, until one is taken. */
+function considered(
   snapshot: AnyMachineSnapshot,
   event: LogEvent,
   rows: (node: AnyStateNode) => readonly unknown[],
@@ -90,11 +90,11 @@ function holds(guard: Guard, snapshot: AnyMachineSnapshot, event: LogEvent): boo
     return guard.check ? guard.check(snapshot, args, guard) : guard(args, undefined);
   }
   const name = typeof guard === 'string' ? guard : guard.type;
-  const known: unknown = snapshot.machine.implementations.guards[name];
-  if (!isTest(known)) return false;
+  const test: unknown = snapshot.machine.implementations.guards[name];
+  if (!isTest(test)) return false;
   const params = typeof guard === 'string' ? undefined : guard.params;
-  if (known.check) return known.check(snapshot, args, known);
-  return known(args, typeof params === 'function' ? params(args) : params);
+  if (test.check) return test.check(snapshot, args, test);
+  return test(args, typeof params === 'function' ? params(args) : params);
 }
 
 function isTest(guard: unknown): guard is Test {

@@ -39,7 +39,7 @@ export class Imagined {
     }
   }
 
-  /** What would be known of an actor by now. */
+  /** The state that an actor would have by now. */
   state(ref: string): ActorState | undefined {
     return this.#actors.get(ref)?.state;
   }
@@ -60,7 +60,7 @@ export class Imagined {
   /**
    * Decides an event. An actor that does not exist yet is started first.
    *
-   * @param record whose time, story and place it has
+   * @param record its time, correlation and place are the event's
    * @param outcome the effect or timer that it answers
    */
   decide(
@@ -69,11 +69,11 @@ export class Imagined {
     outcome: string | undefined,
     definition: ActorDefinition,
   ): Decision {
-    const known = this.#actors.get(record.actor);
+    const actor = this.#actors.get(record.actor);
     // Only what the machine did not decide, and the outcome only where it reaches somebody.
     const { ignored: _i, stale: _s, failed: _f, outcome: _o, ...kept } = record;
     const rest = { ...kept, ...(outcome !== undefined && { outcome }) };
-    if (!known) {
+    if (!actor) {
       const stepper = this.#stepper(machineOf(definition, record.version) ?? definition.machine);
       const isInit = event.type === INIT;
       const input = definition.input?.(parseActorRef(record.actor).key);
@@ -84,13 +84,13 @@ export class Imagined {
       return isInit ? decision : this.decide(record, event, outcome, definition);
     }
     const isMigration = event.type === MIGRATE;
-    if (isMigration) known.stepper = this.#stepper(definition.machine);
-    const { stepper, state } = known;
+    if (isMigration) actor.stepper = this.#stepper(definition.machine);
+    const { stepper, state } = actor;
     const { decision, snapshot } = isMigration
       ? decideMigration(stepper, definition, state, record.at)
-      : decide(stepper, state, known.snapshot, event, record.at, outcome);
+      : decide(stepper, state, actor.snapshot, event, record.at, outcome);
     applyRecord(state, { ...rest, event: event.type === INIT ? { type: 'INIT' } : event, ...decision });
-    known.snapshot = snapshot;
+    actor.snapshot = snapshot;
     return decision;
   }
 

@@ -176,7 +176,7 @@ function hintOf(
 ): string {
   const raise = `if that is meant, raise its version and keep version ${version} under \`earlier\``;
   if (got.failed) return `the machine throws now: ${got.failed}`;
-  if (!got.stale && event.type !== INIT && event.type !== MIGRATE && !knows(machine, event.type))
+  if (!got.stale && event.type !== INIT && event.type !== MIGRATE && !handles(machine, event.type))
     return `${event.type} is an unknown event: the machine names it nowhere; ${raise}`;
   if (got.ignored && !expected.ignored)
     return `the machine no longer reacts to ${event.type} in this state; ${raise}`;
@@ -187,6 +187,6 @@ function hintOf(
   return `an assign computes another context; ${raise}; if the machine did not change, it is not pure`;
 }
 
-function knows({ events }: AnyStateMachine, type: string): boolean {
-  return events.some((known) => known === type || known === '*');
+function handles({ events }: AnyStateMachine, type: string): boolean {
+  return events.some((handled) => handled === type || handled === '*');
 }

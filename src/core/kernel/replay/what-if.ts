@@ -172,7 +172,7 @@ class World {
     );
     if (sameDecision(expected, got)) return;
     this.#strayed.add(ref);
-    if (!jsonEqual(asked(expected), asked(got))) this.#doubtful.add(seq);
+    if (!jsonEqual(externalEffects(expected), externalEffects(got))) this.#doubtful.add(seq);
     if (expected.ignored && got.ignored) return; // in another state than recorded, and ignored there, too
     this.#findings.differ({ seq, at, actor: ref, event, kind: 'decided', expected, got });
   }
@@ -264,6 +264,6 @@ class World {
 }
 
 /** Effects that reach the world outside. */
-function asked({ effects }: Decision): EffectRequest[] {
+function externalEffects({ effects }: Decision): EffectRequest[] {
   return effects.filter(({ type }) => type !== TIMER_START && type !== TIMER_CANCEL);
 }

@@ -138,11 +138,17 @@ test('[C11] the environment fixes a file whose option is wrong', (t) => {
 test('[C11] a variable that cannot be used is refused by its name, never showing its value', (t) => {
   const bad = (name: string, value: string) => refused({}, { [name]: value });
   t.is(bad('RADIO_PORT', 'hunter2').code, 'HF_CONFIG_ENV');
-  t.regex(bad('RADIO_PORT', 'hunter2').what, /^RADIO_PORT holds .* expected number.*\(option port\)\.$/);
-  t.regex(bad('RADIO_PORT', '70000').what, /^RADIO_PORT .* too big: expected number to be <=65535/);
+  t.regex(
+    bad('RADIO_PORT', 'hunter2').what,
+    /^The value of RADIO_PORT cannot be used: expected number.*\(option port\)\.$/,
+  );
+  t.regex(
+    bad('RADIO_PORT', '70000').what,
+    /^The value of RADIO_PORT .* too big: expected number to be <=65535/,
+  );
   t.regex(bad('RADIO_DRIVER', 'hunter2').what, /it must be "memory" or "linux" \(option driver\)/);
   t.regex(bad('RADIO_STORE_URL', 'hunter2').what, /invalid URL \(option store\.url\)/);
-  t.regex(bad('RADIO_LEGS', '[{"itnf":"hunter2"}]').what, /RADIO_LEGS holds/);
+  t.regex(bad('RADIO_LEGS', '[{"itnf":"hunter2"}]').what, /value of RADIO_LEGS cannot be used/);
   for (const name of ['RADIO_PORT', 'RADIO_QUIET', 'RADIO_LEGS', 'RADIO_DRIVER', 'RADIO_STORE_URL']) {
     t.false(bad(name, 'hunter2').message.includes('hunter2'), name);
   }

@@ -26,5 +26,5 @@ test('[C11] a port that is none ends the load of the shipped configuration by th
     loadConfig({ cwd, env: { HOLDFAST_ROUTER_PORT: 'eight' } }),
     { code: 'HF_CONFIG_ENV' },
   );
-  t.regex(error.what, /^HOLDFAST_ROUTER_PORT holds a value that cannot be used: expected number/);
+  t.regex(error.what, /^The value of HOLDFAST_ROUTER_PORT cannot be used: expected number/);
 });

@@ -26,7 +26,7 @@ export const cliErrors = {
   HF_REPLAY_MACHINES: {
     status: 500,
     what: 'A replay needs the machines that made the log, and there is no configuration at {file} that names their plugins.',
-    remedy: 'Run it where plugins.config.ts lies, or name the file with --config FILE.',
+    remedy: 'Run it in the folder of plugins.config.ts, or name the file with --config FILE.',
   },
   HF_CLI_TERMINAL: {
     status: 400,

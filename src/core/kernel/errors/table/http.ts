@@ -5,7 +5,7 @@ export const httpErrors = {
   HF_HTTP_REQUEST_INVALID: {
     status: 400,
     what: 'The request is not valid HTTP: {reason}.',
-    remedy: 'Send it with a common HTTP client; behind a proxy, look at what the proxy makes of it.',
+    remedy: 'Send it with a common HTTP client; behind a proxy, check what the proxy forwards.',
   },
   HF_HTTP_REQUEST_SLOW: {
     status: 408,
@@ -15,7 +15,7 @@ export const httpErrors = {
   HF_HTTP_HEADERS_TOO_LARGE: {
     status: 431,
     what: 'The headers are larger than {limit} bytes.',
-    remedy: 'Send fewer or shorter ones.',
+    remedy: 'Send fewer or shorter headers.',
   },
   HF_HTTP_PATH_TOO_LONG: {
     status: 414,
@@ -39,7 +39,7 @@ export const httpErrors = {
   },
   HF_HTTP_MEDIA_TYPE: {
     status: 415,
-    what: 'Content type {type} is not understood here.',
+    what: 'Content type {type} is not supported here.',
     remedy: 'Send the body with `content-type: application/json`.',
   },
   HF_HTTP_NOT_FOUND: {
@@ -70,7 +70,7 @@ export const httpErrors = {
   HF_HTTP_LISTEN: {
     status: 500,
     what: 'Surface {surface} cannot listen on {host}:{port}: {reason}.',
-    remedy: 'Stop what holds the port, or choose another with {variable} (0 means any free one).',
+    remedy: 'Stop the program that holds the port, or choose another with {variable} (0 means any free one).',
   },
   HF_HTTP_STOPPING: {
     status: 503,
@@ -84,13 +84,13 @@ export const httpErrors = {
   },
   HF_HTTP_CALL: {
     status: 502,
-    what: 'The call {method} {place} got no answer that could be used: {reason}.',
-    remedy: 'Look whether a program listens there, and whether this machine reaches it.',
+    what: 'The call {method} {place} got no usable answer: {reason}.',
+    remedy: 'Check that a program listens there and that this machine can reach it.',
   },
   HF_CONTROL_UNREACHABLE: {
     status: 500,
-    what: 'The instance on {dir} cannot be asked: {reason}.',
+    what: 'The instance on {dir} cannot be reached: {reason}.',
     remedy:
-      'Start it with `npm run up` if `holdfast status` says that it does not run; if it runs, be the user that it runs as.',
+      'Start it with `npm run up` if `holdfast status` says that it does not run; if it runs, run the command as the same user.',
   },
 } as const satisfies ErrorTable;

@@ -26,18 +26,18 @@ export const logErrors = {
     status: 500,
     what: 'Record {seq} cannot be trusted: {reason}.',
     remedy:
-      'Do not run on this log; `holdfast replay verify` shows what stands before it. Restore the folder from a copy.',
+      'Do not run on this log; `holdfast replay verify` shows which records before it are sound. Restore the folder from a copy.',
   },
   HF_LOG_UNTRUSTED: {
     status: 500,
     what: 'The log in {dir} is not what this runtime signed: {reason}.',
     remedy:
-      'See `holdfast log verify`; restore the whole folder from one copy. To go on with it as it is, delete log-head and log-mark in secrets/.',
+      'See `holdfast log verify`; restore the whole folder from one copy. To use it as it is, delete log-head and log-mark in secrets/.',
   },
   HF_LOG_ARCHIVE: {
     status: 500,
     what: 'The log was not archived: {reason}. Nothing was deleted.',
-    remedy: 'Try it again; when it stays so, prune with the instance stopped.',
+    remedy: 'Try again; if it fails again, stop the instance and prune then.',
   },
   HF_LOG_PRUNING: {
     status: 409,
@@ -53,29 +53,29 @@ export const logErrors = {
     status: 404,
     what: 'No body {fingerprint} is kept here.',
     remedy:
-      'Fingerprints stand in the records of `holdfast log list --all`; bodies that nothing needs are dropped by themselves.',
+      '`holdfast log list --all` shows the fingerprints in its records; bodies that nothing needs are dropped automatically.',
   },
   HF_LOG_GAP: {
     status: 400,
-    what: '{source} does not go on where what stands before it ends: {reason}.',
+    what: '{source} does not continue the records before it: {reason}.',
     remedy: 'Name the archives in the order of their records, and the data folder last.',
   },
   HF_LOG_UNSIGNED: {
     status: 400,
-    what: 'Records {from} to {to} bear no signature of {key}.',
+    what: 'Records {from} to {to} have no signature of {key}.',
     remedy:
-      'Have the log exported where its key lies, or verify without --public-key: then the chain alone is checked.',
+      'Export the log on the machine that has its key, or verify without --public-key: then only the chain is checked.',
   },
   HF_LOG_WRITE: {
     status: 503,
     what: 'The log cannot be written: {reason}.',
-    remedy: 'Free space on, or remount, the disk of the data folder; Holdfast goes on by itself.',
+    remedy: 'Free space on the disk of the data folder, or remount it; Holdfast then continues by itself.',
   },
   HF_LOG_WAITING: {
     status: 503,
     what: 'The log cannot be written ({reason}), so this request is not decided yet; it may be carried out later.',
     remedy:
-      'Read the state again before you repeat it; Holdfast goes on by itself when the log can be written.',
+      'Read the state again before you repeat it; Holdfast continues by itself when the log can be written.',
   },
   HF_LOG_CLOSED: {
     status: 503,
@@ -91,7 +91,7 @@ export const logErrors = {
   HF_LOG_EXISTS: {
     status: 409,
     what: 'The folder {dir} holds an event log already.',
-    remedy: 'Name a folder without one with --data-dir; a log is never written over.',
+    remedy: 'Name a folder without one with --data-dir; a log is never overwritten.',
   },
   HF_LOG_RANGE: {
     status: 400,
@@ -101,16 +101,16 @@ export const logErrors = {
   HF_PORTABLE_DAMAGED: {
     status: 400,
     what: 'The exported log {file} is damaged at line {line}: {reason}.',
-    remedy: 'Export it anew, or carry the file over again: compare its size and checksum at both ends.',
+    remedy: 'Export it again, or copy the file again and compare its size and checksum on both machines.',
   },
   HF_PORTABLE_EMPTY: {
     status: 400,
-    what: 'No record is wanted: none of those from {from} to {to} fits the selection.',
-    remedy: 'Look with `holdfast log list` and the same flags which records there are.',
+    what: 'No record from {from} to {to} matches the selection.',
+    remedy: 'List the records with `holdfast log list` and the same flags.',
   },
   HF_PORTABLE_FILTERED: {
     status: 400,
-    what: 'The exported log {file} holds the records of some actors only, so no runtime can go on from it.',
+    what: 'The exported log {file} holds the records of some actors only, so no runtime can continue from it.',
     remedy:
       'Read and replay it as a file, or import an export that was made without --actor and --correlation.',
   },
@@ -127,7 +127,7 @@ export const logErrors = {
   HF_PORTABLE_READ: {
     status: 500,
     what: 'The exported log {file} cannot be read: {reason}.',
-    remedy: 'Fix the rights of the file, or copy it to a disk that can be read.',
+    remedy: 'Correct the permissions of the file, or copy it to a disk that can be read.',
   },
   HF_PORTABLE_WRITE: {
     status: 500,

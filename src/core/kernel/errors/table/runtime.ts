@@ -16,7 +16,7 @@ export const runtimeErrors = {
   HF_PLUGIN_CYCLE: {
     status: 500,
     what: 'Plugins need each other in a circle: {cycle}.',
-    remedy: 'Split what one of them provides, so that the circle opens.',
+    remedy: 'Split what one of them provides, so that there is no circle any more.',
   },
   HF_PLUGIN_CONFLICT: {
     status: 500,
@@ -36,7 +36,8 @@ export const runtimeErrors = {
   HF_PLUGIN_CONTRACT: {
     status: 500,
     what: 'Plugin {plugin} breaks its own definition: {reason}.',
-    remedy: 'Make `requires` and `provides` of its definition say what it uses and gives.',
+    remedy:
+      'List what it uses in `requires` or `wants` of its definition, and what it provides in `provides`.',
   },
   HF_PLUGIN_EARLY: {
     status: 500,
@@ -47,7 +48,7 @@ export const runtimeErrors = {
   HF_PLUGIN_INTERRUPTED: {
     status: 503,
     what: 'The runtime was stopped before all plugins had started.',
-    remedy: 'Start it again when it is wanted; what had started has been stopped.',
+    remedy: 'Start it again if you want it; the plugins that had started were stopped.',
   },
   HF_PLUGIN_FROZEN: {
     status: 500,
@@ -61,13 +62,13 @@ export const runtimeErrors = {
   },
   HF_ROUTE_TARGET: {
     status: 500,
-    what: 'A route of plugin {plugin} sends {topic} to actor type {actor}, which nobody registers.',
+    what: 'A route of plugin {plugin} sends {topic} to actor type {actor}, which no plugin registers.',
     remedy: 'Register the actor, or correct the route.',
   },
   HF_ACTOR_UNKNOWN: {
     status: 500,
-    what: 'Nothing is registered for actor {actor}.',
-    remedy: 'Enable the plugin that registers this actor type, or look for a typing error in the address.',
+    what: 'No plugin registers the type of actor {actor}.',
+    remedy: 'Enable the plugin that registers this actor type, or correct the address.',
   },
   HF_ACTOR_OVERLOADED: {
     status: 503,

@@ -16,7 +16,7 @@ export const setupErrors = {
   },
   HF_BOOTSTRAP_INSTANCE_RUNNING: {
     status: 500,
-    what: 'The packages must be installed anew, but an instance runs from this checkout.',
+    what: 'The packages must be installed again, but an instance runs from this checkout.',
     remedy: 'Stop that instance, then run the command again.',
   },
   HF_BOOTSTRAP_NO_NODE: {
@@ -37,7 +37,7 @@ export const setupErrors = {
   HF_CONFIG_NOT_FOUND: {
     status: 500,
     what: 'There is no configuration at {file}.',
-    remedy: 'Run the command where plugins.config.ts lies, or name it with --config FILE.',
+    remedy: 'Run the command in the folder of plugins.config.ts, or name the file with --config FILE.',
   },
   HF_CONFIG_LOAD: {
     status: 500,
@@ -66,7 +66,7 @@ export const setupErrors = {
   },
   HF_CONFIG_ENV: {
     status: 500,
-    what: '{name} holds a value that cannot be used: {reason}.',
+    what: 'The value of {name} cannot be used: {reason}.',
     remedy: 'Correct or unset {name}.',
   },
   HF_CONFIG_SECRET_MODE: {
@@ -78,7 +78,7 @@ export const setupErrors = {
     status: 500,
     what: 'The secret file {file} does not hold what it should: {reason}.',
     remedy:
-      'Put its content back: a key from a backup (what it sealed cannot be read without it), a token from its issuer.',
+      'Put its content back: a key from a backup (data that it sealed cannot be read without it), a token from its issuer.',
   },
   HF_CONFIG_SECRET_MISSING: {
     status: 500,
@@ -88,7 +88,7 @@ export const setupErrors = {
   HF_CONFIG_SECRET_FOLDER: {
     status: 500,
     what: 'The folder of secrets {folder} may be changed by others (mode {mode}).',
-    remedy: 'Run `chmod 700 {folder}`, and look whether its files are still yours.',
+    remedy: 'Run `chmod 700 {folder}`, and check that its files are still yours.',
   },
   HF_SECRET_SEALED: {
     status: 500,

@@ -14,7 +14,7 @@ import {
   stateLine,
 } from './format.ts';
 
-/** What of a log is exported. */
+/** The part of a log that is exported. */
 export interface ExportPart {
   /** Inclusive. */
   readonly from: number;
@@ -22,7 +22,7 @@ export interface ExportPart {
   readonly to: number;
   /** Only records of these actors: whole actors, so that what is exported can be replayed. */
   readonly actors?: ReadonlySet<string>;
-  /** The story that chose the actors. */
+  /** The correlation id by which the actors were chosen. */
   readonly correlation?: string;
 }
 
@@ -41,12 +41,12 @@ export function portableHeader(reader: SqliteReader, part: ExportPart, now: numb
     first ??= { seq, at };
     last = { seq, at };
     const type = actor.slice(0, Math.max(0, actor.indexOf('/')) || actor.length);
-    const known = machines.get(type) ?? { machine, versions: new Set() };
-    known.versions.add(madeBy);
-    machines.set(type, known);
+    const machineOfType = machines.get(type) ?? { machine, versions: new Set() };
+    machineOfType.versions.add(madeBy);
+    machines.set(type, machineOfType);
   }
   if (!first) throw new CoreError('HF_PORTABLE_EMPTY', { from: part.from, to: part.to });
-  // What lies between the range's begin and the first record that is wanted needs not be told of.
+  // The file need not mention the records between the begin of the range and the first one that is wanted.
   const from = part.actors ? first.seq : part.from;
   const chainStart = from <= 1 ? CHAIN_START : reader.hashBefore(from);
   if (chainStart === undefined) {

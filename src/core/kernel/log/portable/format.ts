@@ -10,7 +10,7 @@ export const PORTABLE_FORMAT = 1;
 /** A record may be large, a line without an end is not one of ours. Bytes. */
 export const LONGEST_LINE = 64 * 1024 * 1024;
 
-/** No event of ours is nested so deep; what is, would overflow whoever walks it. */
+/** No event of ours is nested so deep. A deeper one would overflow the stack of the code that walks it. */
 const DEEPEST = 256;
 
 const chainHash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -36,7 +36,7 @@ const headerSchema = z.looseObject({
   complete: z.boolean(),
   /** The actors whose records the file holds; absent when it holds those of all. */
   actors: z.array(z.string()).optional(),
-  /** The story that chose the actors. */
+  /** The correlation id by which the actors were chosen. */
   correlation: z.string().optional(),
 });
 export type PortableHeader = z.infer<typeof headerSchema>;
@@ -129,9 +129,9 @@ export function parseLine(text: string, file: string, line: number): PortableLin
   const damaged = (reason: string) => new CoreError('HF_PORTABLE_DAMAGED', { file, line, reason });
   if (text.length > DEEPEST * 2 && depthOf(text) > DEEPEST)
     throw damaged(`it is nested deeper than ${DEEPEST}`);
-  const known = RECORD_LINE.exec(text);
-  if (known) {
-    const [begin, hash = '', previous] = known;
+  const match = RECORD_LINE.exec(text);
+  if (match) {
+    const [begin, hash = '', previous] = match;
     const body = text.slice(begin.length, -1);
     const value = text.endsWith('}') ? json(body) : undefined;
     if (value !== undefined)

@@ -18,7 +18,7 @@ export interface ImportOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The indices are filled in the order of the records, which is not theirs: as much of them stays in memory. */
+/** How much of the indices stays in memory: they are filled in the order of the records, which is not their own. */
 const CACHE_KIB = 32 * 1024;
 
 /**
@@ -84,7 +84,7 @@ function adopt(db: DatabaseSync, key: LogKey, { range, chainStart }: Ingested['h
 
 const TURN = 2_000;
 
-/** What came of reading a portable file. */
+/** The result of reading a portable file. */
 export interface Ingested {
   readonly header: PortableHeader;
   readonly records: number;

@@ -9,8 +9,8 @@ import type { End } from './import.ts';
 /**
  * Opens what holds a log: a data folder, a portable file, or several that go on where the one before ends (archives
  * in order, then the folder they came from). Files are read once into a database without a name, which SQLite keeps in
- * its cache, moves to the disk when it is large, and forgets when it is closed: so a file is searched by actor, story
- * and number as fast as a folder, and memory stays flat.
+ * its cache, moves to the disk when it is large, and forgets when it is closed: so a file is searched by actor,
+ * correlation and number as fast as a folder, and memory stays flat.
  *
  * @throws HF_LOG_MISSING, HF_LOG_FORMAT, HF_LOG_GAP, HF_PORTABLE_*, HF_LOG_CORRUPT
  */
