@@ -30,14 +30,14 @@ function resultOf(name: string, { state, place, reason = 'unknown' }: Reach): Ch
       return { state: 'ok', lookedAt, found: 'it can be connected to; nothing was sent' };
     case 'unconfigured': {
       const remedy = `Give the address by ${url}, or by ${file} (a file of mode 0600).`;
-      return { state: 'warn', lookedAt, found: 'none is configured: nobody is notified by it', remedy };
+      return { state: 'warn', lookedAt, found: 'no address is configured, so it receives nothing', remedy };
     }
     case 'unusable': {
-      const remedy = `Fix what ${url}, ${file} or plugins.config.ts names; an address in the secrets store is read by a running instance alone.`;
+      const remedy = `Correct the address that ${url}, ${file} or plugins.config.ts names. Only a running instance reads an address from the secrets store.`;
       return { state: 'fail', lookedAt, found: reason, remedy };
     }
     case 'unreached': {
-      const remedy = `See that it runs and is reachable from here, then try \`holdfast alerts test ${name}\`.`;
+      const remedy = `Check that it runs and can be reached from here, then try \`holdfast alerts test ${name}\`.`;
       return { state: 'fail', lookedAt, found: `it cannot be connected to: ${reason}`, remedy };
     }
   }

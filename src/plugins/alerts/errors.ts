@@ -16,7 +16,7 @@ export const AlertsError = defineErrors({
   HF_ALERTS_STATE: {
     status: 409,
     what: 'The alert {alert} is {state}, so it cannot be acknowledged.',
-    remedy: 'Only one that fires can be acknowledged: `holdfast alerts list` shows how they are.',
+    remedy: 'Acknowledge an alert that fires; `holdfast alerts list` shows the state of each.',
   },
   HF_ALERTS_NOT_DELIVERED: {
     status: 502,
@@ -26,8 +26,8 @@ export const AlertsError = defineErrors({
   },
   HF_ALERTS_UI: {
     status: 502,
-    what: 'The alerts of the UI at {place} cannot be made to agree: {reason}.',
+    what: 'The alerts of the UI at {place} cannot be updated: {reason}.',
     remedy:
-      'Correct `hyperdx` of alerts() in plugins.config.ts or the UI, and run `holdfast alerts bootstrap` again: what is done already stays.',
+      'Correct `hyperdx` of alerts() in plugins.config.ts or the UI, and run `holdfast alerts bootstrap` again. Alerts that are updated already stay so.',
   },
 });

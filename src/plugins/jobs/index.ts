@@ -9,9 +9,8 @@ import { jobRun } from '../../core/contracts/jobs.ts';
 import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { type JobSnapshot, jobActor } from './actor.ts';
 import { isFailing, type JobsAnswer, jobsCommand, jobsView, LIST_PATH } from './view.ts';
-import { JobWatch } from './watch.ts';
+import { type JobSnapshot, JobWatch, jobActor } from './watch.ts';
 
 /** @example jobs({ namespaces: ['observability', 'agent-memory'] }) */
 export const jobs = definePlugin({

@@ -3,7 +3,7 @@ import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { CauseKind } from '../../machines/jobs/failure.ts';
 import { clearsAfter } from '../../machines/jobs/failure.ts';
 import type { JobContext } from '../../machines/jobs/job.ts';
-import type { JobSnapshot } from './actor.ts';
+import type { JobSnapshot } from './watch.ts';
 
 /** A run as `holdfast jobs` shows it. Times are ISO texts. */
 export interface JobView {

@@ -1,9 +1,22 @@
 import type { Cluster } from '../../core/contracts/cluster.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import type { ActorSnapshot } from '../../core/kernel/actors/transition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { JobFacts } from '../../machines/jobs/failure.ts';
-import { jobActor } from './actor.ts';
+import { job } from '../../machines/jobs/job.ts';
 import { readJobs } from './read.ts';
+import { describeJobRecord } from './words.ts';
+
+/** One run: its key is `<job>/<correlation>` for a run of this process, `cluster/<uid>` for a Job of a cluster. */
+export const jobActor = defineActor({
+  type: 'jobs.job',
+  machine: job,
+  version: 1,
+  describe: describeJobRecord,
+});
+
+export type JobSnapshot = ActorSnapshot<typeof job>;
 
 const KEY_PREFIX = 'cluster/';
 

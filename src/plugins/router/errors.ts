@@ -4,7 +4,7 @@ import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
 export const RouterError = defineErrors({
   HF_ROUTER_NCID_MISMATCH: {
     status: 400,
-    what: 'The posted ncid is not the current one: somebody saved in between.',
+    what: 'The posted ncid is not the current one, because somebody has saved since it was read.',
     remedy: 'Read /v1/config/active again, make the change on what you read, and post that.',
   },
   HF_ROUTER_NCID_REQUIRED: {
@@ -45,20 +45,20 @@ export const RouterError = defineErrors({
   },
   HF_ROUTER_STATIC_ROUTE: {
     status: 400,
-    what: 'The config holds a static route at {path}: routing carries the WAN default policy only, and a route added beside it is gone with the next reapply; addressing is the durable lever.',
+    what: 'The config holds a static route at {path}: routing carries the WAN default policy only, and the next reapply would remove any other route; addressing is the durable lever.',
     remedy:
-      'Take the route out, and give the leg an address in the wanted prefix (`interface.<kind>.<name>.ipv6`); nothing was applied.',
+      'Remove the route, and give the leg an address in the prefix (`interface.<kind>.<name>.ipv6`); nothing was applied.',
   },
   HF_ROUTER_PLACEHOLDER: {
     status: 400,
-    what: 'The config cannot be posted, for at {path} {reason}.',
+    what: 'The config cannot be posted. At {path}, {reason}.',
     remedy:
-      'Take a copy with `holdfast router get --out FILE`: its placeholders are understood. Or write the secret itself there.',
+      'Make a copy with `holdfast router get --out FILE` and keep its placeholders, or write the secret itself there.',
   },
   HF_ROUTER_CONTROL_FIELDS: {
     status: 400,
-    what: '{file} holds {fields}: such fields steer a write and are no part of a config.',
-    remedy: 'Take them out of the file; the command itself adds what its transaction needs.',
+    what: '{file} holds {fields}. These fields control a write and are no part of a config.',
+    remedy: 'Remove them from the file; the command adds the fields that its transaction needs.',
   },
   HF_ROUTER_FILE: {
     status: 400,
@@ -72,13 +72,13 @@ export const RouterError = defineErrors({
   },
   HF_ROUTER_ENTRY: {
     status: 404,
-    what: 'There is no one entry {entry}: {reason}.',
+    what: '{entry} does not name exactly one entry: {reason}.',
     remedy:
       'Name `active`, `seed`, a place in `holdfast router history` (1 is the newest), or the beginning of one ncid.',
   },
   HF_ROUTER_BUSY: {
     status: 503,
-    what: 'More than {limit} config writes wait for their turn.',
+    what: 'More than {limit} config writes are waiting.',
     remedy: 'Wait a moment, read the active config and try again.',
   },
   HF_ROUTER_APPLY_FAILED: {
@@ -89,8 +89,7 @@ export const RouterError = defineErrors({
   HF_ROUTER_STORE: {
     status: 500,
     what: 'The config store {file} failed: {reason}.',
-    remedy:
-      'Check the disk and the rights of the data folder; what the router serves is what the store holds.',
+    remedy: 'Check the disk and the rights of the data folder. The router serves what the store holds.',
   },
   HF_ROUTER_STORE_MISSING: {
     status: 404,
@@ -102,7 +101,7 @@ export const RouterError = defineErrors({
     status: 503,
     what: 'The config store at {store} is not available: {reason}. Nothing was changed.',
     remedy:
-      'Bring that Redis back, or correct HOLDFAST_REDIS_URL; it is tried again by itself, and /healthz says when it is back.',
+      'Start that Redis again, or correct HOLDFAST_REDIS_URL. Holdfast reconnects by itself; /healthz shows when it is connected.',
   },
   HF_ROUTER_STORE_DATABASE: {
     status: 500,

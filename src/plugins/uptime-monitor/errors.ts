@@ -12,6 +12,6 @@ export const UptimeMonitorError = defineErrors({
     status: 409,
     what: '{monitor} is {state}, so this cannot be done to it.',
     remedy:
-      'Only what is down can be acknowledged, and only what is paused resumed: `holdfast uptime list` shows how they are.',
+      'Acknowledge a monitor that is down, or resume one that is paused; `holdfast uptime list` shows their states.',
   },
 });

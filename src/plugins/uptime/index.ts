@@ -40,7 +40,7 @@ export const uptime = definePlugin({
       caFile,
       timeoutMs,
       clock,
-      token: (monitor) => readPushToken(monitor, { dataDir, monitors, store: () => store }),
+      token: (monitor) => readPushToken(monitor, { dataDir, monitors, store }),
     });
     return { actors, clock, client, cluster: find(ClusterToken) };
   },

@@ -15,7 +15,7 @@ export interface TokenPlaces {
   /** Absolute path of the data folder. */
   readonly dataDir: string;
   readonly monitors: Readonly<Record<string, TokenSource>>;
-  readonly store: () => SecretsStore | undefined;
+  readonly store: SecretsStore | undefined;
 }
 
 /** The place of a monitor's token, for a person. */
@@ -49,15 +49,14 @@ export async function readPushToken(monitor: string, places: TokenPlaces): Promi
 async function readFrom(monitor: string, place: string, { monitors, store }: TokenPlaces): Promise<string> {
   const { secret } = monitors[monitor] ?? {};
   if (secret === undefined) return readTokenFile(place);
-  const secrets = store();
-  if (!secrets) {
+  if (!store) {
     throw new CoreError('HF_CONFIG_SECRET_MISSING', {
       file: secret,
       reason: 'no plugin provides a secrets store',
     });
   }
   const { path, property } = parseSecretReference(secret);
-  return (await secrets.read(path, property, AbortSignal.timeout(STORE_MS))).trim();
+  return (await store.read(path, property, AbortSignal.timeout(STORE_MS))).trim();
 }
 
 /**

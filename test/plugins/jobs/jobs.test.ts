@@ -13,9 +13,9 @@ import { documentedRules } from '../../../src/plugins/alerts/rules/documented.ts
 import { queryOf } from '../../../src/plugins/alerts/rules/evaluate.ts';
 import { ruleOptions } from '../../../src/plugins/alerts/rules/rule.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
-import { jobActor } from '../../../src/plugins/jobs/actor.ts';
 import { jobs } from '../../../src/plugins/jobs/index.ts';
 import { jobsView } from '../../../src/plugins/jobs/view.ts';
+import { jobActor } from '../../../src/plugins/jobs/watch.ts';
 import { call, writeConfig } from '../../support/cli.ts';
 import { ClusterApi, Refusal } from '../../support/cluster/index.ts';
 import { beginJob, cronJob, endJob, type Fate, makeJob } from '../../support/cluster/jobs.ts';

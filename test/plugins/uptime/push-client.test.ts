@@ -168,12 +168,12 @@ test('[R27] the token is read from its file or the secrets store at each push, a
   const places: TokenPlaces = {
     dataDir,
     monitors: { stored: { secret: 'watchdog/push#token' } },
-    store: () => ({
+    store: {
       read: async (path, property) => {
         read.push(`${path}#${property}`);
         return `fromstore${read.length}`;
       },
-    }),
+    },
   };
   const file = join(dataDir, 'secrets', 'push', 'm');
   mkdirSync(join(file, '..'), { recursive: true });

@@ -3,12 +3,26 @@ import {
   isSecretField,
   isSecretPart,
   type Scope,
+  type SecretFields,
   scopeInside,
 } from '../../../core/host/logging/secret-fields.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import { secretFields } from '../secret-fields.ts';
 
-// Whoever counts them without the plugin, as a check does, must find the same.
+/** What is secret in a network config beyond names such as `privateKey`. */
+export const secretFields: SecretFields = {
+  names: ['wepkey\\d?'],
+  parts: ['wpasupplicant'],
+  inside: {
+    apc: /^key$/,
+    wifinetworks: /^key$/,
+    pppoe: /^(?:user|username|login)$/,
+    hostapd: /pass|psk|wepkey|secret/,
+    wpasupplicant: /^(?:identity|anonymousidentity|pin|password|privatekeypasswd)$/,
+  },
+  beside: { key: 'ssid' },
+};
+
+// A check counts secrets without the plugin being registered, and must find the same.
 declareSecretFields(secretFields);
 
 /** How many secrets a value holds, and where (R32). */

@@ -36,17 +36,17 @@ async function apiCheck(
   const url = running?.surfaces.router?.url;
   if (url === undefined) {
     const remedy = 'Start it with `holdfast start`.';
-    return { state: 'warn', lookedAt: 'the running instance', found: 'none runs that can be asked', remedy };
+    return { state: 'warn', lookedAt: 'the running instance', found: 'no instance runs', remedy };
   }
   const lookedAt = `${url}/v1/config/active`;
   const secret = token();
   const began = performance.now();
   const headers = { ...(secret !== undefined && { authorization: `Bearer ${secret}` }) };
   const answer = await http.call({ url: lookedAt, headers, signal });
-  const remedy = 'Ask `holdfast status` why; its log has the reason.';
+  const remedy = 'Run `holdfast status`, and read the reason in the log of the instance.';
   if (answer.status !== 200) return { state: 'fail', lookedAt, found: `it answers ${answer.status}`, remedy };
   const config = answer.json();
-  if (!isObject(config)) return { state: 'fail', lookedAt, found: 'what it answers is no config', remedy };
+  if (!isObject(config)) return { state: 'fail', lookedAt, found: 'its answer is no config', remedy };
   const ms = Math.round(performance.now() - began);
   const { count } = countSecrets(config);
   const found = `it answers in ${ms} ms: ncid ${String(config.ncid).slice(0, 8)}…, ${count} secrets`;
@@ -57,17 +57,17 @@ async function apiCheck(
 async function storeCheck(dataDir: string): Promise<CheckResult> {
   const config = await active({ dataDir });
   const lookedAt = storeFile(dataDir);
-  if (!config) return { state: 'ok', lookedAt, found: 'there is none yet; the first start creates it' };
+  if (!config) return { state: 'ok', lookedAt, found: 'there is no store yet; the first start creates it' };
   const found = `it holds ncid ${String(config.ncid).slice(0, 8)}…, sealed`;
   return { state: 'ok', lookedAt, found };
 }
 
-/** A stopped instance cannot revert in time what its log shows as pending. */
+/** A stopped instance cannot revert a transaction in time, so one that its log shows as pending is reported. */
 function transactionCheck({ running, facts }: CheckContext): CheckResult {
   const lookedAt = running ? 'the running instance' : 'the event log';
   if (facts === undefined) {
     const remedy = '`holdfast status` says why.';
-    return { state: 'warn', lookedAt, found: 'nobody can tell whether a transaction is pending', remedy };
+    return { state: 'warn', lookedAt, found: 'it is unknown whether a transaction is pending', remedy };
   }
   const { transaction } = facts;
   if (!isPendingTransaction(transaction)) {
@@ -76,7 +76,8 @@ function transactionCheck({ running, facts }: CheckContext): CheckResult {
   const { transID, who, secondsLeft } = transaction;
   const found = `${transID} by ${who} is pending, ${secondsLeft} s left`;
   if (!running) {
-    const remedy = 'Start Holdfast: until then the uncommitted config stands, also beyond its deadline.';
+    const remedy =
+      'Start Holdfast. Until then the uncommitted config stays in force, also beyond its deadline.';
     if (secondsLeft <= 0) {
       const late = `${transID} by ${who} is pending beyond its deadline; the next start reverts it at once`;
       return { state: 'fail', lookedAt, found: late, remedy };
@@ -94,7 +95,7 @@ async function setsCheck(place: StorePlace): Promise<CheckResult> {
   if (!config) return { state: 'ok', lookedAt, found: 'there is no config yet' };
   const collisions = setCollisions(config);
   if (collisions.length === 0) return { state: 'ok', lookedAt, found: 'each network has a name of its own' };
-  const remedy = 'Give one of them another uuid: make that network anew in the app.';
+  const remedy = 'Give one of the networks another uuid by making it anew in the app.';
   return { state: 'fail', lookedAt, found: collisions.map(collisionText).join('; '), remedy };
 }
 
