@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { productNode } from '../bootstrap.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const SURFACES = ['ROUTER', 'GATEWAY', 'OTLP_HTTP', 'OTLP_GRPC', 'CONSOLE', 'MEMORY', 'UPTIME'];
@@ -20,6 +21,8 @@ const WARM = 5;
 const COUNTED = 5;
 /** Until the outcome of a request is in the log, milliseconds. */
 const SETTLED_MS = 150;
+/** Longest wait for the product to start or to answer, milliseconds. */
+const ANSWER_MS = 30_000;
 const MEDIA = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /**
@@ -52,7 +55,8 @@ function start(dir, upstream) {
   const ports = Object.fromEntries(SURFACES.map((name) => [`HOLDFAST_${name}_PORT`, '0']));
   const preload = new URL('coverage.mjs', import.meta.url).href;
   const args = ['--import', preload, join(root, 'bin/holdfast.js'), 'start', '--data-dir', dir];
-  return spawn(process.execPath, args, {
+  // Another Node would start the product's own as a child, which this process could not ask.
+  return spawn(productNode(), args, {
     cwd: root,
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     env: {
@@ -66,12 +70,15 @@ function start(dir, upstream) {
 
 async function ready(dir, product) {
   const file = join(dir, 'runtime.json');
-  while (product.exitCode === null) {
+  const deadline = Date.now() + ANSWER_MS;
+  while (product.exitCode === null && Date.now() < deadline) {
     const { pid, surfaces } = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
     if (pid === product.pid && surfaces?.otlpHttp) return surfaces;
     await after(50);
   }
-  throw new Error(`it ended with ${product.exitCode}`);
+  throw new Error(
+    product.exitCode === null ? 'it is not ready in time' : `it ended with ${product.exitCode}`,
+  );
 }
 
 async function passed(product, request) {
@@ -83,13 +90,13 @@ async function passed(product, request) {
     await request(WARM + done);
     await after(SETTLED_MS);
     const these = new Set(await ran(product));
-    files = files === undefined ? these : files.intersection(these);
+    files = files === undefined ? these : new Set([...files].filter((file) => these.has(file)));
   }
   return [...files].sort();
 }
 
 async function ran(product) {
-  const said = once(product, 'message');
+  const said = once(product, 'message', { signal: AbortSignal.timeout(ANSWER_MS) });
   product.send('files');
   return (await said)[0];
 }

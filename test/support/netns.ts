@@ -1,6 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import test from 'ava';
 import type { Scope } from './scope.ts';
 
 /** A network namespace of a test's own; gone with the test. */
@@ -14,17 +13,13 @@ export interface Namespace {
 
 const freshName = (): string => `hf${process.pid}x${randomInt(1_000_000)}`;
 
-function canMakeNamespaces(): boolean {
+/** Whether this machine lets this user make a network namespace. */
+export function canMakeNamespaces(): boolean {
   const name = freshName();
   const made = spawnSync('ip', ['netns', 'add', name]).status === 0;
   if (made) spawnSync('ip', ['netns', 'del', name]);
   return made;
 }
-
-/** For tests that need a kernel of their own: where nobody may make a namespace they are skipped, and counted so. */
-export const testInNamespace: typeof test.serial | typeof test.serial.skip = canMakeNamespaces()
-  ? test.serial
-  : test.serial.skip;
 
 /** Use it within `testInNamespace` only. */
 export function namespace(t: Scope): Namespace {

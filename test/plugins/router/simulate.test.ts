@@ -5,8 +5,9 @@ import test, { type ExecutionContext } from 'ava';
 import { type RouterChange, routerChannels } from '../../../src/core/contracts/router.ts';
 import { registerSimulations } from '../../../src/plugins/router/embedded/simulate.ts';
 import { call, writeConfig } from '../../support/cli.ts';
-import { namespace, testInNamespace } from '../../support/netns.ts';
+import { namespace } from '../../support/netns.ts';
 import { tempDir } from '../../support/temp.ts';
+import { testInNamespace } from '../../support/test-in-namespace.ts';
 import { Rig, type RigOptions } from './rig.ts';
 
 const PLUGIN = new URL('../../../src/plugins/router/index.ts', import.meta.url).pathname;

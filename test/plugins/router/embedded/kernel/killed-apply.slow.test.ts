@@ -5,9 +5,10 @@ import { SqliteReader } from '../../../../../src/core/kernel/log/sqlite-reader.t
 import { verifyLog } from '../../../../../src/core/kernel/replay/verify-log.ts';
 import { routerConfig } from '../../../../../src/machines/router/config.ts';
 import { active, post, startInstance, writeConfig } from '../../../../support/instance.ts';
-import { namespace, testInNamespace } from '../../../../support/netns.ts';
+import { namespace } from '../../../../support/netns.ts';
 import { until } from '../../../../support/redis.ts';
 import { tempDir } from '../../../../support/temp.ts';
+import { testInNamespace } from '../../../../support/test-in-namespace.ts';
 
 /** An `ip` that takes its time over each line, and ends with whoever feeds it, as a killed one's does. */
 function slowIp(dir: string): string {

@@ -6,7 +6,8 @@ import { KernelRefusal, type KernelStep } from '../../../../../src/plugins/route
 import { LinuxKernel } from '../../../../../src/plugins/router/embedded/kernel/linux.ts';
 import { checkStep } from '../../../../../src/plugins/router/embedded/kernel/linux-batch.ts';
 import { kernelSteps } from '../../../../../src/plugins/router/embedded/kernel/steps.ts';
-import { type Namespace, namespace, testInNamespace } from '../../../../support/netns.ts';
+import { type Namespace, namespace } from '../../../../support/netns.ts';
+import { testInNamespace } from '../../../../support/test-in-namespace.ts';
 import type { Config } from '../../rig.ts';
 
 const never = new AbortController().signal;

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { namespace, testInNamespace } from '../../../../support/netns.ts';
+import { namespace } from '../../../../support/netns.ts';
+import { testInNamespace } from '../../../../support/test-in-namespace.ts';
 import { type Config, Rig } from '../../rig.ts';
 
 const LEG = 'eth1.10';
