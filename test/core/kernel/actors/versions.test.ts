@@ -173,7 +173,7 @@ test('[C4] replay verify says plainly what was not compared, and --strict exits 
   t.regex(out, /^No record could be compared\.\n3 records of 1 actors/);
   t.regex(
     out,
-    /3 records of test\.door were not compared: version 1 .*; version 2 is here, and that machine is not kept\./,
+    /3 records of test\.door were not compared: they were made by version 1 .*, and only version 2 is available\./,
   );
   const strict = await verify('--strict');
   t.is(strict.code, 1);
