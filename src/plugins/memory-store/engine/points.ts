@@ -1,14 +1,13 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { MemoryStoreError } from '../errors.ts';
 import { LARGEST_ANSWER, LARGEST_PAGE, MOST_POINTS } from '../limits.ts';
 import { type Collection, inTransaction, tableOf } from './database.ts';
-import type { Condition, Filter, Id, Requests } from './requests.ts';
+import { type Filter, passes } from './filters.ts';
+import { bound, type Id, isId } from './ids.ts';
+import type { Requests } from './requests.ts';
 
 type Shown = Pick<Requests['scroll'], 'with_payload' | 'with_vector'>;
 const SCROLL_LIMIT = 10;
-
-/** The binding stores a number as a fraction; a bigint is stored as an integer, which sorts before texts. */
-export const bound = (id: Id): SQLInputValue => (typeof id === 'number' ? BigInt(id) : id);
 
 export const floats = (blob: Uint8Array): Float32Array =>
   new Float32Array(blob.buffer, blob.byteOffset, blob.byteLength / 4);
@@ -99,9 +98,7 @@ export function remove(db: DatabaseSync, collection: Collection, selector: Reque
   const drop = db.prepare(`DELETE FROM ${tableOf(collection)} WHERE id = ?`);
   inTransaction(db, () => {
     const doomed =
-      'points' in selector
-        ? selector.points
-        : Array.from(rows(db, collection, undefined, selector.filter), ({ id }) => id);
+      selector.points ?? Array.from(rows(db, collection, undefined, selector.filter), ({ id }) => id);
     for (const id of doomed) drop.run(bound(id));
   });
 }
@@ -168,29 +165,5 @@ function isRow(record: object): record is Row {
   return isId(id) && vector instanceof Uint8Array && (payload === null || typeof payload === 'string');
 }
 
-export const isId = (value: unknown): value is Id => typeof value === 'number' || typeof value === 'string';
-
-/** Whether a point passes: all of `must`, none of `must_not`, and one of `should` where there are any. */
-export function matches(filter: Filter, point: Row): boolean {
-  if (!filter) return true;
-  const { must, should, must_not } = filter;
-  let payload: unknown;
-  const holds = (condition: Condition): boolean => {
-    if ('has_id' in condition) return condition.has_id.includes(point.id);
-    payload ??= point.payload === null ? {} : JSON.parse(point.payload);
-    const values = valuesAt(payload, condition.key);
-    const wanted = 'any' in condition.match ? condition.match.any : [condition.match.value];
-    return values.some((value) => wanted.some((one) => one === value));
-  };
-  return must.every(holds) && !must_not.some(holds) && (should.length === 0 || should.some(holds));
-}
-
-/** The values under a dotted key; of a list, its elements. */
-function valuesAt(payload: unknown, key: string): readonly unknown[] {
-  let value = payload;
-  for (const part of key.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return [];
-    value = Reflect.get(value, part);
-  }
-  return Array.isArray(value) ? value : [value];
-}
+export const matches = (filter: Filter | undefined, { id, payload }: Row): boolean =>
+  !filter || passes(filter, id, () => (payload === null ? {} : JSON.parse(payload)));

@@ -2,24 +2,10 @@ import { z } from 'zod';
 import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
 import { MemoryStoreError } from '../errors.ts';
 import { LARGEST_VECTOR, MOST_PER_REQUEST } from '../limits.ts';
+import { filter } from './filters.ts';
+import { ids, pointId } from './ids.ts';
 
-const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/;
 const DEEPEST = 64;
-
-/** @returns the one spelling of a UUID */
-const plainUuid = (text: string): string => text.toLowerCase().replace(UUID, '$1-$2-$3-$4-$5');
-
-const pointId = z.union([
-  // A value that is no point id is malformed (400), not out of bounds (422).
-  z.int().refine((id) => id >= 0, 'a point id is a number or a UUID'),
-  z
-    .string()
-    .refine((text) => UUID.test(text.toLowerCase()), 'a point id is a number or a UUID')
-    .transform(plainUuid),
-]);
-export type Id = z.output<typeof pointId>;
-
-const ids = z.array(pointId).max(MOST_PER_REQUEST);
 
 /** Checked in one loop: a shape for each number would take longer than to store it. */
 const vector = z.custom<readonly number[]>(
@@ -27,24 +13,22 @@ const vector = z.custom<readonly number[]>(
   'a vector is a list of numbers; named, sparse and multiple ones are beyond this store',
 );
 
-const scalar = z.union([z.string(), z.number(), z.boolean()]);
-const condition = z.union([
-  z.strictObject({ has_id: ids }),
-  z.strictObject({ key: z.string().max(256), match: z.strictObject({ value: scalar }) }),
-  z.strictObject({ key: z.string().max(256), match: z.strictObject({ any: z.array(scalar).max(1_000) }) }),
-]);
-const conditions = z
-  .union([condition.transform((one) => [one]), z.array(condition).max(100)])
-  .nullish()
-  .transform((list) => list ?? []);
+const MOST_FIELDS = 100;
 
-/** The part of the real store's filters that is supported: `must`, `should`, `must_not` over ids and equal payload values. */
-const filter = z.strictObject({ must: conditions, should: conditions, must_not: conditions }).nullish();
-export type Condition = z.output<typeof condition>;
-export type Filter = z.output<typeof filter>;
-
+/** Which part of a payload is shown: all, nothing, or fields by name. A path would name a field that no payload has. */
+const fields = z.custom<boolean | readonly string[]>(
+  (value) =>
+    typeof value === 'boolean' ||
+    (Array.isArray(value) &&
+      value.length <= MOST_FIELDS &&
+      value.every((name) => typeof name === 'string' && !/[.[\]"]/.test(name))),
+  {
+    error: ({ input }) =>
+      `${isObject(input) ? `${quoted(Object.keys(input))} is not supported: ` : ''}it is true, false or a list of at most ${MOST_FIELDS} fields at the top of a payload, without a path into them`,
+  },
+);
 const shown = {
-  with_payload: z.union([z.boolean(), z.array(z.string()).max(100)]).nullish(),
+  with_payload: fields.nullish(),
   with_vector: z.boolean().nullish(),
 };
 const limit = z.int().min(1).max(MOST_PER_REQUEST);
@@ -90,6 +74,8 @@ const tuning = {
   write_consistency_factor: z.literal(1).nullish(),
 };
 
+const quoted = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
+
 /** The bodies that the store understands; an unknown field is refused by its name. */
 export const requests = {
   create: z.strictObject({
@@ -101,12 +87,12 @@ export const requests = {
     ...tuning,
   }),
   upsert: z.union([points, columns]),
-  delete: z.union([
-    z.strictObject({ points: ids }),
-    z.strictObject({
-      filter: filter.refine((given) => given !== null && given !== undefined, 'it is missing'),
-    }),
-  ]),
+  delete: z
+    .strictObject({ points: ids.optional(), filter })
+    .refine(
+      ({ points, filter }) => (points === undefined) !== (filter === undefined),
+      'it takes either `points` or a `filter`',
+    ),
   retrieve: z.strictObject({ ids, ...shown }),
   scroll: z.strictObject({ limit: limit.nullish(), offset: pointId.nullish(), filter, ...shown }),
   count: z.strictObject({ exact: z.boolean().nullish(), filter }),

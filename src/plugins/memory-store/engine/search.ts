@@ -2,9 +2,10 @@ import type { DatabaseSync } from 'node:sqlite';
 import { MemoryStoreError } from '../errors.ts';
 import { LARGEST_CACHE } from '../limits.ts';
 import { type Collection, tableOf } from './database.ts';
+import { bound, type Id, isId } from './ids.ts';
 import type { Row } from './points.ts';
-import { bound, count, floats, isId, matches, normalised, rowOf, shownPoints } from './points.ts';
-import type { Id, Requests } from './requests.ts';
+import { count, floats, matches, normalised, rowOf, shownPoints } from './points.ts';
+import type { Requests } from './requests.ts';
 
 interface Hit {
   readonly id: Id;
