@@ -204,7 +204,7 @@ test('[C6] holdfast log shred takes one body, or all of an age', async (t) => {
   t.regex((await shred(KEYS[0])).err, /^HF_LOG_SHREDDED/);
   t.regex((await shred('fp_none')).err, /^HF_LOG_BODY_UNKNOWN/);
   t.is((await shred()).code, 2);
-  t.regex((await shred('--older-than', '1h')).out, /^No body is that old/);
+  t.regex((await shred('--older-than', '1h')).out, /^No stored config is that old/);
   t.deepEqual(JSON.parse((await shred('--older-than', '0s', '--json')).out), { shredded: [KEYS[1]] });
   t.false(holds(dir, two));
   const reader = new SqliteReader(dir);
