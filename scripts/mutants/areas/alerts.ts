@@ -79,7 +79,7 @@ const area: Area = {
     {
       breaks: 'O17: the pause of a receiver that asks for one is not kept',
       tests: ['machines/alerts', 'alerts/delivery'],
-      find: '$1.max(own, askedMs ?? 0)',
+      find: '$1.max(own, retryAfterMs ?? 0)',
       put: '$1.max(own, 0)',
     },
     {
@@ -106,7 +106,13 @@ const area: Area = {
       find: "below: 1, window: '1h', every: '1h', onNoData: 'fire',",
       put: "below: 1, window: '1h', every: '1h', onNoData: 'ok',",
     },
-    { breaks: 'O18: 72 h are fresh', id: 'O18', find: 'above: 36,', put: 'above: 72,' },
+    {
+      breaks: 'O18: 72 h are fresh',
+      id: 'O18',
+      tests: ['plugins/alerts/'],
+      find: 'above: 36,',
+      put: 'above: 72,',
+    },
     {
       breaks: 'O18: freshness takes 72 h by default',
       id: 'O18',
@@ -170,18 +176,21 @@ const area: Area = {
     {
       breaks: 'O28: the unit of the backstop has priority 3',
       id: 'O28',
+      tests: ['deploy/intervals'],
       find: '--priority 1',
       put: '--priority 3',
     },
     {
       breaks: 'O18: the unit of the backstop takes 72 h',
       id: 'O18',
+      tests: ['deploy/intervals'],
       find: 'MAX_AGE_HOURS=36',
       put: 'MAX_AGE_HOURS=72',
     },
     {
       breaks: 'O18: the timer of the backstop runs once a week',
       id: 'O18',
+      tests: ['deploy/intervals'],
       find: 'OnCalendar=hourly',
       put: 'OnCalendar=weekly',
     },
