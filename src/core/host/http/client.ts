@@ -15,6 +15,8 @@ const KEEP_ALIVE_MS = 4_000;
 /** What sends requests: an agent of undici, of whatever copy of it. */
 export type HttpDispatcher = Pick<Dispatcher, 'request'>;
 
+const INVALID_URL = { failure: 'other', code: 'ERR_INVALID_URL', reason: 'its URL is not valid' } as const;
+
 /** What all calls of a client have in common. */
 export interface HttpClientOptions {
   /** Prefix of every call's URL: scheme, host, port, and a path where the server stands behind one. */
@@ -190,7 +192,7 @@ export class HttpClient {
   /**
    * One request, one whole answer of whatever status.
    *
-   * @throws HF_HTTP_CALL (as HttpCallError) no whole answer came in time, or it is too long
+   * @throws HF_HTTP_CALL (as HttpCallError) the URL is not valid, no whole answer came in time, or it is too long
    * @throws the reason of `signal`, when that gave the call up
    */
   call(call: HttpCall): Promise<HttpAnswer> {
@@ -211,7 +213,8 @@ export class HttpClient {
     const { base = '', clock = systemClock, connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
     const { signal, timeoutMs = this.#options.timeoutMs, method = 'GET' } = call;
     signal?.throwIfAborted();
-    const url = new URL(`${base.replace(/\/+$/, '')}${call.url}`);
+    const url = URL.parse(`${base.replace(/\/+$/, '')}${call.url}`);
+    if (!url) throw new HttpCallError('(a URL that is not valid)', method, INVALID_URL);
     const over = new AbortController();
     const cancel = clock.after(timeoutMs, () => over.abort());
     const giveUp = () => over.abort();

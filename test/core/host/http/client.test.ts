@@ -212,6 +212,12 @@ test('an excerpt has one line, and no secret of the call', async (t) => {
   t.is(answer.json(), undefined);
 });
 
+test('a URL that is not valid fails the call with the code of any other failure, and is not repeated', async (t) => {
+  const { text } = await failed(t, client(t, { base: 'http://:secret@' }).call({ url: '/' }));
+  t.regex(text, /its URL is not valid/);
+  t.false(text.includes('secret'));
+});
+
 test('JSON that is nested too deep is none', async (t) => {
   const base = await served(t, (_request, response) => void response.end('['.repeat(200) + ']'.repeat(200)));
   t.is((await client(t, { base }).call({ url: '/' })).json(), undefined);
