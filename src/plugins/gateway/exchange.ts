@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Answer } from './mcp/answers.ts';
@@ -8,8 +9,10 @@ export interface Exchange {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly headers: IncomingHttpHeaders;
   readonly correlation: string;
-  /** Aborted when the client leaves before its answer is whole. */
-  readonly gone: AbortSignal;
+  /** Whether the client left before its answer was whole. */
+  readonly hasLeft: boolean;
+  /** Whether the client has yet to read what was sent. */
+  readonly isBehind: boolean;
   /** Whether a part of the answer was sent. */
   readonly begun: boolean;
   /** Status that was sent; undefined before. */
@@ -20,17 +23,21 @@ export interface Exchange {
   readonly ms: number;
   /** What telemetry reports of it at its end, filled in as it becomes known. */
   readonly facts: { -readonly [K in 'outcome' | 'tool']?: CallFacts[K] };
-  /** Calls back once when the answer is whole, or the client gone. */
-  onClose(listener: () => void): void;
-  /** Called when the request is admitted: its answer may take long. */
-  admitted(): void;
+  /** Calls back once when the answer is whole, or the client gone. @returns does not call back any more */
+  onClose(listener: () => void): () => void;
+  /** Called when the request is admitted: its answer may take long. @param signal aborted when the call must not go on */
+  admitted(signal: AbortSignal): void;
   /** Sends a whole answer, unless one has begun. */
   send(answer: Answer): void;
   /** Begins an answer that comes in parts. */
   begin(status: number, headers: Readonly<Record<string, string>>): void;
   /** Sends what has begun although no part of the body is there yet. */
   flush(): void;
-  /** Sends a part. @returns when a slow client has caught up; rejects when it leaves. It may be ignored */
+  /**
+   * Sends a part.
+   *
+   * @returns when a slow client has caught up; rejects when it leaves or the call must not go on. It may be ignored
+   */
   write(chunk: Buffer | string): Promise<void> | undefined;
   end(last?: Buffer | string): void;
   /** Breaks an answer off: the client sees that it is not whole. */
@@ -54,8 +61,9 @@ export class HttpExchange implements Exchange {
   readonly #response: ServerResponse;
   /** Has the headers that every answer of the surface has. */
   readonly #reply: FastifyReply;
-  readonly #gone = new AbortController();
-  readonly #onClose: (() => void)[] = [];
+  /** Aborted when the admitted call must not go on. */
+  #signal: AbortSignal | undefined;
+  #onClose: (() => void)[] = [];
   readonly #startedAt = performance.now();
   #bytes = 0;
   #drained: Promise<void> | undefined;
@@ -71,13 +79,18 @@ export class HttpExchange implements Exchange {
     this.#response = response;
     this.#reply = reply;
     response.on('close', () => {
-      if (!response.writableFinished) this.#gone.abort(new Error('the client has left'));
-      for (const listener of this.#onClose) listener();
+      const listeners = this.#onClose;
+      this.#onClose = [];
+      for (const listener of listeners) listener();
     });
   }
 
-  get gone(): AbortSignal {
-    return this.#gone.signal;
+  get hasLeft(): boolean {
+    return this.#response.closed && !this.#response.writableFinished;
+  }
+
+  get isBehind(): boolean {
+    return this.#response.writableNeedDrain;
   }
 
   get begun(): boolean {
@@ -101,12 +114,17 @@ export class HttpExchange implements Exchange {
     return Math.round((performance.now() - this.#startedAt) * 10) / 10;
   }
 
-  onClose(listener: () => void): void {
+  onClose(listener: () => void): () => void {
     if (this.#response.closed) listener();
     else this.#onClose.push(listener);
+    return () => {
+      this.#onClose = this.#onClose.filter((one) => one !== listener);
+    };
   }
 
-  admitted(): void {}
+  admitted(signal: AbortSignal): void {
+    this.#signal = signal;
+  }
 
   send({ status, body, headers = {} }: Answer): void {
     if (this.begun || this.#response.destroyed) return;
@@ -148,24 +166,24 @@ export class HttpExchange implements Exchange {
 
   /** A slow client slows its upstream down instead of filling our memory. */
   #caughtUp(): Promise<void> {
-    this.#drained ??= new Promise<void>((resolve, reject) => {
-      const response = this.#response;
-      const { gone } = this;
-      if (gone.aborted || response.destroyed) return reject(gone.reason);
-      const done = () => {
-        gone.removeEventListener('abort', left);
-        resolve();
-      };
-      const left = () => {
-        response.removeListener('drain', done);
-        reject(gone.reason);
-      };
-      response.once('drain', done);
-      gone.addEventListener('abort', left);
-    }).finally(() => {
+    this.#drained ??= this.#untilDrained().finally(() => {
       this.#drained = undefined;
     });
     this.#drained.catch(() => {}); // a writer that does not wait for room need not hear that there is none
     return this.#drained;
+  }
+
+  async #untilDrained(): Promise<void> {
+    const over = new AbortController();
+    const stop = () => over.abort(this.#signal?.reason ?? new Error('the client has left'));
+    if (this.#response.destroyed || this.#signal?.aborted) stop();
+    const forget = this.onClose(stop);
+    this.#signal?.addEventListener('abort', stop);
+    try {
+      await once(this.#response, 'drain', { signal: over.signal });
+    } finally {
+      forget();
+      this.#signal?.removeEventListener('abort', stop);
+    }
   }
 }

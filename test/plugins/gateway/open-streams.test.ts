@@ -1,4 +1,5 @@
-import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
@@ -80,6 +81,46 @@ test('[G24] a stream ends with its key: at its expiry, and after the overlap of 
   const expiry = { type: 'KEY_UPDATED', at: Date.now(), set: { expiresAt: Date.now() + 200 } };
   await rig.runtime.services.actors.deliver(`gateway.key/${id}`, expiry).durable();
   t.true(await ended(next.stream));
+});
+
+test('[G14,G23] a revoked key ends the stream of a client that has stopped reading', async (t) => {
+  const left = Promise.withResolvers<void>();
+  const stalled = Promise.withResolvers<void>();
+  const event = `data: ${'x'.repeat(64 * 1024)}\n\n`;
+  const endless = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).on('close', left.resolve);
+    let written = performance.now();
+    const send = () => {
+      while (response.write(event)) written = performance.now();
+    };
+    response.on('drain', send);
+    send();
+    // Nobody between here and the client takes any more.
+    const look = setInterval(() => performance.now() - written > 300 && stalled.resolve(), 50);
+    response.on('close', () => clearInterval(look));
+  });
+  await listen(endless);
+  t.teardown(() => endless.close());
+  const url = `http://127.0.0.1:${(endless.address() as AddressInfo).port}/mcp`;
+  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'endless', url })] });
+  const key = await rig.mint({ servers: ['endless'] });
+  const asked = request(`${rig.url}/endless/mcp`, {
+    method: 'POST',
+    agent: false,
+    headers: { ...admission(key), accept: MEDIA, 'content-type': 'application/json' },
+  }).end(JSON.stringify(initialize));
+  const [stream] = await once(asked, 'response');
+  stream.on('error', () => {});
+  t.is(stream.statusCode, 200);
+  await stalled.promise;
+  await rig.admin('POST', '/key/delete', { keys: [key] });
+  await left.promise;
+  const ends = (await rig.records()).filter(({ event }) => event.type === 'CALL_ENDED');
+  t.deepEqual(
+    ends.map(({ event }) => event.outcome),
+    ['cut'],
+  );
+  await new Promise((closed) => stream.on('close', closed).resume());
 });
 
 test('[G14] a call that its upstream has not answered yet is refused when its key is revoked', async (t) => {

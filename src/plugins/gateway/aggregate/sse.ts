@@ -134,9 +134,13 @@ class SseStream {
     exchange.onClose(() => draining.removeEventListener('abort', end));
   }
 
-  /** Aborted when the client has left. */
-  get gone(): AbortSignal {
-    return this.#exchange.gone;
+  get hasLeft(): boolean {
+    return this.#exchange.hasLeft;
+  }
+
+  /** Calls back once when the stream ends. @returns does not call back any more */
+  onClose(listener: () => void): () => void {
+    return this.#exchange.onClose(listener);
   }
 
   /** The servers that the GET chooses; a POST that does not choose means the same ones. */
@@ -176,7 +180,7 @@ class SseExchange implements Exchange {
   bytes = 0;
   readonly #http: HttpExchange;
   readonly #stream: SseStream;
-  readonly #closed: (() => void)[] = [];
+  #closed: (() => void)[] = [];
   /** An answer in JSON is one event, so it is held until it is whole. */
   #held: ByteBuffer | undefined;
 
@@ -191,13 +195,16 @@ class SseExchange implements Exchange {
     this.correlation = http.correlation;
     this.#http = http;
     this.#stream = stream;
-    const close = () => this.#close();
-    stream.gone.addEventListener('abort', close);
-    this.#closed.push(() => stream.gone.removeEventListener('abort', close));
+    this.#closed.push(stream.onClose(() => this.#close()));
   }
 
-  get gone(): AbortSignal {
-    return this.#stream.gone;
+  get hasLeft(): boolean {
+    return this.#stream.hasLeft;
+  }
+
+  /** One message does not decide about a stream that goes on for others. */
+  get isBehind(): boolean {
+    return false;
   }
 
   get begun(): boolean {
@@ -208,8 +215,11 @@ class SseExchange implements Exchange {
     return this.#http.ms;
   }
 
-  onClose(listener: () => void): void {
+  onClose(listener: () => void): () => void {
     this.#closed.push(listener);
+    return () => {
+      this.#closed = this.#closed.filter((one) => one !== listener);
+    };
   }
 
   /** Answers the POST that its message was taken. */

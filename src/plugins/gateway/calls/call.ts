@@ -81,18 +81,16 @@ export abstract class GatewayCall {
   /** Carries it out. Never throws: whatever goes wrong is an outcome. */
   async forward(params: ForwardParams): Promise<CallEnded> {
     const { exchange, signal } = this;
-    const { gone } = exchange;
-    const leave = () => this.abort(gone.reason);
-    if (gone.aborted) leave();
-    gone.addEventListener('abort', leave);
-    exchange.admitted();
+    exchange.onClose(() => {
+      if (exchange.hasLeft) this.abort(new Error('the client has left'));
+    });
+    exchange.admitted(signal);
     let outcome: CallOutcome;
     try {
       outcome = await this.carryOut(params);
     } catch (error) {
       outcome = signal.aborted ? stopped(exchange, signal, true) : this.#fail(error);
     }
-    gone.removeEventListener('abort', leave);
     return this.#ended(outcome, params.cost);
   }
 

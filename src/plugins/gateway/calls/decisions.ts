@@ -59,7 +59,8 @@ export interface Undecided {
 export class Decisions {
   readonly #services: Services;
   readonly #usage: KeyUsage;
-  readonly #undecided = new Map<string, Undecided>();
+  /** Each is cleared when it is taken, as in `Exchanges`: the Map's old tables would keep the whole call alive. */
+  readonly #undecided = new Map<string, { waiting: Undecided | undefined }>();
   readonly #repeated: BurstLimiter<GatewayCall>;
 
   constructor(services: Services, usage: KeyUsage) {
@@ -82,10 +83,9 @@ export class Decisions {
   /** Waits for one decision. @param publish asks for it */
   expect(correlation: string, undecided: Undecided, publish: () => void): void {
     const { exchanges } = this.#services;
-    this.#undecided.set(correlation, undecided);
+    this.#undecided.set(correlation, { waiting: undecided });
     exchanges.watch(correlation, DECISION_MS, (error) => {
-      this.#undecided.delete(correlation);
-      undecided.failed(error);
+      this.#forget(correlation)?.failed(error);
     });
     try {
       publish();
@@ -130,19 +130,25 @@ export class Decisions {
 
   /** A refusal is for all of them. When the first is admitted, each of the others is decided for itself. */
   #askTogether(calls: readonly GatewayCall[]): void {
-    const first = calls.find(({ exchange }) => !exchange.gone.aborted) ?? calls[0];
+    const first = calls.find(({ exchange }) => !exchange.hasLeft) ?? calls[0];
     if (!first) return;
     first.followers = calls.filter((call) => call !== first);
     this.#ask(first, calls.length > 1 ? calls.length : undefined);
   }
 
   #take(correlation: string): Undecided | undefined {
-    const undecided = this.#undecided.get(correlation);
-    if (undecided) {
-      this.#undecided.delete(correlation);
-      this.#services.exchanges.release(correlation);
-    }
+    const undecided = this.#forget(correlation);
+    if (undecided) this.#services.exchanges.release(correlation);
     return undecided;
+  }
+
+  #forget(correlation: string): Undecided | undefined {
+    const entry = this.#undecided.get(correlation);
+    if (!entry) return undefined;
+    this.#undecided.delete(correlation);
+    const { waiting } = entry;
+    entry.waiting = undefined;
+    return waiting;
   }
 }
 

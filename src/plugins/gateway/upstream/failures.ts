@@ -122,13 +122,14 @@ function relayed(parts: UpstreamCall, status: number, upstream: IncomingHttpHead
 /**
  * Ends a call whose client has left, whose key was ended, or that a stop cuts short.
  *
- * @param asEvents a stream may end at any event; anything else would look whole
+ * @param asEvents a stream may end at any event; anything else would look whole. For a client that has stopped reading it is
+ * cut, for it would not see the end
  */
 export function stopped(exchange: Exchange, { reason }: AbortSignal, asEvents: boolean): CallOutcome {
-  if (exchange.gone.aborted) return { outcome: 'cancelled' };
+  if (exchange.hasLeft) return { outcome: 'cancelled' };
   if (!exchange.begun && reason === KEY_ENDED) exchange.send(keyEnded);
   else if (!exchange.begun) exchange.send({ status: 503, body: { detail: 'The gateway is stopping.' } });
-  else if (asEvents) exchange.end();
+  else if (asEvents && !exchange.isBehind) exchange.end();
   else exchange.cut();
   return { outcome: 'cut' };
 }
