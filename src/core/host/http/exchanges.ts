@@ -11,9 +11,17 @@ export interface Reply {
 /** The effect by which a machine answers the HTTP request that its story began with. */
 export const HTTP_REPLY = 'http.reply';
 
-interface Open {
+interface Waiter {
   readonly resolve?: (reply: Reply) => void;
   readonly reject: (error: unknown) => void;
+}
+
+interface Open {
+  /**
+   * Cleared when it is taken: a Map that grows and shrinks all the time leaves old tables behind, which keep alive what
+   * was in them until a full garbage collection, and through a waiter that would be the whole request.
+   */
+  waiter: Waiter | undefined;
   readonly timeoutMs: number;
   /** By the monotonic clock, milliseconds. */
   readonly deadline: number;
@@ -64,9 +72,9 @@ export class Exchanges {
 
   /** @returns whether anybody was still waiting */
   settle(correlation: string, reply: Reply): boolean {
-    const open = this.#take(correlation);
-    open?.resolve?.(reply);
-    return open !== undefined;
+    const waiter = this.#take(correlation);
+    waiter?.resolve?.(reply);
+    return waiter !== undefined;
   }
 
   /** Ends every wait: none of the decisions can be known now. */
@@ -79,18 +87,21 @@ export class Exchanges {
     this.#take(correlation)?.reject(error);
   }
 
-  #wait(correlation: string, open: Pick<Open, 'resolve' | 'reject'>, timeoutMs: number): void {
+  #wait(correlation: string, waiter: Waiter, timeoutMs: number): void {
     const deadline = performance.now() + timeoutMs;
-    this.#open.set(correlation, { ...open, timeoutMs, deadline });
+    this.#open.set(correlation, { waiter, timeoutMs, deadline });
     if (deadline < this.#wakeAt) this.#wake(deadline);
     else this.#timer?.ref();
   }
 
-  #take(correlation: string): Open | undefined {
+  #take(correlation: string): Waiter | undefined {
     const open = this.#open.get(correlation);
+    if (!open) return undefined;
     this.#open.delete(correlation);
     if (this.#open.size === 0) this.#timer?.unref(); // with nobody waiting it must not keep the process alive
-    return open;
+    const { waiter } = open;
+    open.waiter = undefined;
+    return waiter;
   }
 
   #wake(at: number): void {

@@ -8,6 +8,8 @@ const CHECK_EVERY_MS = 60_000;
 
 interface OpenCall {
   readonly call: GatewayCall;
+  /** Its place among the open calls of its key. */
+  place: number;
   readonly routes: readonly string[];
   /** When its key stops being good, epoch milliseconds. */
   until: number;
@@ -20,7 +22,11 @@ interface OpenCall {
  */
 export class OpenCalls {
   readonly #clock: Clock;
-  readonly #byActor = new Map<string, Set<OpenCall>>();
+  /**
+   * Arrays, which stay when they are empty: sets that come and go with each call leave old tables behind, which keep
+   * calls alive until a full garbage collection.
+   */
+  readonly #byActor = new Map<string, OpenCall[]>();
   readonly #stops = new Set<AbortSignal>();
 
   constructor(clock: Clock) {
@@ -32,32 +38,43 @@ export class OpenCalls {
     if (this.#stops.has(signal)) return;
     this.#stops.add(signal);
     signal.addEventListener('abort', () => {
-      for (const calls of this.#byActor.values()) for (const { call } of calls) call.abort(signal.reason);
+      for (const calls of this.#byActor.values())
+        for (const { call } of [...calls]) call.abort(signal.reason);
     });
   }
 
   /** Carries a call out for as long as its key admits it. @param actor of the key */
   async run(actor: string, call: GatewayCall, params: ForwardParams): Promise<CallEnded> {
-    const open: OpenCall = { call, routes: params.routes, until: Number.POSITIVE_INFINITY };
-    const calls = this.#byActor.get(actor) ?? new Set();
-    this.#byActor.set(actor, calls.add(open));
+    const calls = this.#ofActor(actor);
+    const { routes } = params;
+    const open: OpenCall = { call, place: calls.length, routes, until: Number.POSITIVE_INFINITY };
+    calls.push(open);
     this.#endAt(open, params.until);
     for (const { aborted, reason } of this.#stops) if (aborted) call.abort(reason);
     try {
       return await call.forward(params);
     } finally {
       open.disarm?.();
-      calls.delete(open);
-      if (calls.size === 0) this.#byActor.delete(actor);
+      const last = calls.pop();
+      if (last !== undefined && last !== open) {
+        calls[open.place] = last;
+        last.place = open.place;
+      }
     }
   }
 
   /** Ends what a changed key admits no longer. */
   confine(actor: string, { servers, until }: ConfineParams): void {
-    for (const open of this.#byActor.get(actor) ?? []) {
+    for (const open of [...this.#ofActor(actor)]) {
       if (open.routes.every((route) => servers.includes(route))) this.#endAt(open, until);
       else open.call.abort(KEY_ENDED);
     }
+  }
+
+  #ofActor(actor: string): OpenCall[] {
+    const calls = this.#byActor.get(actor) ?? [];
+    if (calls.length === 0) this.#byActor.set(actor, calls);
+    return calls;
   }
 
   #endAt(open: OpenCall, until = Number.POSITIVE_INFINITY): void {
