@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { CodedError } from '../../kernel/errors/holdfast-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { Unhandled } from './measure.ts';
+import type { Unhandled } from './requests.ts';
 
 /** A listener as a plugin asks for it. */
 export interface SurfaceOptions {

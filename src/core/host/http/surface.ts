@@ -1,5 +1,4 @@
 import { chmodSync, rmSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import {
   type FastifyInstance,
@@ -15,9 +14,8 @@ import type { Logger } from '../logging/logger.ts';
 import { nearPath, urlOf } from './addresses.ts';
 import { Admission, isLoopback } from './admission.ts';
 import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
-import { InFlight } from './drain.ts';
 import { parseJsonBody } from './json-body.ts';
-import { measure } from './measure.ts';
+import { OpenRequests } from './requests.ts';
 import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -51,19 +49,12 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
   const token = tokenRequired ? (options.token ?? (() => undefined)) : undefined;
   const { allowedHosts = [], checkOriginOfReads = false } = options;
   const admission = new Admission({ host, allowedHosts, checkOriginOfReads, token });
-  const inFlight = new InFlight();
   const routes = new RouteTable();
   const log = logger.child({ surface: name });
-
-  const measured = measure(name, log, metrics, options.onUnhandled);
-  const handled = new WeakSet<IncomingMessage>();
+  const requests = new OpenRequests({ surface: name, log, metrics, onUnhandled: options.onUnhandled });
   const enter = (request: FastifyRequest, reply: FastifyReply): void => {
     const { raw, id: correlation } = request;
-    const started = performance.now();
-    inFlight.enter(reply.raw, () => {
-      const route = routeOf(request);
-      measured.ended({ raw, response: reply.raw, route, correlation, started, handled: handled.has(raw) });
-    });
+    requests.enter({ raw, response: reply.raw, route: routeOf(request), correlation });
   };
 
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
@@ -96,20 +87,21 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     },
     clientErrorHandler(error, socket) {
       if (error.code === 'ECONNRESET' || socket.destroyed) return;
-      const response = inFlight.of(socket as Socket);
+      const open = requests.answeredOn(socket as Socket);
+      const response = open?.response;
       if (!socket.writable || response?.headersSent) return void socket.destroy();
       const coded = connectionError(error, limits);
       log.debug({ code: coded.code, reason: error.code }, 'http.refused');
       socket.setTimeout(1_000, () => socket.destroy()); // for a client that does not even read
       // About a request whose head was read: its own answer, so that it is told like any other. Not for a handler that has
       // it already: with an answer it would not hear that its client is gone.
-      const unread = response?.req.complete === false && !handled.has(response.req);
-      const request = unread ? response.req : undefined;
+      const unread = open?.raw.complete === false && !open.handled;
+      const request = unread ? open.raw : undefined;
       const answered = wholeAnswer(coded.status, errorBody(coded, options.errorBody, request?.url));
       if (request) {
         response?.writeHead(coded.status, answered.headers).end(answered.text, () => socket.destroy());
       } else {
-        measured.refused(coded.status);
+        requests.refused(coded.status);
         socket.end(answered.raw, () => socket.destroy());
       }
     },
@@ -123,14 +115,14 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     routes.add(route);
     const { handler } = route;
     route.handler = function mark(request, reply) {
-      handled.add(request.raw);
+      requests.handled(request.raw, reply.raw);
       return handler.call(this, request, reply);
     };
   });
   app.addHook('onRequest', (request, reply, done) => {
     enter(request, reply);
     reply.headers(headersOfAll(request.id));
-    if (inFlight.draining.aborted) {
+    if (requests.draining.aborted) {
       reply.header('connection', 'close');
       return done(new CoreError('HF_HTTP_STOPPING'));
     }
@@ -138,7 +130,7 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     done(request.is404 ? notFound(request, reply, routes) : undefined);
   });
   app.setErrorHandler(answer);
-  const http: HttpSurface = Object.assign(app, { draining: inFlight.draining });
+  const http: HttpSurface = Object.assign(app, { draining: requests.draining });
 
   let closing: Promise<void> | undefined;
   return {
@@ -159,7 +151,7 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     },
     close(deadlineMs) {
       closing ??= (async () => {
-        const cut = await inFlight.drain(deadlineMs);
+        const cut = await requests.drain(deadlineMs);
         if (cut > 0) log.warn({ requests: cut, deadlineMs }, 'http.cut');
         await app.close();
       })();

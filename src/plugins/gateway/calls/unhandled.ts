@@ -1,4 +1,4 @@
-import type { Unhandled } from '../../../core/host/http/measure.ts';
+import type { Unhandled } from '../../../core/host/http/requests.ts';
 import { type Caller, IN_AUTHORIZATION, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
 import { NOWHERE, spanAttributes } from './call.ts';
 import type { GatewayServices } from './services.ts';
