@@ -1,9 +1,9 @@
-// `npm run image`: the image of deploy/, without a container engine, for the platform of this machine.
-//   npm run image -- --out build/image              an OCI layout, and the root filesystem beside it
-//   npm run image -- --rootfs /rootfs               the root filesystem alone, as deploy/Dockerfile takes it
-//   npm run image -- --release holdfast-0.2.0.tgz   from a packed release in place of this checkout
+// The image of deploy/, without a container engine, for the platform of this machine. `npm run image` packs the release
+// and makes an OCI layout of it in build/image, with the root filesystem beside it.
+//   node scripts/image.ts --release holdfast-0.2.0.tgz [--out build/image]
+//   node scripts/image.ts --release /release.tgz --rootfs /rootfs           the root filesystem alone, for deploy/Dockerfile
 // The last line is the image's digest, which `npm run image-manifests` writes into the manifests.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { writeLayout } from './image/oci.ts';
@@ -13,11 +13,13 @@ const { values } = parseArgs({
   options: {
     out: { type: 'string', default: 'build/image' },
     rootfs: { type: 'string' },
-    release: { type: 'string' },
+    release: { type: 'string', default: '' },
   },
 });
 
 try {
+  if (!existsSync(values.release))
+    throw new Error('A packed release is needed: npm pack, then --release <file>.');
   const rootfs = resolve(values.rootfs ?? join(values.out, 'rootfs'));
   await assembleRootfs({ target: rootfs, release: values.release });
   console.log(`root filesystem: ${rootfs}`);

@@ -4,19 +4,8 @@
  * `node_modules`, which `npm ci` has checked against the lock file.
  */
 import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { chmod, copyFile, readdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -51,8 +40,8 @@ const FILES = {
 export interface RootfsOptions {
   /** Folder that is made, and must not exist. */
   readonly target: string;
-  /** A packed release (`npm pack`); it is packed from this checkout unless given. */
-  readonly release?: string | undefined;
+  /** A packed release: what `npm pack` makes. */
+  readonly release: string;
 }
 
 /** Assembles the tree, the same one from the same inputs. @throws Error in a sentence, when something is missing */
@@ -60,13 +49,7 @@ export async function assembleRootfs({ target, release }: RootfsOptions): Promis
   if (existsSync(target)) throw new Error(`${target} is there already: name a new folder.`);
   const home = join(target, HOME);
   mkdirSync(home, { recursive: true });
-  const work = mkdtempSync(join(tmpdir(), 'holdfast-image-'));
-  try {
-    const packed = release ?? packRelease(work);
-    execFileSync('tar', ['-xzf', packed, '-C', home, '--strip-components=1', '--no-same-owner']);
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
+  execFileSync('tar', ['-xzf', release, '-C', home, '--strip-components=1', '--no-same-owner']);
   copyDependencies(home);
   await copyNode(target);
   for (const [path, mode] of Object.entries(MOUNT_POINTS)) {
@@ -75,23 +58,6 @@ export async function assembleRootfs({ target, release }: RootfsOptions): Promis
   }
   for (const [path, text] of Object.entries(FILES)) writeFileSync(join(target, path), text);
   await setModes(target, new Set(Object.keys(MOUNT_POINTS).map((path) => join(target, path))));
-}
-
-/** What `npm pack` makes of this checkout, without writing into it. */
-function packRelease(work: string): string {
-  const stage = join(work, 'package');
-  const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
-  for (const name of ['package.json', 'README.md', ...files.filter((file) => file !== 'dist')]) {
-    cpSync(join(root, name), join(stage, name), { recursive: true });
-  }
-  const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  const build = [tsc, '-p', join(root, 'tsconfig.build.json'), '--outDir', join(stage, 'dist')];
-  execFileSync(process.execPath, build, { stdio: ['ignore', 'inherit', 'inherit'] });
-  const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', work];
-  execFileSync('npm', pack, { cwd: stage, stdio: ['ignore', 'ignore', 'inherit'] });
-  const tarball = readdirSync(work).find((name) => name.endsWith('.tgz'));
-  if (tarball === undefined) throw new Error('npm pack has made no package.');
-  return join(work, tarball);
 }
 
 /** Declarations and source maps, which nothing reads at run time. */

@@ -79,10 +79,10 @@ export class Tree {
     this.digest = digest;
   }
 
-  /** Builds the image as `npm run image` does. @param out folder that it is built in */
-  static async build(out: string, ...flags: readonly string[]): Promise<Tree> {
-    const script = join(root, 'scripts/image.ts');
-    const { stdout } = await run(process.execPath, [script, '--out', out, ...flags], { cwd: root });
+  /** Builds the image as `npm run image` does. @param release packed */
+  static async build(release: string, out: string): Promise<Tree> {
+    const args = [join(root, 'scripts/image.ts'), '--release', release, '--out', out];
+    const { stdout } = await run(process.execPath, args, { cwd: root });
     return new Tree(join(out, 'rootfs'), join(out, 'oci'), stdout.trim().split('\n').at(-1) ?? '');
   }
 
