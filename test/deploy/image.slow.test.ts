@@ -153,7 +153,9 @@ test.serial('[B11] deploy/Dockerfile ends in the same tree, user, variables and 
   t.deepEqual(JSON.parse(value('ENTRYPOINT') ?? ''), Entrypoint);
   t.is(value('WORKDIR'), WorkingDir);
   t.is(value('COPY'), '--from=assemble /rootfs /');
-  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const { devDependencies, files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  for (const name of files)
+    t.true(existsSync(join(tree.path, 'opt/holdfast', name)), `${name} is let through`);
   t.true(lines.includes(`ARG NODE=${devDependencies.node}-bookworm-slim`), 'the Node of the tests');
 });
 
