@@ -100,7 +100,7 @@ const area: Area = {
     },
     {
       breaks: 'C5: two processes write one folder',
-      tests: [LOG, 'core/host/runtime', 'cli/'],
+      tests: [LOG, 'core/host/runtime'],
       find: "db.exec('BEGIN EXCLUSIVE');",
       put: "db.exec('BEGIN');",
     },

@@ -55,7 +55,7 @@ const area: Area = {
       breaks: 'O10: an unreachable database is no failure',
       id: 'O10',
       tests: ['watchdog/'],
-      find: "failures: [{ check: 'database', asked: 'for a database', found: $1 }]",
+      find: "failures: [{ check: 'database', query: 'for a database', found: $1 }]",
       put: 'failures: []',
     },
     {
