@@ -58,7 +58,7 @@ const area: Area = {
     {
       breaks: 'C9: a log cut off behind its last signature is whole',
       id: 'C9',
-      find: 'if (known > last) {',
+      find: 'if ($1 > last) {',
       put: 'if (false) {',
     },
     {

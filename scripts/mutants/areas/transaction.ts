@@ -92,8 +92,8 @@ const area: Area = {
     {
       breaks: 'R36: a config that was changed in its store raises no alert',
       tests: ['machines/router/config.test'],
-      find: "{ guard: 'moved', target: 'adopting', actions: $1 },",
-      put: "{ guard: 'moved', target: 'adopting' },",
+      find: "{ guard: '$2', target: 'adopting', actions: $1 },",
+      put: "{ guard: '$2', target: 'adopting' },",
     },
     {
       breaks: 'R7: a revert that failed is not tried again',
