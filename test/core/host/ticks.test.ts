@@ -11,5 +11,5 @@ test('[R29] the object that Node makes for a process.nextTick is kept from the s
   t.true('callback' in kept && 'args' in kept, 'what is kept is such an object');
   t.deepEqual(Object.getOwnPropertySymbols(kept).map(String).slice(0, 1), ['Symbol(async_id_symbol)']);
   // Nothing of a process tells of it but its speed after hours.
-  t.regex(readFileSync(new URL('holdfast.js', bin), 'utf8'), /^import '\.\/ticks\.js';$/m);
+  t.regex(readFileSync(new URL('holdfast.js', bin), 'utf8'), /^ {4}await import\('\.\/ticks\.js'\);$/m);
 });

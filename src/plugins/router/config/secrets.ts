@@ -3,24 +3,10 @@ import {
   isSecretField,
   isSecretPart,
   type Scope,
-  type SecretFields,
   scopeInside,
 } from '../../../core/host/logging/secret-fields.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-
-/** What is secret in a network config beyond names such as `privateKey`. */
-export const secretFields: SecretFields = {
-  names: ['wepkey\\d?'],
-  parts: ['wpasupplicant'],
-  inside: {
-    apc: /^key$/,
-    wifinetworks: /^key$/,
-    pppoe: /^(?:user|username|login)$/,
-    hostapd: /pass|psk|wepkey|secret/,
-    wpasupplicant: /^(?:identity|anonymousidentity|pin|password|privatekeypasswd)$/,
-  },
-  beside: { key: 'ssid' },
-};
+import { secretFields } from '../secret-fields.ts';
 
 // A check counts secrets without the plugin being registered, and must find the same.
 declareSecretFields(secretFields);

@@ -3,8 +3,8 @@ import test from 'ava';
 import fc from 'fast-check';
 import { PAGE, redact } from '../../../../src/core/host/logging/redact.ts';
 import { declareSecretFields } from '../../../../src/core/host/logging/secret-fields.ts';
-import { secretFields } from '../../../../src/plugins/router/config/secrets.ts';
 import { RouterError } from '../../../../src/plugins/router/errors.ts';
+import { secretFields } from '../../../../src/plugins/router/secret-fields.ts';
 import { runs } from '../../../support/runs.ts';
 
 // As the plugins declare them that have such documents and headers.
