@@ -9,6 +9,15 @@ const NAME =
 /** Words that follow `bearer` in sentences: `needs a bearer token.` */
 const PROSE = '(?:token|key|prefix|scheme|challenge|authentication|authorization)s?[.,;:]?(?:\\s|$)';
 
+const STANDS_FOR_SECRET =
+  '(?:<[a-z][\\w -]{0,40}>|\\{[a-z]\\w{0,40}\\}|\\$\\{[a-z]\\w{0,60}\\}|\\$\\([^()\\r\\n]{1,80}\\)|…)';
+/**
+ * What help texts have in place of a secret: `<key>`, `{token}`, `${GATEWAY_KEY}`, `$(cat desk.key)`, `…`. It must be the
+ * whole value.
+ */
+const PLACEHOLDER = `(?:(?:(?:bearer|basic)(?:\\s+|%20|\\+))?${STANDS_FOR_SECRET}(?=["'\`\\s,;)?&\\]]|\\.(?:\\s|$)|$))`;
+const QUOTED_PLACEHOLDER = `(?:${PLACEHOLDER}|"${STANDS_FOR_SECRET}"|'${STANDS_FOR_SECRET}')`;
+
 const pattern = (flags: string, ...parts: string[]): RegExp => new RegExp(parts.join(''), `g${flags}`);
 
 /**
@@ -22,14 +31,19 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [pattern('i', `\\b(bearer(?:\\s+|\\+))(?!${PROSE}|\\w+=["'])[\\w\\-.~+/]{4,}=*`), `$1${REDACTED}`],
 
   [/\b([Bb]asic(?:\s+|\+))(?=[A-Za-z0-9+/]*[A-Z0-9=])[A-Za-z0-9+/]{6,}={0,2}/g, `$1${REDACTED}`],
-  [/(\/api\/push\/)[^\s/?#"'\\]+/gi, `$1${REDACTED}`],
-  [/(:\/\/)[^\s/?#"'@]+@/g, `$1${REDACTED}@`],
+  // `after /api/push/.` ends a sentence.
+  [pattern('i', `(/api/push/)(?!${PLACEHOLDER}|\\.(?:\\s|$))[^\\s/?#"'\\\\]+`), `$1${REDACTED}`],
+  // `redis://[user:password@]host` is how an address is written.
+  [/(:\/\/)(?!\[user:password@\])[^\s/?#"'@]+@/g, `$1${REDACTED}@`],
   [/\bsk-[\w-]{6,}/g, REDACTED],
   [/\beyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?/g, REDACTED],
   // 32 bytes in base64: keys of ours, and of tunnels.
   [/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=(?!=)/g, REDACTED],
   // A header line, to its end: such values may hold spaces.
-  [/\b((?:authorization|cookie|api-key)\s*:\s*)[^\r\n"'}]+/gi, `$1${REDACTED}`],
+  [
+    pattern('i', `\\b((?:authorization|cookie|api-key)\\s*:\\s*)(?!\\s|bearer\`|${PLACEHOLDER})[^\\r\\n"'}]+`),
+    `$1${REDACTED}`,
+  ],
   // Text values in JSON, in JSON that was quoted into a text, and between single quotes.
   [pattern('i', `(${NAME}"\\s*:\\s*")(?:[^"\\\\]|\\\\[\\s\\S])*`), `$1${REDACTED}`],
   [
@@ -40,13 +54,13 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/("key"\s*:\s*")(?:[^"\\]|\\[\s\S])*/g, `$1${REDACTED}`],
   [pattern('i', `(${NAME}\\\\*["']\\s*:\\s*)-?\\d[\\d.]*`), `$1${REDACTED}`],
   // `name=value` of queries, settings and arguments; a bare `key=` only in a query.
-  [pattern('i', `(${NAME}=)(?!\\[redacted])(?:"[^"]*"?|'[^']*'?|[^\\s,;&"']+)`), `$1${REDACTED}`],
-  [/([?&]key=)[^\s&#"']+/gi, `$1${REDACTED}`],
+  [pattern('i', `(${NAME}=)(?!\\[redacted]|${QUOTED_PLACEHOLDER})(?:"[^"]*"?|'[^']*'?|[^\\s,;&"']+)`), `$1${REDACTED}`],
+  [pattern('i', `([?&]key=)(?!\`|${PLACEHOLDER})[^\\s&#"']+`), `$1${REDACTED}`],
   // `name: value` of YAML, unless the value reads as a word of a sentence.
   [
     pattern(
       'i',
-      `(${NAME}:[ \\t]+)(?!\\[redacted]|[a-z]{1,12}(?:[\\s,.;:)]|$))`,
+      `(${NAME}:[ \\t]+)(?!\\[redacted]|${QUOTED_PLACEHOLDER}|[a-z]{1,12}(?:[\\s,.;:)\`]|$))`,
       `(?:"[^"]*"?|'[^']*'?|[^\\s,;&"'}]+)`,
     ),
     `$1${REDACTED}`,

@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import fc from 'fast-check';
+import { maskText } from '../../../../src/core/host/logging/mask-text.ts';
 import { PAGE, redact } from '../../../../src/core/host/logging/redact.ts';
 import { declareSecretFields } from '../../../../src/core/host/logging/secret-fields.ts';
 import { RouterError } from '../../../../src/plugins/router/errors.ts';
@@ -163,6 +164,47 @@ test('[R32] what is no secret is left as it is', (t) => {
   t.deepEqual(redact(harmless), { ...harmless, route: '/api/push/[redacted]' });
 });
 
+test('[R32] help texts come out as they are: a placeholder is no secret, and what only begins as one is', (t) => {
+  const folder = new URL('../../../../docs/reference/', import.meta.url);
+  const pages = readdirSync(folder).flatMap((name) => readFileSync(new URL(name, folder), 'utf8').split('\n'));
+  t.true(pages.length > 500);
+  for (const text of [
+    ...pages,
+    'Send the raw key without `Bearer`: OTEL_EXPORTER_OTLP_HEADERS="authorization=<key>".',
+    'Put the token alone into it; the monitor shows it in its push URL, after /api/push/.',
+    'this is not the URL of a Redis: redis://[user:password@]host[:port]',
+    'GET <base>/api/push/<token>?status=up',
+    'Send `Authorization: Bearer <key>`, not `Authorization: Bearer` alone.',
+    '`/key/info?key=` puts the key into logs; ?key=<key> too',
+    'HOLDFAST_VIRTUAL_KEY="$(cat desk.key)" claude',
+    "--header 'x-gateway-api-key: Bearer ${HOLDFAST_VIRTUAL_KEY}'",
+    'The password: {reason}.',
+  ]) {
+    t.is(maskText(text), text);
+    t.is(redact(text), text);
+  }
+  for (const secret of [
+    '<key>CANARY',
+    '$(A)CANARY',
+    '$CANARY',
+    '$(CANARY',
+    '…CANARY',
+    '.CANARY',
+  ]) {
+    for (const text of [
+      `token=${secret}`,
+      `psk="${secret} x"`,
+      `token: ${secret}`,
+      `authorization: Bearer ${secret}`,
+      `/api/push/${secret}`,
+      `?key=${secret}`,
+    ]) {
+      t.notRegex(maskText(text), /CANARY/, text);
+    }
+  }
+  t.notRegex(maskText('psk="<a> CANARY"'), /CANARY/);
+});
+
 test('[R32] a secret under its percent-encoding is one, and other text keeps its own', (t) => {
   const every = (text: string) => text.replace(/./g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
   const key = 'sk-CANARY-abcdefgh';
@@ -305,6 +347,9 @@ test('[R32] no text makes a pattern run away', (t) => {
     '%0A',
     'bearer+',
     'basic+',
+    'token=<a',
+    'token="$(a',
+    'authorization: ',
   ];
   const began = performance.now();
   for (const piece of hostile) redact(piece.repeat(100_000 / piece.length));
