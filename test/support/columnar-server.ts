@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { createChdbConnection } from 'chdb/connection';
 
 /** How the next requests are (not) answered. */
-export type Fault = 'none' | 'hang' | 'half' | 'reset' | 'proxy' | 'full' | 'busy' | 'reader';
+export type Fault = 'none' | 'hang' | 'half' | 'reset' | 'proxy' | 'full' | 'busy' | 'reader' | 'old';
 
 export interface ColumnarServer {
   readonly url: string;
@@ -40,6 +40,12 @@ const OF_HTTP = [
   'role',
   'enable_http_compression',
 ];
+
+const OF_NEW_SERVERS = new Set([
+  'output_format_json_quote_denormals',
+  'max_partitions_per_insert_block',
+  'cancel_http_readonly_queries_on_client_close',
+]);
 
 /**
  * A ClickHouse as seen by HTTP: the real engine (chdb) behind a small bridge that speaks the part of the protocol that
@@ -73,6 +79,19 @@ export async function startColumnarServer(tls?: {
       return void response
         .writeHead(502, { 'content-type': 'text/html' })
         .end('<html>502 Bad Gateway</html>');
+    // As ClickHouse 18.16.1 answers: it knows neither the settings nor the format.
+    if (fault === 'old') {
+      const unknown = Object.keys(given).find((name) => OF_NEW_SERVERS.has(name));
+      const text =
+        unknown !== undefined
+          ? `Code: 115, e.displayText() = DB::Exception: Unknown setting ${unknown}, e.what() = DB::Exception`
+          : /FORMAT JSONCompactEachRow/.test(body)
+            ? 'Code: 73, e.displayText() = DB::Exception: Unknown format, e.what() = DB::Exception'
+            : undefined;
+      return void response
+        .writeHead(text ? 404 : 200, { 'content-type': 'text/plain' })
+        .end(text ?? '18.16.1\n');
+    }
     if (fault === 'full')
       return refuse(
         response,

@@ -8,7 +8,8 @@ import { counted } from './questions/findings.ts';
 import { askDatabase } from './questions/questions.ts';
 import type { SeenTable } from './schema.ts';
 
-const SECONDS = 10;
+/** So simple a question; a database that does not answer it in this time is silent. */
+const SECONDS = 5;
 const CONNECT_MS = 3_000;
 const NATIVE_PORT = 9000;
 const GIGABYTE = 1_000_000_000;

@@ -156,6 +156,13 @@ export class Database implements ColumnarDatabase {
     }
   }
 
+  /** The engine ends a query by itself and says so; a server that does not even say that is silent. */
+  #silence(seconds: number): HoldfastError {
+    if (this.kind === 'embedded') return new ColumnarError('HF_COLUMNAR_TIMEOUT', { seconds });
+    const reason = `no answer within ${seconds} s`;
+    return new ColumnarError('HF_COLUMNAR_UNREACHABLE', { place: this.place, reason });
+  }
+
   async #bounded<T>(
     work: Work,
     { maxSeconds = DEFAULT_SECONDS, signal }: QueryOptions,
@@ -164,9 +171,7 @@ export class Database implements ColumnarDatabase {
   ): Promise<T> {
     const seconds = Math.min(Math.max(1, Math.ceil(maxSeconds)), MOST_SECONDS);
     const over = new AbortController();
-    const cancel = this.#clock.after(seconds * 1_000 + GRACE_MS, () =>
-      over.abort(new ColumnarError('HF_COLUMNAR_TIMEOUT', { seconds })),
-    );
+    const cancel = this.#clock.after(seconds * 1_000 + GRACE_MS, () => over.abort(this.#silence(seconds)));
     const bounds = { seconds, signal: signal ? AbortSignal.any([signal, over.signal]) : over.signal };
     const began = performance.now();
     const observe = (fault?: HoldfastError) =>

@@ -48,8 +48,9 @@ export type Work = 'query' | 'ask' | 'insert';
  * @param place of the database, without credentials
  * @param seconds that the work was given
  */
-export function faultOf(error: unknown, work: Work, place: string, seconds: number): HoldfastError {
-  if (isCoded(error)) return error;
+export function faultOf(thrown: unknown, work: Work, place: string, seconds: number): HoldfastError {
+  if (isCoded(thrown)) return thrown;
+  const error = fromOldText(thrown);
   const options = { cause: error };
   if (isEngineError(error)) {
     const reason = engineText(error.message, work);
@@ -73,6 +74,14 @@ export function faultOf(error: unknown, work: Work, place: string, seconds: numb
   if (/^Code: \d+\. DB::Exception/.test(text))
     return new ColumnarError('HF_COLUMNAR_QUERY', { reason: engineText(text, work) }, options);
   return new ColumnarError('HF_COLUMNAR_ANSWER', { place, reason: sentence(text) }, options);
+}
+
+/** Servers before version 20 write `Code: 193, e.displayText() = DB::Exception: …`, which the client does not take apart. */
+function fromOldText(error: unknown): unknown {
+  if (!(error instanceof Error) || 'code' in error) return error;
+  const [, code, text] =
+    /^Code: (\d+), e\.displayText\(\) = DB::Exception: (.*?)(?:, e\.what\(\).*)?$/s.exec(error.message) ?? [];
+  return code === undefined ? error : Object.assign(new Error(text, { cause: error }), { code, type: 'OLD' });
 }
 
 /** By its shape: the embedded engine throws the class of another copy of the client. */

@@ -14,6 +14,12 @@ export const ColumnarError = defineErrors({
     remedy:
       'Set HOLDFAST_CLICKHOUSE_USER, and the password by HOLDFAST_CLICKHOUSE_PASSWORD_SECRET (its place in the secrets store) or HOLDFAST_CLICKHOUSE_PASSWORD_FILE; it is read again at the next try.',
   },
+  HF_COLUMNAR_OLD: {
+    status: 503,
+    what: 'The columnar database ({place}) is too old: it is ClickHouse {version}, and Holdfast needs {least} or newer.',
+    remedy:
+      'Upgrade the server, or name another one with HOLDFAST_CLICKHOUSE_URL; without that variable the embedded engine is used.',
+  },
   HF_COLUMNAR_QUERY: {
     status: 400,
     what: 'The columnar database refused the query: {reason}.',

@@ -146,6 +146,19 @@ test.serial(
     t.deepEqual(table.out.trim().split('\n'), ['n', '0', '1']);
     t.regex(table.err, /2 rows in \d+ ms \(there are more: --limit\)/);
 
+    const create = 'SHOW CREATE TABLE otel_traces';
+    const piped = await call(['stack', 'query', create, ...embedded], { cwd });
+    const [[whole]] = JSON.parse(
+      (await call(['stack', 'query', create, '--json', ...embedded], { cwd })).out,
+    ).rows;
+    t.regex(whole, /\n.*TTL.*\nSETTINGS/s);
+    t.is(piped.out, `statement\n${whole}\n`, 'a single value is printed as it is');
+    const wide =
+      "SELECT number AS n, concat(repeat('x', 300), '\\n\\\\ ', repeat('y', 9)) AS text FROM numbers(2)";
+    const rows = await call(['stack', 'query', wide, ...embedded], { cwd });
+    const text = `${'x'.repeat(300)}\\n\\\\ ${'y'.repeat(9)}`;
+    t.deepEqual(rows.out.trim().split('\n').slice(1), [`0  ${text}`, `1  ${text}`]);
+
     const refused = await call(['stack', 'query', 'DROP TABLE otel_logs', '--json', ...embedded], { cwd });
     t.is(refused.code, 1);
     t.is(JSON.parse(refused.err).error.code, 'HF_COLUMNAR_REFUSED');
@@ -203,6 +216,52 @@ test.serial(
       { cwd },
     );
     t.like(nativeOf(open), { state: 'ok', lookedAt: listening });
+  },
+);
+
+test.serial(
+  '[O7] start, doctor and status name a server that is too old, and one that is silent',
+  async (t) => {
+    server.fault = 'old';
+    const { dataDir, lines, health, runtime } = await start(t, { url: server.url });
+    const old = /too old: it is ClickHouse 18\.16\.1, and Holdfast needs 24\.8 or newer/;
+    const { columnar } = await until(async () => {
+      const found = await health();
+      return found.columnar?.state === 'lost' && found;
+    });
+    t.regex(columnar.reason, old);
+    t.regex(lines.join(''), old);
+    const cwd = tempDir(t);
+    const source = (path: string) =>
+      JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).pathname);
+    const file = join(cwd, 'plugins.config.ts');
+    writeFileSync(
+      file,
+      `import { defineConfig } from ${source('index.ts')};
+     import { columnar } from ${source('plugins/columnar/index.ts')};
+     export default defineConfig({ plugins: [columnar({ url: '${server.url}' })] });`,
+    );
+    const place = ['--config', file, '--data-dir', dataDir];
+    const ofDoctor = async () => {
+      const { out } = await call(['doctor', 'stack', '--json', ...place], { cwd });
+      return JSON.parse(out).checks.find(({ name }: any) => name === 'stack.columnar');
+    };
+    t.like(await ofDoctor(), { state: 'fail' });
+    t.regex((await ofDoctor()).found, old);
+    t.regex((await call(['status', ...place], { cwd })).out, old);
+    server.fault = 'none';
+    await until(async () => (await health()).columnar.state === 'connected');
+    server.fault = 'hang';
+    // Meanwhile the instance finds the same and connects anew: what the doctor asks is not cut off by that.
+    t.like(await ofDoctor(), { state: 'fail' });
+    t.regex((await ofDoctor()).found, /cannot be reached: no answer within 5 s/);
+    const silent = await until(async () => {
+      const found = (await health()).columnar;
+      return found.state === 'lost' && found;
+    });
+    t.regex(silent.reason, /no answer within 5 s/);
+    await runtime.stop('test');
+    t.regex((await ofDoctor()).found, /no answer within 5 s/, 'asked without an instance, too');
   },
 );
 

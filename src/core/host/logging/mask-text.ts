@@ -12,7 +12,7 @@ const PROSE = '(?:token|key|prefix|scheme|challenge|authentication|authorization
 const STANDS_FOR_SECRET =
   '(?:<[a-z][\\w -]{0,40}>|\\{[a-z]\\w{0,40}\\}|\\$\\{[a-z]\\w{0,60}\\}|\\$\\([^()\\r\\n]{1,80}\\)|…)';
 /**
- * What help texts have in place of a secret: `<key>`, `{token}`, `${GATEWAY_KEY}`, `$(cat desk.key)`, `…`. It must be the
+ * What help texts have in place of a secret: `<key>`, `{token}`, `${DESK_KEY}`, `$(cat desk.key)`, `…`. It must be the
  * whole value.
  */
 const PLACEHOLDER = `(?:(?:(?:bearer|basic)(?:\\s+|%20|\\+))?${STANDS_FOR_SECRET}(?=["'\`\\s,;)?&\\]]|\\.(?:\\s|$)|$))`;
@@ -41,7 +41,10 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=(?!=)/g, REDACTED],
   // A header line, to its end: such values may hold spaces.
   [
-    pattern('i', `\\b((?:authorization|cookie|api-key)\\s*:\\s*)(?!\\s|bearer\`|${PLACEHOLDER})[^\\r\\n"'}]+`),
+    pattern(
+      'i',
+      `\\b((?:authorization|cookie|api-key)\\s*:\\s*)(?!\\s|bearer\`|${PLACEHOLDER})[^\\r\\n"'}]+`,
+    ),
     `$1${REDACTED}`,
   ],
   // Text values in JSON, in JSON that was quoted into a text, and between single quotes.
@@ -54,7 +57,10 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/("key"\s*:\s*")(?:[^"\\]|\\[\s\S])*/g, `$1${REDACTED}`],
   [pattern('i', `(${NAME}\\\\*["']\\s*:\\s*)-?\\d[\\d.]*`), `$1${REDACTED}`],
   // `name=value` of queries, settings and arguments; a bare `key=` only in a query.
-  [pattern('i', `(${NAME}=)(?!\\[redacted]|${QUOTED_PLACEHOLDER})(?:"[^"]*"?|'[^']*'?|[^\\s,;&"']+)`), `$1${REDACTED}`],
+  [
+    pattern('i', `(${NAME}=)(?!\\[redacted]|${QUOTED_PLACEHOLDER})(?:"[^"]*"?|'[^']*'?|[^\\s,;&"']+)`),
+    `$1${REDACTED}`,
+  ],
   [pattern('i', `([?&]key=)(?!\`|${PLACEHOLDER})[^\\s&#"']+`), `$1${REDACTED}`],
   // `name: value` of YAML, unless the value reads as a word of a sentence.
   [

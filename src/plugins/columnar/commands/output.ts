@@ -25,22 +25,34 @@ export function findingLines(findings: readonly Finding[], { paint, columns }: T
 
 /**
  * Columns beneath their names, numbers to the right, long cells cut so that all fits the terminal's width; where that
- * would leave too little of them, each row as lines of names and whole values.
+ * would leave too little of them, and for a single row, each row as lines of names and whole values. What no person
+ * watches is never cut: other programs find all of it there, a single value as it is.
  */
 export function tableLines(
   names: readonly string[],
   rows: readonly (readonly string[])[],
   terminal: Terminal,
 ): string[] {
-  const cells = rows.map((row) => row.map((cell) => cell.replace(/\s+/g, ' ')));
-  const widths = fitting(
-    names.map((name, at) =>
-      cells.reduce((width, row) => Math.max(width, row[at]?.length ?? 0), Math.max(1, name.length)),
-    ),
-    terminal.columns,
+  const [[only = ''] = []] = rows;
+  if (!terminal.interactive && rows.length === 1 && names.length === 1) {
+    return [terminal.paint('bold', names[0] ?? ''), only];
+  }
+  const cells = rows.map((row) => row.map(terminal.interactive ? oneLine : escaped));
+  const natural = names.map((name, at) =>
+    cells.reduce((width, row) => Math.max(width, row[at]?.length ?? 0), Math.max(1, name.length)),
   );
-  return widths ? gridLines(names, cells, widths, terminal) : recordLines(names, cells, terminal);
+  if (!terminal.interactive) return gridLines(names, cells, natural, terminal);
+  const widths = fitting(natural, terminal.columns);
+  const isCut = widths?.some((width, at) => width < (natural[at] ?? 0));
+  if (!widths || (isCut && rows.length === 1)) return recordLines(names, cells, terminal);
+  return gridLines(names, cells, widths, terminal);
 }
+
+const oneLine = (cell: string): string => cell.replace(/\s+/g, ' ');
+
+/** A row stays one line, and its text can be made of it again. */
+const escaped = (cell: string): string =>
+  cell.replace(/[\\\n\r\t]/g, (sign) => ({ '\n': '\\n', '\r': '\\r', '\t': '\\t' })[sign] ?? '\\\\');
 
 /** @returns the widths, the widest ones made narrower until all fit; undefined when they can't */
 function fitting(natural: readonly number[], columns: number): number[] | undefined {

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import type { QueryParameter } from '../../../core/contracts/columnar-database.ts';
+import { ColumnarError } from '../errors.ts';
 import {
   ANSWER_FORMAT,
   type Batch,
@@ -33,6 +35,17 @@ const REQUEST_MS = 10 * 60_000;
 /** Below the shortest that servers keep an idle connection: 3 s before version 23.11. */
 const IDLE_MS = 2_000;
 
+/** The oldest ClickHouse that the client library supports: its table of versions says so. */
+const LEAST_VERSION = { year: 24, month: 8 } as const;
+
+/** A client with the calls that use it. */
+interface Connected {
+  readonly client: ClickHouseClient;
+  running: number;
+  /** It is closed after its last call. */
+  isRetired: boolean;
+}
+
 /** A ClickHouse server elsewhere, over HTTP, plain or by TLS. */
 export class RemoteEngine implements Engine {
   readonly kind = 'remote';
@@ -47,7 +60,7 @@ export class RemoteEngine implements Engine {
     ASK_QUEUE,
   );
   readonly #closing = new AbortController();
-  #client: Promise<ClickHouseClient> | undefined;
+  #connected: Promise<Connected> | undefined;
 
   constructor(options: RemoteOptions) {
     this.#options = options;
@@ -133,17 +146,23 @@ export class RemoteEngine implements Engine {
     });
   }
 
+  /** Calls under way end on the connection that they began on: cutting them off would look like a fault of the server. */
   reconnect(): void {
-    const client = this.#client;
-    this.#client = undefined;
-    client?.then((made) => made.close()).catch(() => {});
+    const connected = this.#connected;
+    this.#connected = undefined;
+    connected
+      ?.then(async (made) => {
+        made.isRetired = true;
+        if (made.running === 0) await made.client.close();
+      })
+      .catch(() => {});
   }
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('it is being closed'));
-    const client = this.#client;
-    this.#client = undefined;
-    await client?.then((made) => made.close()).catch(() => {});
+    const connected = this.#connected;
+    this.#connected = undefined;
+    await connected?.then(({ client }) => client.close()).catch(() => {});
   }
 
   async #on<T>(
@@ -154,7 +173,9 @@ export class RemoteEngine implements Engine {
     const signal = AbortSignal.any([bounds.signal, this.#closing.signal]);
     const session = await sessions.acquire(signal);
     try {
-      return await work(await this.#connect(signal), signal);
+      let connected = await this.#connect(signal, bounds.seconds);
+      while (connected.isRetired) connected = await this.#connect(signal, bounds.seconds);
+      return await this.#use(connected, (client) => work(client, signal));
     } catch (error) {
       // The client's own text says only that it was aborted.
       signal.throwIfAborted();
@@ -164,19 +185,29 @@ export class RemoteEngine implements Engine {
     }
   }
 
-  #connect(signal: AbortSignal): Promise<ClickHouseClient> {
-    this.#client ??= this.#make(signal).catch((error) => {
-      this.#client = undefined;
-      throw error;
-    });
-    return this.#client;
+  async #use<T>(connected: Connected, work: (client: ClickHouseClient) => Promise<T>): Promise<T> {
+    connected.running += 1;
+    try {
+      return await work(connected.client);
+    } finally {
+      connected.running -= 1;
+      if (connected.isRetired && connected.running === 0) await connected.client.close().catch(() => {});
+    }
   }
 
-  async #make(signal: AbortSignal): Promise<ClickHouseClient> {
+  #connect(signal: AbortSignal, seconds: number): Promise<Connected> {
+    this.#connected ??= this.#make(signal, seconds).catch((error) => {
+      this.#connected = undefined;
+      throw error;
+    });
+    return this.#connected;
+  }
+
+  async #make(signal: AbortSignal, seconds: number): Promise<Connected> {
     const { url, database, user, password, ca } = this.#options;
     const secret = await password(signal);
     const authorities = ca();
-    return createClient({
+    const client = createClient({
       url,
       database,
       username: user,
@@ -188,5 +219,39 @@ export class RemoteEngine implements Engine {
       log: { level: ClickHouseLogLevel.OFF },
       ...(authorities !== undefined && { tls: { ca_cert: authorities } }),
     });
+    try {
+      await this.#checkVersion(client, signal, seconds);
+    } catch (error) {
+      await client.close();
+      throw error;
+    }
+    return { client, running: 0, isRetired: false };
+  }
+
+  /**
+   * Older versions lack settings and formats that each query has, and refuse them in a form that the client can't read. So
+   * this question has none of them.
+   *
+   * @throws HF_COLUMNAR_OLD
+   */
+  async #checkVersion(
+    client: ClickHouseClient,
+    abort_signal: AbortSignal,
+    max_execution_time: number,
+  ): Promise<void> {
+    const { stream } = await client.exec({
+      query: 'SELECT version()',
+      clickhouse_settings: { max_execution_time },
+      abort_signal,
+    });
+    const version = (await text(stream)).trim();
+    const [, year, month] = /^(\d+)\.(\d+)(?:\.|$)/.exec(version) ?? [];
+    // The answer of a proxy is no version; the query that comes next meets it.
+    if (year === undefined) return;
+    const { year: leastYear, month: leastMonth } = LEAST_VERSION;
+    const isOld = Number(year) < leastYear || (Number(year) === leastYear && Number(month) < leastMonth);
+    if (!isOld) return;
+    const least = `${leastYear}.${leastMonth}`;
+    throw new ColumnarError('HF_COLUMNAR_OLD', { place: this.place, version: version.slice(0, 40), least });
   }
 }

@@ -166,7 +166,9 @@ test('[R32] what is no secret is left as it is', (t) => {
 
 test('[R32] help texts come out as they are: a placeholder is no secret, and what only begins as one is', (t) => {
   const folder = new URL('../../../../docs/reference/', import.meta.url);
-  const pages = readdirSync(folder).flatMap((name) => readFileSync(new URL(name, folder), 'utf8').split('\n'));
+  const pages = readdirSync(folder).flatMap((name) =>
+    readFileSync(new URL(name, folder), 'utf8').split('\n'),
+  );
   t.true(pages.length > 500);
   for (const text of [
     ...pages,
@@ -177,20 +179,13 @@ test('[R32] help texts come out as they are: a placeholder is no secret, and wha
     'Send `Authorization: Bearer <key>`, not `Authorization: Bearer` alone.',
     '`/key/info?key=` puts the key into logs; ?key=<key> too',
     'HOLDFAST_VIRTUAL_KEY="$(cat desk.key)" claude',
-    "--header 'x-gateway-api-key: Bearer ${HOLDFAST_VIRTUAL_KEY}'",
+    `--header 'x-gateway-api-key: Bearer \${HOLDFAST_VIRTUAL_KEY}'`,
     'The password: {reason}.',
   ]) {
     t.is(maskText(text), text);
     t.is(redact(text), text);
   }
-  for (const secret of [
-    '<key>CANARY',
-    '$(A)CANARY',
-    '$CANARY',
-    '$(CANARY',
-    '…CANARY',
-    '.CANARY',
-  ]) {
+  for (const secret of ['<key>CANARY', '$(A)CANARY', '$CANARY', '$(CANARY', '…CANARY', '.CANARY']) {
     for (const text of [
       `token=${secret}`,
       `psk="${secret} x"`,
