@@ -32,6 +32,10 @@ export interface Alert {
     readonly value?: number;
     readonly threshold: string;
     readonly window: string;
+    /** Hosts and instances of what was measured. */
+    readonly places?: readonly string[];
+    /** What a person does first. */
+    readonly firstStep?: string;
     readonly runbook?: string;
   };
 }

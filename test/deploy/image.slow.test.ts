@@ -387,3 +387,25 @@ test.serial(
     t.is(code, 1);
   },
 );
+
+test.serial(
+  '[R28] the unit of the heartbeat sends one sample with the key and the host, and no process of ours is there',
+  async (t) => {
+    const receiver = await webhook(t);
+    const unit = unitOf(t, 'holdfast-heartbeat.service', {
+      etc: {},
+      env: {
+        OTEL_EXPORTER_OTLP_ENDPOINT: new URL(receiver.url).origin,
+        OTEL_RESOURCE_ATTRIBUTES: 'host.name=edge',
+      },
+      credentials: { 'ingest-key': 'key-of-the-collector' },
+    });
+    const { out, err, code } = await tree.run(unit.container);
+    t.is(code, 0, err);
+    t.regex(out, /has the heartbeat of edge$/m);
+    const [post] = receiver.received;
+    t.like(post, { path: '/v1/metrics' });
+    t.is(post!.headers.authorization, 'key-of-the-collector');
+    t.regex(post!.body, /"host\.name","value":\{"stringValue":"edge"/);
+  },
+);

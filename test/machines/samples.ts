@@ -79,7 +79,10 @@ const rule = {
   everyMs: 60_000,
   forMs: 0,
   onNoData: 'ok',
-  onNeverSeen: 'fire',
+  expect: 'required',
+  freshMs: 3_600_000,
+  unseenAfterMs: 3_600,
+  metric: 'a.b',
   labels: {},
 };
 const observedJob = {
@@ -244,7 +247,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
   'alerts-rule': {
     input: rule,
     events: [
-      { type: 'DEFINE', at: 1, settings: { ...rule, onNoData: 'fire', onNeverSeen: 'ok', forMs: 1_000 } },
+      { type: 'DEFINE', at: 1, settings: { ...rule, onNoData: 'fire', expect: 'steady', forMs: 1_000 } },
       { type: 'DEFINE', at: 1, settings: rule },
       { type: 'REMOVE', at: 2 },
       { type: 'EVALUATE', at: 2 },
@@ -252,6 +255,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'EVALUATED', at: 3, value: 0 },
       { type: 'EVALUATED', at: 4, value: 2, finding: 'source a' },
       { type: 'EVALUATED', at: 9_000 },
+      { type: 'EVALUATED', at: 90_000_000, value: 1, newestAt: 80_000_000, places: ['nas'] },
       { type: 'EVALUATION_FAILED', at: 5, reason: 'away' },
     ],
   },

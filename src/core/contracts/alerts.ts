@@ -23,6 +23,10 @@ export interface Measured {
   threshold: string;
   /** e.g. `1d` */
   window: string;
+  /** Hosts and instances of what was measured. */
+  places?: readonly string[] | undefined;
+  /** What a person does first. */
+  firstStep?: string | undefined;
   /** URL of the page that says what to do. */
   runbook?: string | undefined;
 }
@@ -44,6 +48,8 @@ export const alertRaised: Topic<AlertRaised> = defineTopic(
         value: z.number().optional(),
         threshold: z.string(),
         window: z.string(),
+        places: z.array(z.string()).optional(),
+        firstStep: z.string().optional(),
         runbook: z.string().optional(),
       })
       .optional(),

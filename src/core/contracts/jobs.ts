@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineTopic, type Topic } from '../../bus/topic.ts';
+import { defineToken, type Token } from './token.ts';
 
 /** Why a run did not succeed, as far as its own process knows. */
 export type RunCause = 'exit' | 'deadline' | 'unknown';
@@ -36,3 +37,23 @@ export const jobRun: Topic<JobRun> = defineTopic(
   ]),
   'A scheduled run of this process began or ended.',
 );
+
+/** A scheduled run that failed and still counts. */
+export interface FailedRun {
+  /** The run's name, e.g. `clickstack-watchdog-29384123`. */
+  readonly run: string;
+  readonly namespace: string;
+  /** Why it failed and what that means, one line. */
+  readonly text: string;
+}
+
+/** The runs of schedules, of this process and of the cluster that it reads. */
+export interface ScheduledRuns {
+  /** Those that failed, until the alert on them ends. */
+  failed(): readonly FailedRun[];
+  /** Why the list may lack runs of the cluster; undefined when it is whole. */
+  fault(): string | undefined;
+}
+
+/** Provided by the plugin that records scheduled runs. */
+export const ScheduledRunsToken: Token<ScheduledRuns> = defineToken('scheduled-runs');

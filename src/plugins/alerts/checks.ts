@@ -69,9 +69,9 @@ function dataCheck(lookedAt: string, rules: AlertsView['rules']): CheckResult {
   return {
     state: 'warn',
     lookedAt,
-    found: `no data has ever come for ${named(waiting)}: they fire on missing data once there has been some`,
+    found: `no data has ever come for ${named(waiting)}: after a day that is an alert, and its absence is a fault only once it has come for a day`,
     remedy:
-      "See that the sender runs and sends here (the process's own gauges: OTEL_EXPORTER_OTLP_ENDPOINT=own), or leave the rule out.",
+      "See that the sender runs and sends here (the process's own gauges: OTEL_EXPORTER_OTLP_ENDPOINT=own), or say by `signals` of alerts() that the signal is optional.",
   };
 }
 

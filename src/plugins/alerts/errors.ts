@@ -18,6 +18,11 @@ export const AlertsError = defineErrors({
     what: 'The alert {alert} is {state}, so it cannot be acknowledged.',
     remedy: 'Acknowledge an alert that fires; `holdfast alerts list` shows the state of each.',
   },
+  HF_ALERTS_UNSEEN: {
+    status: 503,
+    what: 'A source of the rule could not be looked at: {reason}.',
+    remedy: 'See `holdfast doctor`; until then the rule keeps its last verdict.',
+  },
   HF_ALERTS_NOT_DELIVERED: {
     status: 502,
     what: 'The notice could not be delivered to {place}: {reason}.',

@@ -5,6 +5,7 @@
  */
 import { alertRaised } from '../../core/contracts/alerts.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
+import { ScheduledRunsToken } from '../../core/contracts/jobs.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { alertActor, silencesActor } from './actors.ts';
@@ -13,7 +14,7 @@ import { registerCommands } from './commands.ts';
 import { configureOutboxes, registerDelivery } from './delivery.ts';
 import { AlertsError } from './errors.ts';
 import { registerOperations } from './operate.ts';
-import { alertsOptions } from './options.ts';
+import { alertsOptions, withSignals } from './options.ts';
 import { isConfigured } from './receivers.ts';
 import { type AlertRouting, raisedTargets, rerouteAlerts } from './routing.ts';
 import { defineRules, registerRules, watchRules } from './rules/define.ts';
@@ -36,9 +37,10 @@ export const alerts = definePlugin({
     'HOLDFAST_ALERTS_<RECEIVER>_URL_FILE': 'File (mode 0600) with that address.',
   },
   errors: AlertsError,
-  wants: [ColumnarDatabaseToken, SecretsStoreToken],
+  wants: [ColumnarDatabaseToken, ScheduledRunsToken, SecretsStoreToken],
   onFailure: 'continue',
-  start(services, { receivers, routes, rules }) {
+  start(services, options) {
+    const { receivers, routes, rules } = withSignals(options);
     const isReady = (name: string) => {
       const receiver = receivers[name];
       return receiver !== undefined && isConfigured(name, receiver, process.env);
@@ -50,7 +52,8 @@ export const alerts = definePlugin({
     defineRules(rules, services);
     return { ...services, routing };
   },
-  register(context, options) {
+  register(context, given) {
+    const options = withSignals(given);
     context.actor(alertActor);
     context.actor(silencesActor);
     context.route(alertRaised, alertActor, (envelope, { routing }) => raisedTargets(envelope, routing));

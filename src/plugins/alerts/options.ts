@@ -3,7 +3,7 @@ import { duration, msOf } from '../../core/host/duration.ts';
 import type { Step } from '../../machines/alerts/escalation.ts';
 import { receiverOptions } from './receivers.ts';
 import { documentedRules } from './rules/documented.ts';
-import { ruleOptions } from './rules/rule.ts';
+import { ruleOptions, signalOptions, withSignal } from './rules/rule.ts';
 import { uiOptions } from './rules/ui.ts';
 
 const receiverName = z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/);
@@ -40,10 +40,19 @@ export const alertsOptions = z
       .array(ruleOptions)
       .max(5_000)
       .prefault(() => [...documentedRules]),
+    /**
+     * What is known of the signals of rules, by the rule's name: whether one must come, and which host and instance sends
+     * it.
+     */
+    signals: z.record(z.string(), signalOptions).default({}),
     /** `alerts bootstrap` makes alerts of it agree with the rules. */
     hyperdx: uiOptions.optional(),
   })
-  .superRefine(({ receivers, routes, rules, hyperdx }, context) => {
+  .superRefine(({ receivers, routes, rules, signals, hyperdx }, context) => {
+    for (const name of Object.keys(signals)) {
+      if (rules.some((rule) => rule.name === name)) continue;
+      context.addIssue({ code: 'custom', path: ['signals', name], message: `there is no rule ${name}` });
+    }
     for (const name of Object.keys(hyperdx?.tiles ?? {})) {
       if (rules.some((rule) => rule.name === name)) continue;
       const message = `there is no rule ${name}`;
@@ -76,6 +85,12 @@ export type AlertsOptions = z.output<typeof alertsOptions>;
 /** Whether a name fits a pattern: whole, or its beginning followed by `*`. */
 export function fits(pattern: string, name: string): boolean {
   return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+}
+
+/** The options with what they say of the rules' signals. */
+export function withSignals(options: AlertsOptions): AlertsOptions {
+  const { rules, signals } = options;
+  return { ...options, rules: rules.map((rule) => withSignal(rule, signals[rule.name])) };
 }
 
 /** Who is notified of an alert, step by step; nobody when no route fits it. */

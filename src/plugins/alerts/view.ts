@@ -2,7 +2,7 @@ import type { ActorSystem } from '../../core/kernel/actors/system.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { AlertContext } from '../../machines/alerts/escalation.ts';
 import type { OutboxContext } from '../../machines/alerts/outbox.ts';
-import type { RuleContext } from '../../machines/alerts/rule.ts';
+import type { RuleContext } from '../../machines/alerts/rule-shapes.ts';
 import type { Silence } from '../../machines/alerts/silences.ts';
 import { alertActor, outboxActor, ruleActor } from './actors.ts';
 import { activeSilences } from './routing.ts';
@@ -33,7 +33,7 @@ export interface RuleView {
   readonly condition: string;
   readonly window: string;
   readonly onNoData: string;
-  /** Missing data will fire once there has been a first sample. */
+  /** No sample of its signal has ever come. */
   readonly neverSeen?: true;
   readonly lookedAt?: string;
   /** Why the newest evaluations failed. */
@@ -120,7 +120,7 @@ function alertState(value: unknown): AlertView['state'] {
 
 function ruleView(state: unknown, context: RuleContext): RuleView {
   const { name, title, value, condition, window, onNoData, evaluatedAt, failures, failure } = context;
-  const waits = onNoData === 'fire' && context.onNeverSeen === 'ok' && !context.seen;
+  const waits = onNoData === 'fire' && context.seenAt === undefined;
   return {
     rule: name,
     title,

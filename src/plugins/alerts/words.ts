@@ -49,8 +49,10 @@ export function isRoutineEvaluation({ from, to, effects, failed, event }: LogRec
 export function verdictOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   const [verdict = ''] = Object.keys(value);
-  return verdict === 'noData' ? 'no data' : verdict;
+  return VERDICTS[verdict] ?? verdict;
 }
+
+const VERDICTS: Readonly<Record<string, string>> = { noData: 'no data', unseen: 'never seen' };
 
 export function describeAlert({ event, effects }: RecordOf<typeof alert>): string | undefined {
   const receivers = effects.flatMap(({ type, params }) =>

@@ -5,11 +5,11 @@
  */
 import { z } from 'zod';
 import { ClusterToken } from '../../core/contracts/cluster.ts';
-import { jobRun } from '../../core/contracts/jobs.ts';
+import { type FailedRun, jobRun, type ScheduledRuns, ScheduledRunsToken } from '../../core/contracts/jobs.ts';
 import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { isFailing, type JobsAnswer, jobsCommand, jobsView, LIST_PATH } from './view.ts';
+import { isFailing, type JobsAnswer, type JobView, jobsCommand, jobsView, LIST_PATH } from './view.ts';
 import { type JobSnapshot, JobWatch, jobActor } from './watch.ts';
 
 /** @example jobs({ namespaces: ['observability', 'agent-memory'] }) */
@@ -30,6 +30,7 @@ export const jobs = definePlugin({
     everyMs: z.int().min(100).max(120_000).default(10_000),
   }),
   wants: [ClusterToken, TelemetryToken],
+  provides: [ScheduledRunsToken],
   start(services, options) {
     const { actors, clock, find } = services;
     for (const { key, value, context } of actors.list(jobActor)) {
@@ -46,6 +47,16 @@ export const jobs = definePlugin({
   },
   register(context) {
     context.actor(jobActor);
+    context.provide(
+      ScheduledRunsToken,
+      ({ view, cluster, watch }): ScheduledRuns => ({
+        failed: () => view().filter(isFailing).map(failedRun),
+        fault() {
+          if (!cluster || (watch?.readAt !== undefined && watch.fault === undefined)) return undefined;
+          return `the Jobs of the cluster cannot be read: ${watch?.fault ?? 'they have not been read yet'}`;
+        },
+      }),
+    );
     context.route(jobRun, jobActor, ({ payload, correlation }) => {
       const key = `${payload.job}/${correlation}`;
       if (payload.phase === 'started') {
@@ -89,6 +100,12 @@ export const jobs = definePlugin({
     });
   },
 });
+
+/** A failed run, as others are told of it. */
+function failedRun({ run, namespace, means, cause }: JobView): FailedRun {
+  const reasons = [means, cause && `${cause.kind}: ${cause.text}`].filter((each) => each !== undefined);
+  return { run, namespace, text: reasons.join('; ') };
+}
 
 function failureText(
   failed: readonly { run: string; cause?: { text: string }; means?: string }[],

@@ -8,10 +8,13 @@ import { z } from 'zod';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { plaintextHost } from '../../core/host/http/admission.ts';
+import { identityOf } from '../../core/host/identity.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
+import { TelemetryError } from './errors.ts';
 import { plaintextCheck, tokenReader } from './receiver.ts';
 import type { Sdk } from './sdk.ts';
+import { standaloneCommands } from './standalone.ts';
 
 /** As `endpoint`: the receiver of this process. */
 const OWN = 'own';
@@ -39,14 +42,18 @@ export const telemetry = definePlugin({
   env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'endpoint' },
   variables: {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'Receiver of our own spans and metrics; `own` for the one of this process.',
+    OTEL_RESOURCE_ATTRIBUTES:
+      'Names the host and the instance of our series and alerts: `host.name=router,service.instance.id=ula-reconcile`.',
     OTEL_EXPORTER_OTLP_HEADERS: 'Headers of those exports, as the OpenTelemetry SDK reads them.',
   },
+  errors: TelemetryError,
   wants: [IngestKeysToken],
   provides: [TelemetryToken],
   onFailure: 'continue',
   start: async (services, settings) => ({ sdk: await startSdk(services, settings) }),
   register(context, { endpoint }) {
     context.provide(TelemetryToken, ({ sdk }): Telemetry => (sdk ? { enabled: true, ...sdk } : disabled));
+    for (const command of standaloneCommands) context.command(command);
     context.check({ name: 'stack.telemetry', run: () => plaintextCheck(endpoint, process.env) });
     context.onStop(({ sdk }) => sdk?.stop());
   },
@@ -65,6 +72,7 @@ async function startSdk(
   const sdk = await import('./sdk.ts');
   return sdk.startSdk({
     ...settings,
+    identity: identityOf(services.dataDir),
     endpoint: () => (endpoint === OWN ? readRuntimeFile(services.dataDir)?.surfaces.otlpHttp?.url : endpoint),
     token: tokenReader(tokenFile, endpoint, services.find(IngestKeysToken)),
     log: () => services.log.status(),

@@ -7,6 +7,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { Identity } from '../../core/host/identity.ts';
 import type { LogStatus } from '../../core/kernel/log/event-log.ts';
 import { version } from '../../core/kernel/version.ts';
 import { ReconnectingExporter } from './reconnecting-exporter.ts';
@@ -18,6 +19,8 @@ const EXPORT_TIMEOUT_MS = 5_000;
 const STOP_TIMEOUT_MS = 3_000;
 
 export interface SdkOptions {
+  /** The host and instance that every span and series names. */
+  readonly identity: Identity;
   /** @returns base URL of the receiver as it is now; undefined while it does not listen */
   readonly endpoint: () => string | undefined;
   /** @returns value of the header `authorization` */
@@ -37,13 +40,19 @@ export interface Sdk {
   stop(): Promise<void>;
 }
 
-export function startSdk({ endpoint, token, serviceName, everyMs, metricsEveryMs, log }: SdkOptions): Sdk {
+export function startSdk(options: SdkOptions): Sdk {
+  const { endpoint, token, serviceName, identity, everyMs, metricsEveryMs, log } = options;
   const settings = (base: string, path: string) => ({
     url: `${base.replace(/\/+$/, '')}${path}`,
     timeoutMillis: EXPORT_TIMEOUT_MS,
     headers: async () => authorizationHeader(await token()),
   });
-  const resource = resourceFromAttributes({ 'service.name': serviceName, 'service.version': version });
+  const resource = resourceFromAttributes({
+    'service.name': serviceName,
+    'service.version': version,
+    'host.name': identity.host,
+    'service.instance.id': identity.instance,
+  });
   const spans = new BatchSpanProcessor({
     exporter: new ReconnectingExporter(
       endpoint,

@@ -2,6 +2,7 @@ import { ColumnarDatabaseToken, type SignalRow } from '../../core/contracts/colu
 import { OWN_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import { type JobRun, jobRun } from '../../core/contracts/jobs.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import { type Identity, identityOf } from '../../core/host/identity.ts';
 import type { PluginContext, PluginStatus } from '../../core/host/plugin/definition.ts';
 import type { RunReport, WatchdogEvent } from '../../machines/watchdog/run.ts';
 import { DEADLINE_MS } from '../../machines/watchdog/run.ts';
@@ -52,7 +53,7 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
 
   context.effect<RunReport>(
     'watchdog.report',
-    async (report, { correlation, cause, at }, { bus, find, logger }) => {
+    async (report, { correlation, cause, at }, { bus, dataDir, find, logger }) => {
       const { outcome: ended, lines } = report;
       const text = lines[0] ?? '';
       logger[ended === 'delivered' ? 'info' : 'warn'](
@@ -67,7 +68,7 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
       bus.publish(jobRun, runOf(report, options.monitor, at), meta);
       const database = find(ColumnarDatabaseToken);
       await database
-        ?.insert('otel_logs', [rowOf(report, at)], { maxSeconds: STORE_SECONDS })
+        ?.insert('otel_logs', [rowOf(report, at, identityOf(dataDir))], { maxSeconds: STORE_SECONDS })
         .catch((error: unknown) => logger.debug({ err: error }, 'watchdog.line_not_stored'));
     },
     { onRecovery: 'retry', adapter: ColumnarDatabaseToken.name },
@@ -93,7 +94,7 @@ function absentReason(plugins: readonly PluginStatus[]): string {
 }
 
 /** The report as a row of `otel_logs` (O6). */
-function rowOf({ outcome, lines, exitCode }: RunReport, at: number): SignalRow {
+function rowOf({ outcome, lines, exitCode }: RunReport, at: number, { host, instance }: Identity): SignalRow {
   const isHealthy = outcome === 'delivered';
   return {
     Timestamp: new Date(at).toISOString(),
@@ -101,7 +102,11 @@ function rowOf({ outcome, lines, exitCode }: RunReport, at: number): SignalRow {
     SeverityNumber: isHealthy ? 9 : 17,
     ServiceName: OWN_SERVICE,
     Body: lines.join('\n'),
-    ResourceAttributes: { 'service.name': OWN_SERVICE },
+    ResourceAttributes: {
+      'service.name': OWN_SERVICE,
+      'host.name': host,
+      'service.instance.id': instance,
+    },
     LogAttributes: { 'watchdog.outcome': outcome, 'watchdog.exit_code': String(exitCode) },
   };
 }

@@ -6,8 +6,8 @@ import { alert } from '../../../src/machines/alerts/alert.ts';
 import type { AlertEvent, Raised } from '../../../src/machines/alerts/escalation.ts';
 import type { OutboxEvent } from '../../../src/machines/alerts/outbox.ts';
 import { alertOutbox } from '../../../src/machines/alerts/outbox.ts';
-import type { RuleEvent, RuleSettings } from '../../../src/machines/alerts/rule.ts';
 import { alertRule } from '../../../src/machines/alerts/rule.ts';
+import type { RuleEvent, RuleSettings } from '../../../src/machines/alerts/rule-shapes.ts';
 
 const rule: RuleSettings = {
   name: 'nas-failed',
@@ -19,10 +19,13 @@ const rule: RuleSettings = {
   everyMs: 3_600_000,
   forMs: 0,
   onNoData: 'ok',
-  onNeverSeen: 'fire',
+  expect: 'required',
+  freshMs: 3_600_000,
+  unseenAfterMs: 86_400_000,
+  metric: 'nas.backup.snapshot.failed',
   labels: {},
 };
-const measured = { title: rule.title, threshold: 'above 0', window: '1d' };
+const measured = { title: rule.title, threshold: 'above 0', window: '1d', places: [] };
 
 test('[O17] a rule fires once for a breach, and missing data is what the rule says of it, never zero', (t) => {
   const firing = {
@@ -90,6 +93,7 @@ test('[O17] a rule for which silence is the fault fires on silence, and not when
 const HOUR = 3_600_000;
 const missing: RuleSettings = {
   ...rule,
+  window: '1h',
   windowMs: HOUR,
   onNoData: 'fire',
   condition: { kind: 'below', than: 1 },
@@ -107,16 +111,105 @@ test('[O17] a runtime that is restarted each hour does not hide that nothing com
   t.deepEqual(fired, [false, false, false, false, true, false], 'once, and it lasts');
 });
 
-test('[O17,R28] silence of what was never seen wakes nobody where the rule says so, and of what was seen it does', (t) => {
-  const input: RuleSettings = { ...missing, onNeverSeen: 'ok' };
-  const look = { type: 'EVALUATE', at: 0 } as const;
-  const never = [{ type: 'WATCH', at: 1 }, look, { type: 'EVALUATED', at: 30 * HOUR }] as const;
-  t.deepEqual(lastOf(input, never), { state: { noData: 'resting' }, effects: [] });
-  const gone = [...never, look, { type: 'EVALUATED', at: 31 * HOUR, value: 1 }, look] as const;
-  t.deepEqual(lastOf(input, [...gone, { type: 'EVALUATED', at: 32 * HOUR }]), {
-    state: { firing: 'resting' },
-    effects: ['alerts.raise'],
+/** Evaluations each hour, from an hour to another, with a sample or without. */
+const hourly = (from: number, to: number, value?: number): RuleEvent[] =>
+  Array.from({ length: to - from }, (_, index): RuleEvent[] => [
+    { type: 'EVALUATE', at: (from + index) * HOUR },
+    { type: 'EVALUATED', at: (from + index) * HOUR, ...(value !== undefined && { value }) },
+  ]).flat();
+const begun: readonly RuleEvent[] = [
+  { type: 'WATCH', at: 1 },
+  { type: 'EVALUATED', at: 2 },
+];
+const steady: RuleSettings = { ...missing, expect: 'steady', metric: 'file.mtime' };
+
+test('[O17,R28] a trial of telemetry ends in no critical alert; a signal that came for a day is required, and the text names the setting', (t) => {
+  const trial = [...begun, ...hourly(1, 24, 1)];
+  t.deepEqual(lastOf(steady, [...trial, ...hourly(24, 27)]), { state: { noData: 'resting' }, effects: [] });
+  const day = [...begun, ...hourly(1, 26, 1)];
+  const { state, effects, text } = lastOf(steady, [...day, ...hourly(26, 27)], true);
+  t.deepEqual({ state, effects }, { state: { firing: 'resting' }, effects: ['alerts.raise'] });
+  t.regex(
+    text!,
+    /no data in 1h.*required since it came for a day, unless signals\['nas-failed'\] of alerts\(\)/,
+  );
+  const withGap = [...begun, ...hourly(1, 20, 1), ...hourly(20, 22), ...hourly(22, 30, 1), ...hourly(30, 32)];
+  t.deepEqual(
+    lastOf(steady, withGap),
+    { state: { noData: 'resting' }, effects: [] },
+    'a day in two halves is no day',
+  );
+  const declared = lastOf({ ...steady, expect: 'required' }, [...begun, ...hourly(2, 3)], true);
+  t.deepEqual(declared.effects, ['alerts.raise'], 'what is declared is required from the beginning');
+  t.regex(declared.text!, /its signal is required by signals\['nas-failed'\]/);
+  const optional = [...begun, ...hourly(1, 60)];
+  t.deepEqual(lastOf({ ...steady, expect: 'optional' }, optional), {
+    state: { noData: 'resting' },
+    effects: [],
   });
+});
+
+test('[O17] an age that only grows because a trial ended is no fault, and one that is reported is', (t) => {
+  const age: RuleSettings = { ...steady, onNoData: 'ok', condition: { kind: 'above', than: 36 } };
+  const old = (newestAt: number): RuleEvent[] => [
+    ...begun,
+    { type: 'EVALUATE', at: 50 * HOUR },
+    { type: 'EVALUATED', at: 50 * HOUR, value: 48, newestAt },
+  ];
+  t.deepEqual(lastOf(age, old(2 * HOUR)), { state: { noData: 'resting' }, effects: [] });
+  t.deepEqual(lastOf(age, old(49.5 * HOUR)).effects, ['alerts.raise']);
+  t.deepEqual(lastOf({ ...age, expect: 'required' }, old(2 * HOUR)).effects, ['alerts.raise']);
+});
+
+test('[O17] a signal that has never come is an alert of its own after a day, a warning that says which setting ends it', (t) => {
+  t.deepEqual(lastOf(steady, [...begun, ...hourly(1, 24)]), { state: { noData: 'resting' }, effects: [] });
+  const never = [...begun, ...hourly(1, 26)];
+  const { state, text, alert } = lastOf(steady, [...begun, ...hourly(1, 27)], true);
+  t.deepEqual(state, { unseen: 'resting' });
+  t.is(alert, undefined, 'once');
+  const first = lastOf(steady, [...begun, ...hourly(1, 25), ...hourly(25, 26)], true);
+  t.like(first.alert, {
+    name: 'rule.nas-failed.unseen',
+    severity: 'warning',
+    labels: { rule: 'nas-failed', state: 'firing' },
+  });
+  t.regex(
+    first.text!,
+    /no sample of file\.mtime has ever come, for 25 h now\..*alerts\(\{ signals: \{ 'nas-failed': \{ expect: 'optional' \} \} \}\)/,
+  );
+  t.is(text, undefined);
+  // A restart does not begin the day anew.
+  const restarted: RuleEvent[] = [
+    ...begun,
+    ...hourly(1, 12),
+    { type: 'WATCH', at: 12 * HOUR },
+    ...hourly(12, 26),
+  ];
+  t.deepEqual(lastOf(steady, restarted).state, { unseen: 'resting' });
+  const comes = lastOf(steady, [...never, ...hourly(26, 27, 1)], true);
+  t.deepEqual(comes.state, { ok: 'resting' });
+  t.like(comes.alert, { name: 'rule.nas-failed.unseen', labels: { state: 'resolved' } });
+  const declared = lastOf(
+    steady,
+    [
+      ...never,
+      { type: 'DEFINE', at: 26 * HOUR, settings: { ...steady, expect: 'optional' } },
+      { type: 'EVALUATED', at: 26 * HOUR },
+    ],
+    true,
+  );
+  t.regex(declared.text!, /file\.mtime is no longer waited for/);
+  // A trial that has been over for a day is the same alert.
+  t.deepEqual(lastOf(steady, [...begun, ...hourly(1, 6, 1), ...hourly(6, 40)]).state, { unseen: 'resting' });
+});
+
+test('[O17] an alert that fires takes over what explains it now, without telling anybody', (t) => {
+  const wrong = (finding: string): RuleEvent => ({ type: 'EVALUATED', at: 5, value: 1, finding });
+  const look: RuleEvent = { type: 'EVALUATE', at: 4 };
+  t.deepEqual(lastOf(rule, [wrong('source a'), look, wrong('source a')]).effects, []);
+  const { text, effects } = lastOf(rule, [wrong('source a'), look, wrong('source b')], true);
+  t.deepEqual(effects, ['alerts.raise']);
+  t.regex(text!, /source b/);
 });
 
 test('[O17] a breach shorter than the rule asks for is told to nobody', (t) => {
@@ -137,13 +230,19 @@ test('[O17] a breach shorter than the rule asks for is told to nobody', (t) => {
   });
 });
 
-/** State and what was asked for after the last of the events. */
-function lastOf(input: RuleSettings, events: readonly RuleEvent[]) {
+/** State and what was asked for after the last of the events. @param withAlert its alert too */
+function lastOf(input: RuleSettings, events: readonly RuleEvent[], withAlert = false) {
   const end = events.reduce(
     (story, event) => story.next(event as never),
     Story.begin(alertRule, input as unknown as Json),
   );
-  return { state: end.step.value, effects: end.effects.map(({ type }) => type) };
+  const result = { state: end.step.value, effects: end.effects.map(({ type }) => type) };
+  const alert = end.effects.find(({ type }) => type === 'alerts.raise')?.params as
+    | { text: string }
+    | undefined;
+  return withAlert
+    ? { ...result, alert, text: alert?.text }
+    : (result as typeof result & { alert?: undefined; text?: undefined });
 }
 
 const content = { name: 'a', severity: 'critical', title: 'A', text: 'a is bad', labels: {} } as const;

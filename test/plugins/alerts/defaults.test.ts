@@ -8,19 +8,19 @@ const [plugin] = resolveConfig({ plugins: [alerts()] }, { env: {} }).plugins;
 const options = plugin?.options as ReturnType<typeof alerts.definition.options.parse>;
 
 test('[O17,O18,O19,R28] the documented rules have their bounds, windows, intervals and meaning of silence', (t) => {
-  const rows = options.rules.map(({ name, measure, above, below, window, every, onNoData, onNeverSeen }) => [
+  const rows = options.rules.map(({ name, measure, above, below, window, every, onNoData, expect }) => [
     name,
     `${measure.take} ${measure.table} ${measure.metric}`,
     above === undefined ? `below ${below}` : `above ${above}`,
     `${window} every ${every}`,
-    `${onNoData} ${onNeverSeen}`,
+    `${onNoData} ${expect}`,
   ]);
   t.deepEqual(rows, [
-    ['nas-backup-failed', 'max gauge nas.backup.snapshot.failed', 'above 0', '1d every 1h', 'ok fire'],
-    ['nas-backup-missing', 'count sum file.mtime', 'below 1', '1h every 1h', 'fire ok'],
-    ['nas-backup-stale', 'age sum file.mtime', 'above 36', '7d every 1h', 'ok fire'],
-    ['watchdog-push-failing', 'max gauge kube_job_failed', 'above 0', '1h every 5m', 'ok fire'],
-    ['router-ula-reconcile', 'last gauge router.ula_reconcile.up', 'below 1', '5m every 1m', 'fire ok'],
+    ['nas-backup-failed', 'max gauge nas.backup.snapshot.failed', 'above 0', '1d every 1h', 'ok optional'],
+    ['nas-backup-missing', 'count sum file.mtime', 'below 1', '1h every 1h', 'fire steady'],
+    ['nas-backup-stale', 'age sum file.mtime', 'above 36', '7d every 1h', 'ok steady'],
+    ['watchdog-push-failing', 'max gauge kube_job_failed', 'above 0', '1h every 5m', 'ok optional'],
+    ['router-ula-reconcile', 'last gauge router.ula_reconcile.up', 'below 1', '5m every 1m', 'fire steady'],
   ]);
 });
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { documentedRules } from '../../../src/plugins/alerts/index.ts';
-import { evaluate } from '../../../src/plugins/alerts/rules/evaluate.ts';
-import { type Rule, ruleOptions } from '../../../src/plugins/alerts/rules/rule.ts';
+import { evaluate, type Sources } from '../../../src/plugins/alerts/rules/evaluate.ts';
+import { atHome, type Rule, ruleOptions, withSignal } from '../../../src/plugins/alerts/rules/rule.ts';
 import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
 import { webhook } from '../../support/webhook.ts';
 import { rig, sample } from './rig.ts';
@@ -17,7 +17,14 @@ test.after.always(() => columnar.close());
 test.beforeEach(() => columnar.empty('otel_metrics_gauge', 'otel_metrics_sum'));
 
 const rule = (name: string): Rule => ruleOptions.parse(documentedRules.find((each) => each.name === name));
-const look = (name: string, at = now) => evaluate(rule(name), columnar.database, at, signal);
+const home = { host: 'edge', instance: 'ula' };
+const ofHome = { 'host.name': 'edge', 'service.instance.id': 'ula' };
+/** Evaluates a rule, without the time and the places of its samples. */
+const look = async (name: string, at = now, sources: Partial<Sources> = {}) => {
+  const all = { database: columnar.database, ...sources };
+  const { newestAt: _, places: __, ...found } = await evaluate(atHome(rule(name), home), all, at, signal);
+  return found;
+};
 const gauge = (...rows: object[]) => columnar.database.insert('otel_metrics_gauge', rows as never);
 const sum = (...rows: object[]) => columnar.database.insert('otel_metrics_sum', rows as never);
 
@@ -30,7 +37,7 @@ test.serial('[O17] the documented windows and intervals are those of the table',
     onNoData,
   ]);
   t.deepEqual(
-    documentedRules.filter(({ onNoData, onNeverSeen }) => onNoData === 'fire' && onNeverSeen !== 'ok'),
+    documentedRules.filter(({ onNoData, expect }) => onNoData === 'fire' && expect !== 'steady'),
     [],
     'a fresh install that sends nothing wakes nobody',
   );
@@ -87,22 +94,98 @@ test.serial(
   },
 );
 
+const unit = 'the heartbeat of the same host arrives: the unit is down';
+const dark = 'the heartbeat of the same host is silent too: the host or its collector is dark';
+const up = (value: number, at: number, resource: Record<string, string> = ofHome) =>
+  sample('router.ula_reconcile.up', value, at, {}, resource);
+const beat = (at: number, resource: Record<string, string>) =>
+  sample('router.diag.heartbeat', 1, at, {}, resource);
+const sender = { 'host.name': 'edge', 'service.name': 'holdfast-heartbeat' };
+
 test.serial(
   '[R28] the reconciler is down on 0 and on silence, and the heartbeat tells the unit from the host',
   async (t) => {
-    t.deepEqual(await look('router-ula-reconcile'), {
-      finding: 'the heartbeat is silent too: the host or its collector is dark',
-    });
-    await gauge(sample('router.diag.heartbeat', 1, now - 30_000));
-    const unit = 'the heartbeat of the same host arrives: the unit is down';
+    await gauge(beat(now - 30_000, sender));
     t.deepEqual(await look('router-ula-reconcile'), { finding: unit });
-    await gauge(
-      sample('router.ula_reconcile.up', 1, now - 120_000),
-      sample('router.ula_reconcile.up', 0, now - 60_000),
-    );
+    await gauge(up(1, now - 120_000), up(0, now - 60_000));
     t.deepEqual(await look('router-ula-reconcile'), { value: 0, finding: unit });
-    await gauge(sample('router.ula_reconcile.up', 1, now - 10_000));
+    await gauge(up(1, now - 10_000));
     t.deepEqual(await look('router-ula-reconcile'), { value: 1 });
+    t.deepEqual(await look('router-ula-reconcile', now + 10 * 60_000), { finding: dark });
+  },
+);
+
+test.serial(
+  '[R28] where no heartbeat outlives the process, its silence says nothing of the host',
+  async (t) => {
+    t.regex(
+      (await look('router-ula-reconcile')).finding ?? '',
+      /^unknown whether the unit or the host is down/,
+    );
+    await gauge(beat(now - HOUR, ofHome), up(1, now - HOUR));
+    t.regex(
+      (await look('router-ula-reconcile')).finding ?? '',
+      /^unknown whether/,
+      'it ended with the process',
+    );
+    await gauge(beat(now - HOUR, sender));
+    t.deepEqual(await look('router-ula-reconcile'), { finding: dark });
+  },
+);
+
+test.serial(
+  '[R28] another instance with telemetry neither masks the reconciler nor fakes the host',
+  async (t) => {
+    const others = [
+      { 'host.name': 'edge', 'service.instance.id': 'another' },
+      { 'host.name': 'laptop', 'service.instance.id': 'ula' },
+      {},
+    ];
+    await gauge(up(0, now - 60_000), ...others.map((resource) => up(1, now - 10_000, resource)));
+    await gauge(beat(now - HOUR, sender), ...others.slice(1).map((resource) => beat(now - 10_000, resource)));
+    t.deepEqual(await look('router-ula-reconcile'), { value: 0, finding: dark });
+    await columnar.empty('otel_metrics_gauge');
+    await gauge(up(1, now - 10_000), ...others.map((resource) => up(0, now - 5_000, resource)));
+    t.deepEqual(await look('router-ula-reconcile'), { value: 1 }, "another's zero is not ours");
+    const elsewhere = atHome(withSignal(rule('router-ula-reconcile'), { host: 'laptop' }), home);
+    t.like(await evaluate(elsewhere, { database: columnar.database }, now, signal), {
+      value: 0,
+      places: ['laptop (instance ula)'],
+      newestAt: Math.floor((now - 5_000) / 1_000) * 1_000,
+    });
+  },
+);
+
+test.serial(
+  '[O17,O19] a failed push is heard without telemetry, from the runs themselves, and what cannot be looked at is not ok',
+  async (t) => {
+    const run = (name: string) => ({
+      run: name,
+      namespace: 'holdfast',
+      text: 'push delivery failed; exit: HTTP 404',
+    });
+    const runs = (failed: string[], fault?: string) => ({
+      runs: { failed: () => failed.map(run), fault: () => fault },
+    });
+    const name = 'watchdog-push-failing';
+    const found = {
+      value: 1,
+      finding: 'holdfast/clickstack-watchdog-7: push delivery failed; exit: HTTP 404',
+    };
+    t.deepEqual(await look(name, now, runs(['clickstack-watchdog-7', 'memory-snapshot-7'])), found);
+    t.deepEqual(await look(name, now, { ...runs(['clickstack-watchdog-7']), database: undefined }), found);
+    t.deepEqual(
+      await look(name, now, runs(['memory-snapshot-7'])),
+      { value: 0 },
+      'other jobs have alerts of their own',
+    );
+    const unread = { code: 'HF_ALERTS_UNSEEN', message: /the cluster is away/ };
+    await t.throwsAsync(look(name, now, runs([], 'the cluster is away')), unread);
+    t.deepEqual(await look(name, now, runs(['clickstack-watchdog-7'], 'the cluster is away')), found);
+    t.deepEqual(await look(name, now, { ...runs([]), database: undefined }), { value: 0 });
+    await t.throwsAsync(look(name, now, { database: undefined }), {
+      message: /no columnar database is there/,
+    });
   },
 );
 
@@ -110,9 +193,9 @@ test.serial('[O17,O21] a rule of one host hears no other', async (t) => {
   const ours = { ...rule('nas-backup-missing') };
   ours.measure = { ...ours.measure, resource: { 'host.name': 'nas' } };
   await sum(sample('file.mtime', 1, now - 1_000, {}, { 'host.name': 'other' }));
-  t.deepEqual(await evaluate(ours, columnar.database, now, signal), {});
+  t.deepEqual(await evaluate(ours, { database: columnar.database }, now, signal), {});
   await sum(sample('file.mtime', 1, now - 1_000, {}, { 'host.name': 'nas' }));
-  t.deepEqual(await evaluate(ours, columnar.database, now, signal), { value: 1 });
+  t.like(await evaluate(ours, { database: columnar.database }, now, signal), { value: 1, places: ['nas'] });
 });
 
 test.serial('[O17] a schema that keeps whole seconds is asked as well as ours', async (t) => {
@@ -130,14 +213,16 @@ test.serial('[O17] a schema that keeps whole seconds is asked as well as ours', 
     bounds,
   );
   const at = Math.floor(now / 1_000);
+  const ours = `{'host.name': 'edge', 'service.instance.id': 'ula'}`;
   await engine.command(
-    `INSERT INTO default.otel_metrics_gauge VALUES ('router.ula_reconcile.up', ${at - 60}, 1, {}, {}),
-     ('router.ula_reconcile.up', ${at}, 0, {}, {}), ('router.diag.heartbeat', ${at}, 1, {}, {})`,
+    `INSERT INTO default.otel_metrics_gauge VALUES
+     ('router.ula_reconcile.up', ${at - 60}, 1, {}, ${ours}), ('router.ula_reconcile.up', ${at}, 0, {}, ${ours}),
+     ('router.diag.heartbeat', ${at}, 1, {}, {'host.name': 'edge', 'service.name': 'holdfast-heartbeat'})`,
     bounds,
   );
   t.like(await look('router-ula-reconcile'), { value: 0 });
   t.deepEqual(await look('router-ula-reconcile', now + 5 * 60_000 + 2_000), {
-    finding: 'the heartbeat is silent too: the host or its collector is dark',
+    finding: dark,
   });
 });
 
@@ -149,10 +234,11 @@ test.serial('[O17,R28] a breach in the database reaches the webhook once, and so
       receivers: { phone: { url: receiver.url, batchSeconds: 0 } },
       routes: [{ steps: [{ to: ['phone'] }] }],
       rules: [documentedRules[4]!],
+      signals: { 'router-ula-reconcile': { host: 'edge', instance: 'ula' } },
     },
     { database: columnar.database },
   );
-  const up = (value: number) => gauge(sample('router.ula_reconcile.up', value, clock.now()));
+  const upNow = (value: number) => gauge(up(value, clock.now()));
   const looks = async () => (await records()).filter(({ event }) => event.type === 'EVALUATED');
   await until('the first look', () => true);
   let seen = 0;
@@ -164,16 +250,16 @@ test.serial('[O17,R28] a breach in the database reaches the webhook once, and so
       seen = (await looks()).length;
     }
   };
-  await up(1);
+  await upNow(1);
   await minute();
   await minute();
   t.is(receiver.received.length, 0);
-  await up(0);
+  await upNow(0);
   await minute();
   await until('the alert', () => receiver.received.length === 1);
   await minute();
   await minute();
-  await up(1);
+  await upNow(1);
   await minute();
   await until('its end', () => receiver.received.length === 2);
   const [firing, resolved] = receiver.json();

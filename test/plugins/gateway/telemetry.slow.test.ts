@@ -36,6 +36,7 @@ async function recorded(endpoint: string, toolSpans = false) {
     endpoint: () => endpoint,
     token: async () => undefined,
     serviceName: 'gateway',
+    identity: { host: 'edge', instance: 'one' },
     everyMs: 60_000,
     metricsEveryMs: 60_000,
     log: () => ({ state: 'open', seq: 0, durableSeq: 0, queued: 0, queuedBytes: 0 }),

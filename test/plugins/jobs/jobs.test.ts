@@ -182,10 +182,9 @@ test('[O19] the rule over failed jobs looks at whole hours, so its alert ends wh
   const rule = ruleOptions.parse(documentedRules.find(({ name }) => name === 'watchdog-push-failing'));
   const sample = Date.UTC(2026, 0, 1, 10, 20);
   const schema = { attribute: (column: string, key: string) => `${column}[${key}]` };
-  const isSeen = (now: number) =>
-    Number(queryOf(rule.measure, rule.window, now, schema).parameters.from) * 1_000 < sample;
+  const isSeen = (now: number) => Number(queryOf(rule, now, schema).parameters.from) * 1_000 < sample;
   t.true(isSeen(clearsAfter(sample) - 1));
   t.false(isSeen(clearsAfter(sample)));
   t.is(new Date(clearsAfter(sample)).toISOString(), '2026-01-01T12:00:00.000Z');
-  t.regex(queryOf(rule.measure, rule.window, sample, schema).sql, /startsWith\(Attributes/);
+  t.regex(queryOf(rule, sample, schema).sql, /startsWith\(Attributes/);
 });

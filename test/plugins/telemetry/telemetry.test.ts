@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { z } from 'zod';
@@ -9,6 +10,7 @@ import { type IngestKeys, IngestKeysToken } from '../../../src/core/contracts/in
 import { type Telemetry, TelemetryToken } from '../../../src/core/contracts/telemetry.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { plaintextHost } from '../../../src/core/host/http/admission.ts';
+import { identityOf } from '../../../src/core/host/identity.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
@@ -97,6 +99,33 @@ test('[O24,O9] spans, metrics of the process and a heartbeat go out with the key
     );
   }
   t.deepEqual([...new Set(received.map(({ authorization }) => authorization))], [key]);
+});
+
+test('[R28] every series and span names its host and its instance, by the data folder unless the standard variable says otherwise', async (t) => {
+  const { received, endpoint } = await receiver(t);
+  const { runtime, dir, provided } = await started(t, { endpoint, everyMs: 60_000 });
+  endSpan(provided, 'a span');
+  await runtime.stop('test');
+  t.deepEqual([...new Set(received.map(({ path }) => path))].toSorted(), ['/v1/metrics', '/v1/traces']);
+  for (const { path, text } of received) {
+    const body = JSON.parse(text);
+    const resources: any[] = body.resourceMetrics ?? body.resourceSpans;
+    t.true(resources.length > 0);
+    for (const { resource } of resources) {
+      const named = Object.fromEntries(
+        resource.attributes.map(({ key, value }: any) => [key, value.stringValue]),
+      );
+      t.like(named, { 'host.name': hostname(), 'service.instance.id': `${hostname()}:${dir}` }, path);
+    }
+  }
+  const named = {
+    OTEL_RESOURCE_ATTRIBUTES: 'a=b, host.name=edge%201,service.instance.id=ula=1,nothing,=x,broken=',
+  };
+  t.deepEqual(identityOf('/data', named), { host: 'edge 1', instance: 'ula=1' });
+  t.deepEqual(identityOf('/data', { OTEL_RESOURCE_ATTRIBUTES: 'host.name=50%' }), {
+    host: '50%',
+    instance: '50%:/data',
+  });
 });
 
 test('[O24] our own receiver is found when it listens, and until then nothing fails', async (t) => {

@@ -1,13 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
+import { ScheduledRunsToken } from '../../../core/contracts/jobs.ts';
 import { Semaphore } from '../../../core/host/concurrency.ts';
+import { identityOf } from '../../../core/host/identity.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
-import type { RuleContext, RuleSettings } from '../../../machines/alerts/rule.ts';
+import type { RuleContext, RuleSettings } from '../../../machines/alerts/rule-shapes.ts';
 import { ruleActor } from '../actors.ts';
 import { evaluate } from './evaluate.ts';
-import { type Rule, settingsOf } from './rule.ts';
+import { atHome, type Rule, settingsOf } from './rule.ts';
 
 /** Queries to the database that run at a time. */
 const QUERIES = 4;
@@ -37,22 +39,23 @@ export function registerRules(context: PluginContext, listed: readonly Rule[]): 
   });
   context.effect<{ rule: string }>(
     'alerts.evaluate',
-    async ({ rule: name }, { signal }, { clock, find }): Promise<LogEvent> => {
+    async ({ rule: name }, { signal }, { clock, dataDir, find }): Promise<LogEvent> => {
       const failed = (reason: string) => ({ type: 'EVALUATION_FAILED', at: clock.now(), reason });
-      const rule = rules.get(name);
-      if (!rule) return failed('it is no longer listed');
-      const database = find(ColumnarDatabaseToken);
-      if (!database) return failed('no columnar database is there');
+      const listed = rules.get(name);
+      if (!listed) return failed('it is no longer listed');
+      const rule = atHome(listed, identityOf(dataDir));
+      const sources = { database: find(ColumnarDatabaseToken), runs: find(ScheduledRunsToken) };
       try {
         const evaluation = await queries.run(() => {
           const bounded = AbortSignal.any([signal, AbortSignal.timeout(QUERY_TIMEOUT_MS)]);
-          return evaluate(rule, database, clock.now(), bounded);
+          return evaluate(rule, sources, clock.now(), bounded);
         });
         return { type: 'EVALUATED', at: clock.now(), ...evaluation };
       } catch (error) {
         if (!isCoded(error)) throw error;
         // The database repeats the whole query in its refusal, behind these words.
-        return failed((error.what.split(' in scope ')[0] ?? '').slice(0, REASON_KEPT));
+        const { reason = error.what } = isCoded(error, 'HF_ALERTS_UNSEEN') ? error.details : {};
+        return failed((String(reason).split(' in scope ')[0] ?? '').slice(0, REASON_KEPT));
       }
     },
     { onRecovery: 'retry', adapter: 'columnar.database', deadlineMs: EVALUATION_TIMEOUT_MS },
@@ -105,6 +108,7 @@ function isSame(known: RuleContext, settings: RuleSettings): boolean {
   const held: Readonly<Record<string, unknown>> = { ...known };
   return (
     known.runbook === settings.runbook &&
+    known.firstStep === settings.firstStep &&
     Object.entries(settings).every(([name, value]) => isDeepStrictEqual(held[name], value))
   );
 }

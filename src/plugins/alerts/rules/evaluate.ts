@@ -3,13 +3,28 @@ import type {
   QueryParameter,
   TableSchema,
 } from '../../../core/contracts/columnar-database.ts';
+import type { ScheduledRuns } from '../../../core/contracts/jobs.ts';
 import { msOf } from '../../../core/host/duration.ts';
+import { AlertsError } from '../errors.ts';
+import { fits } from '../options.ts';
 import type { Measure, Rule } from './rule.ts';
 
 /** The result of an evaluation; no value means no data, and never zero. */
 export interface Evaluation {
   readonly value?: number;
   readonly finding?: string;
+  /** When the newest sample was taken, epoch milliseconds. */
+  readonly newestAt?: number;
+  /** Hosts and instances of the samples; of the wrong ones where the value is the highest or the lowest. */
+  readonly places?: readonly string[];
+}
+
+/** What rules look at. */
+export interface Sources {
+  /** Undefined where none is there. */
+  readonly database: ColumnarDatabase | undefined;
+  /** Undefined where no plugin records scheduled runs. */
+  readonly runs?: ScheduledRuns | undefined;
 }
 
 interface Query {
@@ -25,22 +40,37 @@ const TAKE: Readonly<Record<Measure['take'], string>> = {
   count: 'toFloat64(count())',
   age: '({now:Float64} - max(Value)) / 3600',
 };
-/** Causes that an alert names. */
+/** Causes and places that an alert names. */
 const NAMED = 10;
+/** Characters of a finding. */
+const LONGEST_FINDING = 1_000;
 
 /**
- * Evaluates a rule once.
+ * Evaluates a rule once. Failed runs count beside the samples of its metric; where the samples cannot be queried or the runs
+ * cannot be read, the other source alone can show that something is wrong, but never that all is well.
  *
  * @param now epoch milliseconds, the end of the window
- * @throws HF_COLUMNAR_*
+ * @throws HF_COLUMNAR_*, HF_ALERTS_UNSEEN a source could not be looked at
  */
 export async function evaluate(
   rule: Rule,
-  database: ColumnarDatabase,
+  { database, runs }: Sources,
   now: number,
   signal: AbortSignal,
 ): Promise<Evaluation> {
-  const { samples, value } = await measured(rule.measure, rule.window, database, now, signal);
+  const counted = rule.runs === undefined ? undefined : runs;
+  const failed = (counted?.failed() ?? []).filter(({ run }) => fits(rule.runs ?? '', run));
+  if (failed.length > 0) {
+    const rows = failed.slice(0, NAMED).map(({ namespace, run, text }) => `${namespace}/${run}: ${text}`);
+    return { value: 1, finding: rows.join('; ').slice(0, LONGEST_FINDING) };
+  }
+  const fault = counted?.fault();
+  if (fault !== undefined) throw new AlertsError('HF_ALERTS_UNSEEN', { reason: fault });
+  if (!database) {
+    if (counted) return { value: 0 };
+    throw new AlertsError('HF_ALERTS_UNSEEN', { reason: 'no columnar database is there' });
+  }
+  const { samples, value, newestAt, places } = await measured(rule, database, now, signal);
   const found = samples > 0 && Number.isFinite(value) ? value : undefined;
   const wrong =
     found === undefined
@@ -49,7 +79,14 @@ export async function evaluate(
         ? found < (rule.below ?? 0)
         : found > rule.above;
   const finding = wrong ? await causeOf(rule, database, now, signal) : undefined;
-  return { ...(found !== undefined && { value: round(found) }), ...(finding && { finding }) };
+  // No sample of a failed run, and no failed run: that was looked at, so it is zero and not unknown.
+  const known = found ?? (counted ? 0 : undefined);
+  return {
+    ...(known !== undefined && { value: round(known) }),
+    ...(finding && { finding }),
+    ...(newestAt !== undefined && { newestAt }),
+    ...(places.length > 0 && { places }),
+  };
 }
 
 /** The cause of a wrong value: which attribute values have it, or what another metric shows. */
@@ -73,23 +110,66 @@ async function causeOf(
     const more = names.length > NAMED ? ' and more' : '';
     if (names.length > 0) causes.push(`${rule.nameBy} ${names.slice(0, NAMED).join(', ')}${more}`);
   }
-  if (rule.explain) {
-    const { samples } = await measured(rule.explain.measure, rule.window, database, now, signal);
-    causes.push(samples > 0 ? rule.explain.present : rule.explain.absent);
-  }
+  if (rule.explain) causes.push(await explanationOf(rule.explain, rule.window, database, now, signal));
   return causes.length > 0 ? causes.join('; ') : undefined;
 }
 
-async function measured(
-  measure: Measure,
+/** What another metric says of the cause. Its silence says something only where its sender is known to send. */
+async function explanationOf(
+  { measure, sender, lookBack, present, absent, unknown }: NonNullable<Rule['explain']>,
   window: string,
   database: ColumnarDatabase,
   now: number,
   signal: AbortSignal,
-): Promise<{ samples: number; value: number }> {
-  const { sql, parameters } = queryOf(measure, window, now, await schemaOf(measure, database));
-  const [row] = await database.query<{ samples: string; value: number }>(sql, parameters, { signal });
-  return { samples: Number(row?.samples ?? 0), value: Number(row?.value ?? Number.NaN) };
+): Promise<string> {
+  const samplesIn = async (one: Measure, time: string) => {
+    const { sql, parameters } = countOf(one, time, now, await schemaOf(one, database));
+    const [row] = await database.query<{ samples: string }>(sql, parameters, { signal });
+    return Number(row?.samples ?? 0);
+  };
+  if ((await samplesIn(measure, window)) > 0) return present;
+  const before = { ...measure, resource: { ...measure.resource, ...sender } };
+  return (await samplesIn(before, lookBack)) > 0 ? absent : unknown;
+}
+
+interface Measured {
+  readonly samples: number;
+  readonly value: number;
+  readonly newestAt?: number;
+  readonly places: readonly string[];
+}
+
+async function measured(
+  rule: Rule,
+  database: ColumnarDatabase,
+  now: number,
+  signal: AbortSignal,
+): Promise<Measured> {
+  const { sql, parameters } = queryOf(rule, now, await schemaOf(rule.measure, database));
+  const [row] = await database.query<Row>(sql, parameters, { signal });
+  const samples = Number(row?.samples ?? 0);
+  return {
+    samples,
+    value: Number(row?.value ?? Number.NaN),
+    ...(samples > 0 && row?.newest !== undefined && { newestAt: Number(row.newest) * 1_000 }),
+    places: (row?.places ?? []).flatMap(placeText),
+  };
+}
+
+interface Row {
+  readonly samples: string;
+  readonly value: number;
+  /** Epoch seconds. */
+  readonly newest?: string | number;
+  /** Host and instance, with a line break between. */
+  readonly places?: readonly string[];
+}
+
+/** e.g. `nas (instance nas:/var/lib/holdfast)`; nothing where a series names neither. */
+function placeText(place: string): string[] {
+  const [host = '', instance = ''] = place.split('\n');
+  if (instance === '') return host === '' ? [] : [host];
+  return [`${host === '' ? 'unknown host' : host} (instance ${instance})`];
 }
 
 /** Makes the table too, which on a first start may not be there yet. */
@@ -97,18 +177,39 @@ function schemaOf({ table }: Measure, database: ColumnarDatabase): Promise<Table
   return database.schema(`otel_metrics_${table}`);
 }
 
-/** The query of a measure. @param schema of its table, by which attributes are found */
+/** The query of a rule's measure. @param schema of its table, by which attributes are found */
 export function queryOf(
+  { measure, window, above, below }: Pick<Rule, 'measure' | 'window' | 'above' | 'below'>,
+  now: number,
+  schema: Pick<TableSchema, 'attribute'>,
+): Query {
+  const { from, where, parameters } = samplesOf(measure, window, now, schema);
+  const bound = above === undefined ? 'Value < {bound:Float64}' : 'Value > {bound:Float64}';
+  const resource = (key: string) => schema.attribute('ResourceAttributes', `'${key}'`);
+  const place = `concat(${resource('host.name')}, '\\n', ${resource('service.instance.id')})`;
+  // Of the highest and the lowest value, the places of the wrong samples; of the others each place had a part in it.
+  const isOfOne = measure.take === 'max' || measure.take === 'min';
+  const places = isOfOne
+    ? `groupUniqArrayIf(${NAMED})(${place}, ${bound})`
+    : `groupUniqArray(${NAMED})(${place})`;
+  return {
+    sql: `SELECT count() AS samples, ${TAKE[measure.take]} AS value, toUnixTimestamp(toDateTime(max(TimeUnix))) AS newest, arraySort(${places}) AS places FROM ${from} WHERE ${where}`,
+    parameters: {
+      ...parameters,
+      ...(isOfOne && { bound: above ?? below ?? 0 }),
+      ...(measure.take === 'age' && { now: now / 1_000 }),
+    },
+  };
+}
+
+function countOf(
   measure: Measure,
   window: string,
   now: number,
   schema: Pick<TableSchema, 'attribute'>,
 ): Query {
   const { from, where, parameters } = samplesOf(measure, window, now, schema);
-  return {
-    sql: `SELECT count() AS samples, ${TAKE[measure.take]} AS value FROM ${from} WHERE ${where}`,
-    parameters: { ...parameters, ...(measure.take === 'age' && { now: now / 1_000 }) },
-  };
+  return { sql: `SELECT count() AS samples FROM ${from} WHERE ${where}`, parameters };
 }
 
 function samplesOf(

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { duration, msOf } from '../../../core/host/duration.ts';
-import type { RuleSettings } from '../../../machines/alerts/rule.ts';
+import type { Identity } from '../../../core/host/identity.ts';
+import type { RuleSettings } from '../../../machines/alerts/rule-shapes.ts';
 
 const label = z.string().min(1).max(200);
 const labels = z.record(z.string().regex(/^[\w.:/-]{1,64}$/), label);
@@ -16,6 +17,8 @@ const measure = z.strictObject({
   where: labels.default({}),
   /** Attributes of its resource, e.g. `host.name`. */
   resource: labels.default({}),
+  /** Only series of this host and instance, or of this host; `signals` of the options names another. */
+  of: z.enum(['anywhere', 'host', 'instance']).default('anywhere'),
   /**
    * What becomes of the samples of the window. `count` is their number; `age` is the time since the newest value, hours,
    * for values that are epoch seconds. None of them is zero when there are no samples: that is missing data.
@@ -45,15 +48,35 @@ export const ruleOptions = z
     for: duration('0s', '7d').default('0s'),
     /** What missing data means: `ok` for a run that emits nothing while it is healthy, `fire` for a heartbeat. */
     onNoData: z.enum(['fire', 'ok']),
-    /** What missing data means before the first sample: with `ok` a rule whose sender is not set up yet stays calm. */
-    onNeverSeen: z.enum(['fire', 'ok']).default('fire'),
+    /**
+     * From when on missing data is a fault: from the beginning, once the signal has come for a day without a gap, or never.
+     * `signals` of the options overrides it by the rule's name.
+     */
+    expect: z.enum(['required', 'steady', 'optional']).default('required'),
+    /** How long a signal that is not required yet may be absent before that is an alert of its own. */
+    unseenAfter: duration('1h', '30d').default('1d'),
+    /** Failed runs of these jobs count as 1, as `holdfast jobs` lists them, whether telemetry is on or not. */
+    runs: label.optional(),
     /** An attribute whose values among the wrong samples are named, e.g. `source`. */
     nameBy: z.string().max(64).optional(),
-    /** Another metric that distinguishes two causes: the text where it has samples, and where it has none either. */
+    /** Another metric that distinguishes causes. */
     explain: z
-      .strictObject({ measure, present: z.string().max(200), absent: z.string().max(200) })
+      .strictObject({
+        measure,
+        /** The text where it has samples in the window. */
+        present: z.string().max(200),
+        /** The text where it has none, though its sender sent before: only that makes its silence mean something. */
+        absent: z.string().max(200),
+        /** The text where it has none, and its sender was not seen in `lookBack` either. */
+        unknown: z.string().max(300),
+        /** Attributes of the sender's resource, one that goes on when the measured process ends. */
+        sender: labels.default({}),
+        lookBack: duration('1h', '30d').default('1d'),
+      })
       .optional(),
     labels: labels.default({}),
+    /** What a person does first when it fires. */
+    firstStep: z.string().min(1).max(500).optional(),
     runbook: z.string().max(500).optional(),
   })
   .refine(({ above, below }) => (above === undefined) !== (below === undefined), {
@@ -61,9 +84,52 @@ export const ruleOptions = z
   });
 export type Rule = z.output<typeof ruleOptions>;
 
+/** What the options say of a rule's signal. */
+export const signalOptions = z.strictObject({
+  /** Whether it must come; see `expect` of a rule. */
+  expect: z.enum(['required', 'steady', 'optional']).optional(),
+  /** The host that sends it, its `host.name`. */
+  host: label.optional(),
+  /** The instance that sends it, its `service.instance.id`. */
+  instance: label.optional(),
+});
+export type Signal = z.output<typeof signalOptions>;
+
+/** A rule with what the options say of its signal. */
+export function withSignal(rule: Rule, signal: Signal | undefined): Rule {
+  if (!signal) return rule;
+  const resource = {
+    ...rule.measure.resource,
+    ...(signal.host !== undefined && { 'host.name': signal.host }),
+    ...(signal.instance !== undefined && { 'service.instance.id': signal.instance }),
+  };
+  return { ...rule, expect: signal.expect ?? rule.expect, measure: { ...rule.measure, resource } };
+}
+
+/** A rule whose series are those of this host and instance, where it is about them and nothing else is named. */
+export function atHome(rule: Rule, { host, instance }: Identity): Rule {
+  const { measure, explain } = rule;
+  const own: Readonly<Record<Measure['of'], Readonly<Record<string, string>>>> = {
+    anywhere: {},
+    host: { 'host.name': host },
+    instance: { 'host.name': host, 'service.instance.id': instance },
+  };
+  // A host that is named without an instance means every instance of it.
+  const resource = measure.resource['host.name'] === undefined ? own[measure.of] : {};
+  const filtered = { ...measure, resource: { ...resource, ...measure.resource } };
+  if (!explain) return { ...rule, measure: filtered };
+  const place =
+    explain.measure.of === 'anywhere' ? {} : { 'host.name': filtered.resource['host.name'] ?? host };
+  const explaining = { ...explain.measure, resource: { ...place, ...explain.measure.resource } };
+  return { ...rule, measure: filtered, explain: { ...explain, measure: explaining } };
+}
+
+const HOUR_MS = 3_600_000;
+
 /** The settings of a rule for its machine. */
 export function settingsOf(rule: Rule): RuleSettings {
-  const { name, title, severity, above, below, window, every, onNoData, onNeverSeen, labels, runbook } = rule;
+  const { name, title, severity, above, below, window, every, onNoData, expect, labels } = rule;
+  const { runbook, firstStep } = rule;
   return {
     name,
     title,
@@ -74,8 +140,12 @@ export function settingsOf(rule: Rule): RuleSettings {
     everyMs: msOf(every),
     forMs: msOf(rule.for),
     onNoData,
-    onNeverSeen,
+    expect,
+    freshMs: Math.min(msOf(window), Math.max(2 * msOf(every), HOUR_MS)),
+    unseenAfterMs: msOf(rule.unseenAfter),
+    metric: rule.measure.metric,
     labels,
+    ...(firstStep !== undefined && { firstStep }),
     ...(runbook !== undefined && { runbook }),
   };
 }
