@@ -143,7 +143,7 @@ test('[B8] a failure is told and tried again twice; one that was asked for answe
   t.pass();
 });
 
-test('[B4] one that is not in the list afterwards, or is empty, is a failure', (t) => {
+test('[B4,B8] one that is not in the list afterwards, or is empty, is a failure', (t) => {
   for (const found of [[], [file('a', T, 0)]]) {
     given(memoryBackups, { input, events: [requested(), made('a')] })
       .when(listed(T, ...found))
@@ -204,7 +204,7 @@ test('[B8] a run that was missed is made up for, or told, as the option says', (
   t.pass();
 });
 
-test('[B10] stale is none good for 26 h: told once, and again after the next good one', (t) => {
+test('[B8,B10] stale is none good for 26 h: told once, and again after the next good one', (t) => {
   const stale = alert(
     'memory.backup_stale',
     'critical',
