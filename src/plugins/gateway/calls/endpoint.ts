@@ -148,6 +148,11 @@ export interface OpenedRequest {
   readonly body: unknown;
 }
 
+/** The decorator of a request whose head was read. */
+const OPENED = Symbol('the exchange and the caller of a request');
+
+type Opened = Omit<OpenedRequest, 'body'>;
+
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /**
@@ -159,17 +164,19 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
  */
 export function openRequests(
   scope: Pick<HttpSurface, 'addHook' | 'addContentTypeParser'> &
-    Pick<FastifyInstance, 'removeAllContentTypeParsers'>,
+    Pick<FastifyInstance, 'decorateRequest' | 'removeAllContentTypeParsers'>,
   gateway: GatewayServices,
 ): (request: FastifyRequest, reply: FastifyReply) => OpenedRequest {
-  const opened = new WeakMap<FastifyRequest, Omit<OpenedRequest, 'body'>>();
+  // On the request itself: a WeakMap made V8 keep each ended request until the next full collection (7 KB a call).
+  scope.decorateRequest(OPENED, null);
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   scope.addHook('onRequest', (request, reply, done) => {
     const { keys, usage } = gateway;
     const exchange = new HttpExchange(request, reply);
     const caller = authenticate(request.headers, keys);
-    opened.set(request, { exchange, authenticated: 'rule' in caller ? undefined : caller });
+    const authenticated = 'rule' in caller ? undefined : caller;
+    request.setDecorator<Opened>(OPENED, { exchange, authenticated });
     if (!('rule' in caller)) {
       if (usage.hold(request.id, caller.id, bodyLength(request.raw), reply.raw)) return done();
       request.body = UNREAD;
@@ -186,7 +193,7 @@ export function openRequests(
   });
   return (request, reply) => {
     reply.hijack();
-    const { exchange, authenticated } = opened.get(request) ?? {
+    const { exchange, authenticated } = request.getDecorator<Opened | null>(OPENED) ?? {
       exchange: new HttpExchange(request, reply),
       authenticated: undefined,
     };
