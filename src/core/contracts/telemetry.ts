@@ -1,4 +1,5 @@
 import type { Meter, Tracer } from '@opentelemetry/api';
+import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace';
 import { defineToken, type Token } from './token.ts';
 
 /**
@@ -11,6 +12,13 @@ export interface Telemetry {
   tracer(scope: string): Tracer;
   /** @param scope name of the instrumentation scope */
   meter(scope: string): Meter;
+  /** For spans that are built whole when they end, without a tracer. @param scope name of the instrumentation scope */
+  spanExport(scope: string): SpanExport;
+}
+
+/** The SDK's span processor, and the two fields that are the same in all spans of a scope. */
+export interface SpanExport extends Pick<ReadableSpan, 'resource' | 'instrumentationScope'> {
+  readonly processor: Pick<SpanProcessor, 'onEnd'>;
 }
 
 /** Provided by the plugin that exports the telemetry of this process. */

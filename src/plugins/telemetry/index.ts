@@ -79,7 +79,7 @@ async function startSdk(
   });
 }
 
-const disabled: Telemetry = { enabled: false, tracer: refuse, meter: refuse };
+const disabled: Telemetry = { enabled: false, tracer: refuse, meter: refuse, spanExport: refuse };
 
 function refuse(): never {
   throw new Error('telemetry has no endpoint: check `enabled` before you ask for a tracer or a meter');

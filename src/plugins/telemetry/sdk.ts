@@ -1,12 +1,13 @@
 /** The OpenTelemetry SDK with bounded queues. It is loaded only where telemetry has an endpoint. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Meter, Tracer } from '@opentelemetry/api';
+import type { Meter } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { Telemetry } from '../../core/contracts/telemetry.ts';
 import type { Identity } from '../../core/host/identity.ts';
 import type { LogStatus } from '../../core/kernel/log/event-log.ts';
 import { version } from '../../core/kernel/version.ts';
@@ -33,9 +34,7 @@ export interface SdkOptions {
   readonly log: () => LogStatus;
 }
 
-export interface Sdk {
-  tracer(scope: string): Tracer;
-  meter(scope: string): Meter;
+export interface Sdk extends Omit<Telemetry, 'enabled'> {
   /** Exports what is queued, for at most three seconds. */
   stop(): Promise<void>;
 }
@@ -76,6 +75,7 @@ export function startSdk(options: SdkOptions): Sdk {
   return {
     tracer: (scope) => tracers.getTracer(scope, version),
     meter: (scope) => meters.getMeter(scope, version),
+    spanExport: (name) => ({ processor: spans, resource, instrumentationScope: { name, version } }),
     async stop() {
       const exported = Promise.allSettled([tracers.shutdown(), meters.shutdown()]);
       await Promise.race([exported, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);

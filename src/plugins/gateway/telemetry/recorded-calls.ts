@@ -1,15 +1,7 @@
-/** Spans and histograms of calls, by the OpenTelemetry API. Loaded only where they are exported. */
-import {
-  type Attributes,
-  type Context,
-  isSpanContextValid,
-  ROOT_CONTEXT,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-} from '@opentelemetry/api';
+/** Spans and histograms of calls, by the OpenTelemetry SDK. Loaded only where they are exported. */
+import { type Attributes, type SpanContext, SpanKind } from '@opentelemetry/api';
 import type { Telemetry } from '../../../core/contracts/telemetry.ts';
+import { contextBelow, contextOf, type EndedSpan, exportSpan, traceparentOf } from '../fast-path/call-spans.ts';
 import { type CallFacts, type CallTelemetry, type ToolFacts, traceHeaders } from './call-telemetry.ts';
 
 const SCOPE = 'holdfast.gateway';
@@ -21,54 +13,62 @@ const COSTS = [0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50];
 
 /** @param toolSpans whether each call of a tool gets a child span as well */
 export function recordedCalls(telemetry: Telemetry, toolSpans: boolean): CallTelemetry {
-  const tracer = telemetry.tracer(SCOPE);
+  const target = telemetry.spanExport(SCOPE);
   const recordTool = toolHistograms(telemetry);
   return {
     begin(carrier, agoMs = 0) {
       const startMs = Date.now() - agoMs;
       const started = performance.now() - agoMs;
-      const given = traceHeaders(carrier);
-      const parent = parentContext(given.traceparent);
-      // The path is known at the end, and becomes part of the name then.
-      const span = tracer.startSpan('POST', { kind: SpanKind.SERVER, startTime: startMs }, parent);
+      const { traceparent, tracestate } = traceHeaders(carrier);
+      const parent = traceparent === undefined ? undefined : contextOf(traceparent);
+      const context = contextBelow(parent);
       let ended = false;
       return {
-        headers: headersOf(span, parent === ROOT_CONTEXT ? undefined : given.tracestate),
+        headers: {
+          traceparent: traceparentOf(context),
+          ...(parent && tracestate !== undefined && { tracestate }),
+        },
         end(facts) {
           if (ended) return;
           ended = true;
           const ms = performance.now() - started;
-          const endMs = startMs + ms;
-          span.updateName(`POST ${facts.path}`).setAttributes(attributesOf(facts));
-          if (hasFailed(facts)) span.setStatus({ code: SpanStatusCode.ERROR });
-          span.end(endMs);
+          const times = { startMs, endMs: startMs + ms };
+          exportSpan(target, { context, parent, ...times, ...serverSpan(facts) });
           if (!facts.tool) return;
           recordTool(facts, facts.tool, ms);
-          if (toolSpans) addToolSpan(span, facts.tool.name, { startMs, endMs }, facts);
+          if (toolSpans) exportSpan(target, { ...times, ...toolSpan(context, facts.tool.name, facts) });
         },
       };
     },
   };
+}
 
-  /** The client span of the conventions for MCP, which names the method and the tool. */
-  function addToolSpan(
-    server: Span,
-    tool: string,
-    { startMs, endMs }: { readonly startMs: number; readonly endMs: number },
-    { outcome = 'ok' }: CallFacts,
-  ): void {
-    const failed = outcome !== 'ok';
-    const attributes = {
-      'mcp.method.name': 'tools/call',
-      'gen_ai.tool.name': tool,
-      'gen_ai.operation.name': 'execute_tool',
-      ...(failed && { 'error.type': outcome }),
-    };
-    const options = { kind: SpanKind.CLIENT, startTime: startMs, attributes };
-    const span = tracer.startSpan(`tools/call ${tool}`, options, trace.setSpan(ROOT_CONTEXT, server));
-    if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
-    span.end(endMs);
-  }
+type Described = Pick<EndedSpan, 'name' | 'kind' | 'attributes' | 'failed'>;
+
+function serverSpan(facts: CallFacts): Described {
+  return {
+    name: `POST ${facts.path}`,
+    kind: SpanKind.SERVER,
+    attributes: attributesOf(facts),
+    failed: hasFailed(facts),
+  };
+}
+
+/** The client span of the conventions for MCP, which names the method and the tool. @param server its parent */
+function toolSpan(
+  server: SpanContext,
+  tool: string,
+  { outcome = 'ok' }: CallFacts,
+): Described & Pick<EndedSpan, 'context' | 'parent'> {
+  const failed = outcome !== 'ok';
+  const attributes = {
+    'mcp.method.name': 'tools/call',
+    'gen_ai.tool.name': tool,
+    'gen_ai.operation.name': 'execute_tool',
+    ...(failed && { 'error.type': outcome }),
+  };
+  const context = contextBelow(server);
+  return { context, parent: server, name: `tools/call ${tool}`, kind: SpanKind.CLIENT, attributes, failed };
 }
 
 function attributesOf({ path, server, alias, owner, status, outcome }: CallFacts): Attributes {
@@ -83,19 +83,6 @@ function attributesOf({ path, server, alias, owner, status, outcome }: CallFacts
 
 function hasFailed({ status, outcome }: CallFacts): boolean {
   return (status ?? 0) >= 500 || outcome === 'unreachable' || outcome === 'cut';
-}
-
-function parentContext(traceparent: string | undefined): Context {
-  const [, traceId, spanId, flags] = traceparent?.split('-') ?? [];
-  if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT;
-  const parent = { traceId, spanId, traceFlags: Number.parseInt(flags ?? '0', 16), isRemote: true };
-  return isSpanContextValid(parent) ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
-}
-
-function headersOf(span: Span, tracestate: string | undefined): Record<string, string> {
-  const { traceId, spanId, traceFlags } = span.spanContext();
-  const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
-  return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
 }
 
 /** The four histograms of calls of tools (O24). @returns a function that records one call */
