@@ -3,8 +3,7 @@
 import { createLogger } from '../../src/core/host/logging/logger.ts';
 import { createRuntime } from '../../src/index.ts';
 import { credentialFree, gateway } from '../../src/plugins/gateway/index.ts';
-import { keyActor } from '../../src/plugins/gateway/keys/actor.ts';
-import { keyId } from '../../src/plugins/gateway/keys/directory.ts';
+import { keyActor, keyId } from '../../src/plugins/gateway/keys/virtual-keys.ts';
 import { telemetry } from '../../src/plugins/telemetry/index.ts';
 import { tellUsage } from './usage.ts';
 

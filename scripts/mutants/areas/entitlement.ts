@@ -116,7 +116,7 @@ const area: Area = {
     sources: [
       'src/machines/gateway/key',
       'src/machines/gateway/route',
-      'src/plugins/gateway/mcp/tool-names.ts',
+      'src/plugins/gateway/routes/route.ts',
     ],
     tests: [
       'machines/gateway/key.test',

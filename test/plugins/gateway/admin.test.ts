@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { credentialFree, overwrite } from '../../../src/plugins/gateway/index.ts';
-import { keyId } from '../../../src/plugins/gateway/keys/directory.ts';
+import { keyId } from '../../../src/plugins/gateway/keys/virtual-keys.ts';
 import { listen, startUpstream } from '../../support/mcp-upstream.ts';
 import { nowhere, routes } from './admin-routes.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';

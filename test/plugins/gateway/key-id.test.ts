@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import fc from 'fast-check';
 import { keyIn, removeMisplacedKey } from '../../../src/plugins/gateway/keys/caller.ts';
-import { keyId, sameKey } from '../../../src/plugins/gateway/keys/directory.ts';
+import { keyId, sameKey } from '../../../src/plugins/gateway/keys/virtual-keys.ts';
 
 const GATEWAY = new URL('../../../src/plugins/gateway/', import.meta.url);
 
@@ -40,7 +40,7 @@ test('[G19] no file of the gateway compares a presented value or the master key 
   const comparing = files.filter((file) =>
     readFileSync(new URL(file, GATEWAY), 'utf8').includes('timingSafeEqual('),
   );
-  t.deepEqual(comparing, ['keys/directory.ts']);
+  t.deepEqual(comparing, ['keys/virtual-keys.ts']);
 });
 
 /** Some signs of a text percent-encoded, once or twice. */

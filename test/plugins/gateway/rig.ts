@@ -13,8 +13,7 @@ import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { createRuntime, type Runtime } from '../../../src/index.ts';
 import type { CallEnded, KeyTerms } from '../../../src/machines/gateway/key.ts';
 import { gateway } from '../../../src/plugins/gateway/index.ts';
-import { keyActor } from '../../../src/plugins/gateway/keys/actor.ts';
-import { keyId } from '../../../src/plugins/gateway/keys/directory.ts';
+import { keyActor, keyId } from '../../../src/plugins/gateway/keys/virtual-keys.ts';
 import { tempDir } from '../../support/temp.ts';
 
 /** An answer of a REST path. */

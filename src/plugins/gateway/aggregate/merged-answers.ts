@@ -2,7 +2,7 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { METHOD_NOT_FOUND } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/protocol.ts';
-import { shownName, showTools } from '../mcp/tool-names.ts';
+import { shownName, showTools } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 
 import { type Branch, type ClientFacts, whyNot } from './branch.ts';

@@ -1,7 +1,6 @@
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { UpstreamAnswer } from '../fast-path/upstream-request.ts';
-import { showTools } from '../mcp/tool-names.ts';
-import type { Route } from '../routes/route.ts';
+import { type Route, showTools } from '../routes/route.ts';
 import { eventRewriter, rewriteMessage } from '../upstream/events.ts';
 import { credentialWatch } from '../upstream/inspection.ts';
 import { headerOf, isEvents } from '../upstream/request.ts';

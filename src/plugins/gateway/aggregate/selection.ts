@@ -1,7 +1,6 @@
 import { isObject } from '../../../core/kernel/json.ts';
 import type { Message } from '../mcp/message.ts';
-import { serverOf } from '../mcp/tool-names.ts';
-import type { Route, RouteTable } from '../routes/route.ts';
+import { type Route, type RouteTable, serverOf } from '../routes/route.ts';
 import { toServer } from './server-requests.ts';
 
 /** By which a caller of the aggregate names the servers it wants, comma separated. */

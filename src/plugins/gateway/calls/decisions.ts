@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import type { AnswerParams, CallEnded, ConfineParams, ForwardParams } from '../../../machines/gateway/key.ts';
-import { DECISION_MS, keyActor } from '../keys/actor.ts';
+import { DECISION_MS, keyActor } from '../keys/virtual-keys.ts';
 import { BurstLimiter } from './burst-limiter.ts';
 import { GatewayCall } from './call.ts';
 import type { KeyUsage } from './key-usage.ts';

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { DocumentCache } from '../discovery/document-cache.ts';
-import type { KeyDirectory } from '../keys/directory.ts';
+import type { KeyDirectory } from '../keys/virtual-keys.ts';
 import type { RouteTable } from '../routes/route.ts';
 import type { SealedSessions } from '../session/sealed-sessions.ts';
 import type { CallTelemetry } from '../telemetry/call-telemetry.ts';

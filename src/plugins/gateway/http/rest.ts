@@ -4,7 +4,7 @@ import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.t
 import type { AnswerParams, MisplacedKey, RejectionRule } from '../../../machines/gateway/key.ts';
 import type { GatewayServices } from '../calls/services.ts';
 import { ADMISSION_HEADER, keyIn, keyInUrl, mostSevere, removeMisplacedKey } from '../keys/caller.ts';
-import { bearerIn, type KeyLookup, keyId } from '../keys/directory.ts';
+import { bearerIn, type KeyLookup, keyId } from '../keys/virtual-keys.ts';
 import { WRONG_KEY } from '../mcp/answers.ts';
 
 /** Whoever calls a REST path with something in `Authorization` that is good there. */

@@ -5,8 +5,6 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { CallRule } from '../../../machines/gateway/key.ts';
 import { GatewayError } from '../errors.ts';
-import { DECISION_MS, type KeyChange, keyChangeRequested } from './actor.ts';
-import { type KeyDirectory, type KeyView, keyId } from './directory.ts';
 import {
   canonical,
   deleteRequest,
@@ -19,6 +17,14 @@ import {
   termsOf,
   updateRequest,
 } from './request.ts';
+import {
+  DECISION_MS,
+  type KeyChange,
+  type KeyDirectory,
+  type KeyView,
+  keyChangeRequested,
+  keyId,
+} from './virtual-keys.ts';
 
 /** What changes of keys use. */
 interface KeyAdminServices {

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { MOST_DECODED, percentDecoded } from '../../../core/host/logging/mask-text.ts';
 import type { CallRequest, MisplacedKey, RejectionRule } from '../../../machines/gateway/key.ts';
-import { bearerIn, type KeyLookup, keyId } from './directory.ts';
 import { SHORTEST_KEY } from './request.ts';
+import { bearerIn, type KeyLookup, keyId } from './virtual-keys.ts';
 
 /** A caller whose virtual key is known. The presented value itself is not kept. */
 export interface AuthenticatedKey {

@@ -3,8 +3,8 @@ import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { KeyAdmin } from './admin.ts';
-import type { KeyDirectory } from './directory.ts';
 import { keyFields, keyInfo, pageOfKeys } from './view.ts';
+import type { KeyDirectory } from './virtual-keys.ts';
 
 /** Path of the operations of `holdfast gateway keys`, before the verb. */
 export const KEYS_PATH = '/gateway/keys';

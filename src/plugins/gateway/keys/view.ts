@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { WINDOW_MS, windowAt } from '../../../machines/gateway/key-rules.ts';
-import type { KeyDirectory, KeyView } from './directory.ts';
 import { hasLabel, listRequest, readRequest } from './request.ts';
+import type { KeyDirectory, KeyView } from './virtual-keys.ts';
 
 /** The internal id of a server, the same in every process (G27). */
 export function serverId(name: string): string {

@@ -1,7 +1,13 @@
 /** Spans and histograms of calls, by the OpenTelemetry SDK. Loaded only where they are exported. */
 import { type Attributes, type SpanContext, SpanKind } from '@opentelemetry/api';
 import type { Telemetry } from '../../../core/contracts/telemetry.ts';
-import { contextBelow, contextOf, type EndedSpan, exportSpan, traceparentOf } from '../fast-path/call-spans.ts';
+import {
+  contextBelow,
+  contextOf,
+  type EndedSpan,
+  exportSpan,
+  traceparentOf,
+} from '../fast-path/call-spans.ts';
 import { type CallFacts, type CallTelemetry, type ToolFacts, traceHeaders } from './call-telemetry.ts';
 
 const SCOPE = 'holdfast.gateway';

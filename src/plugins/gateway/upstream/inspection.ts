@@ -1,7 +1,6 @@
 import { isObject } from '../../../core/kernel/json.ts';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
-import { upstreamName } from '../mcp/tool-names.ts';
-import type { Route } from '../routes/route.ts';
+import { type Route, upstreamName } from '../routes/route.ts';
 import type { ToolFacts } from '../telemetry/call-telemetry.ts';
 import type { UpstreamCall } from './answer.ts';
 import { ByteBuffer } from './body.ts';

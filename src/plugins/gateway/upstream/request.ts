@@ -2,8 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { UpstreamRequest } from '../fast-path/upstream-request.ts';
 import { encode, type Message } from '../mcp/message.ts';
 import { type Era, encodeHeaderValue, eraOf, subjectOf } from '../mcp/protocol.ts';
-import { upstreamName } from '../mcp/tool-names.ts';
-import type { Route } from '../routes/route.ts';
+import { type Route, upstreamName } from '../routes/route.ts';
 
 /** A client's request, as one upstream is to get it. */
 export interface ForUpstream extends Pick<UpstreamRequest, 'method' | 'signal'> {
