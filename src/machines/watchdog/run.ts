@@ -1,4 +1,4 @@
-import { assign, setup } from 'xstate';
+import { assign, setup, stateIn } from 'xstate';
 import { effect } from '../effect.ts';
 
 /** A check that failed. */
@@ -24,6 +24,10 @@ export interface RunReport {
 
 export interface WatchdogContext {
   readonly startedAt: number;
+  /** The deadline that was given for this run, milliseconds; `DEADLINE_MS` unless present. */
+  readonly deadlineMs?: number | undefined;
+  /** What was left of it when the run began, milliseconds; all of it unless present. */
+  readonly remainingMs?: number | undefined;
   /** Since when each check fails, ISO 8601, by check. */
   readonly failing: Readonly<Record<string, string>>;
   readonly stale: number;
@@ -39,7 +43,8 @@ export interface WatchdogContext {
 export type WatchdogEvent =
   /** The runtime starts. */
   | { type: 'START'; at: number }
-  | { type: 'RUN'; at: number }
+  /** `deadlineMs` is a deadline that was given for this run; a process that had to start first has used some of it. */
+  | { type: 'RUN'; at: number; deadlineMs?: number; remainingMs?: number }
   /** `time` is `at` as ISO 8601, because a machine has no calendar; `stale` is in seconds. */
   | {
       type: 'CHECKED';
@@ -69,12 +74,17 @@ export const WARM_UP_MS = 10_000;
 export const KILLED_EXIT = 124;
 
 /** Reports how the run ended, and remembers it. */
-function ends(name: 'delivered' | 'undelivered' | 'unhealthy' | 'overdue' | 'broken') {
+function ends(
+  name: 'delivered' | 'undelivered' | 'unhealthy' | 'overdue' | 'overdueWhilePushing' | 'broken',
+) {
   const reports = {
     delivered: ofContext(delivered),
     undelivered,
     unhealthy,
-    overdue: ofContext(overdue),
+    overdue: ofContext((context) => overdue(context, '')),
+    overdueWhilePushing: ofContext((context) =>
+      overdue(context, '; its heartbeat had been sent, and whether it arrived is not known'),
+    ),
     broken,
   };
   return [
@@ -96,8 +106,12 @@ const startsRun = { RUN: { target: '#watchdog-run.running', actions: 'begin' } }
  */
 export const watchdogRun = setup({
   types: { context: {} as WatchdogContext, events: {} as WatchdogEvent },
-  delays: { deadline: DEADLINE_MS, warmUp: WARM_UP_MS },
+  delays: {
+    deadline: ({ context }) => context.remainingMs ?? context.deadlineMs ?? DEADLINE_MS,
+    warmUp: WARM_UP_MS,
+  },
   guards: {
+    isPushing: stateIn({ running: 'pushing' }),
     hasFailures: ({ event }) => event.type === 'CHECKED' && event.failures.length > 0,
     isOfCheck: ({ event }) => 'effect' in event && event.effect === 'watchdog.check',
     isOfPush: ({ event }) => 'effect' in event && event.effect === 'watchdog.push',
@@ -106,9 +120,11 @@ export const watchdogRun = setup({
     'watchdog.check': effect(),
     'watchdog.push': effect<{ msg: string; ping: number }>(),
     'watchdog.report': effect<RunReport>(),
-    begin: assign(({ context, event }) => ({
-      startedAt: event.type === 'RUN' ? event.at : context.startedAt,
-    })),
+    begin: assign(({ context, event }) =>
+      event.type === 'RUN'
+        ? { startedAt: event.at, deadlineMs: event.deadlineMs, remainingMs: event.remainingMs }
+        : { startedAt: context.startedAt, deadlineMs: undefined, remainingMs: undefined },
+    ),
     /** A check that failed before keeps the time since when it fails. */
     noteFindings: assign(({ context, event }) => {
       if (event.type !== 'CHECKED') return {};
@@ -138,7 +154,12 @@ export const watchdogRun = setup({
 
     running: {
       initial: 'checking',
-      after: { deadline: { target: 'killed', actions: ends('overdue') } },
+      after: {
+        deadline: [
+          { guard: 'isPushing', target: 'killed', actions: ends('overdueWhilePushing') },
+          { target: 'killed', actions: ends('overdue') },
+        ],
+      },
       states: {
         checking: {
           entry: 'watchdog.check',
@@ -206,14 +227,13 @@ function undelivered({ context, event }: Args): RunReport {
   return report(context, 'undelivered', [line], 1);
 }
 
-function overdue(context: WatchdogContext): RunReport {
-  const seconds = DEADLINE_MS / 1_000;
-  return report(
-    context,
-    'killed',
-    [`DEADLINE EXCEEDED: the run did not end within ${seconds} s`],
-    KILLED_EXIT,
-  );
+function overdue(context: WatchdogContext, addition: string): RunReport {
+  return report(context, 'killed', [deadlineLine(context.deadlineMs) + addition], KILLED_EXIT);
+}
+
+/** The line of a run that its deadline ended. @param deadlineMs the deadline that was given, milliseconds */
+export function deadlineLine(deadlineMs: number = DEADLINE_MS): string {
+  return `DEADLINE EXCEEDED: the run did not end within ${deadlineMs / 1_000} s`;
 }
 
 /** An effect of the run was lost with its process, or failed where it never should. */

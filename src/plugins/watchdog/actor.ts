@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defineTopic } from '../../bus/topic.ts';
+import { defineTopic, type Topic } from '../../bus/topic.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
-import { watchdogRun } from '../../machines/watchdog/run.ts';
+import { DEADLINE_MS, watchdogRun } from '../../machines/watchdog/run.ts';
 import { describeRunRecord } from './words.ts';
 
 /** The watchdog's runs, one after another; its key is the name of the push monitor. */
@@ -17,7 +17,21 @@ const noFields: z.ZodType<Record<string, never>> = z.object({});
 export const watchdogDue = defineTopic(
   'watchdog.due',
   noFields,
-  'A run of the watchdog is due by its schedule, or requested.',
+  'A run of the watchdog is due by its schedule.',
+);
+
+/** The deadline of one run, milliseconds, and what is left of it. */
+export interface RunDeadline {
+  readonly deadlineMs: number;
+  readonly remainingMs: number;
+}
+
+const milliseconds = z.number().int().min(0).max(DEADLINE_MS);
+
+export const watchdogRequested: Topic<RunDeadline> = defineTopic(
+  'watchdog.requested',
+  z.object({ deadlineMs: milliseconds, remainingMs: milliseconds }),
+  'An operator requests a run of the watchdog, with a deadline.',
 );
 
 export const watchdogReported = defineTopic(

@@ -5,8 +5,8 @@ import { askIfRunning } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { ConfiguredPlugin, PluginDefinition } from '../../core/host/plugin/definition.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
-import { DEADLINE_MS, KILLED_EXIT, type RunReport } from '../../machines/watchdog/run.ts';
-import { watchdogDue, watchdogReported } from './actor.ts';
+import { DEADLINE_MS, deadlineLine, KILLED_EXIT, type RunReport } from '../../machines/watchdog/run.ts';
+import { watchdogReported, watchdogRequested } from './actor.ts';
 
 /** The path that the command posts to. */
 export const RUN_PATH = '/watchdog/run';
@@ -39,22 +39,44 @@ function deadlineOf(text: unknown): number {
   });
 }
 
-/** The deadline of the job applies here too, so that a run that is ended by it can still report that. */
+/** How long after the deadline the report of the run may come, milliseconds. */
+const REPORT_MS = 2_000;
+
+/**
+ * The run ends itself at its deadline and reports that. What this adds is the case in which no report comes at all, for
+ * example because the instance is busy with a run of a later deadline.
+ */
 async function within(deadlineMs: number, command: CommandContext): Promise<RunReport> {
   const startedAt = Date.now();
-  const deadline = AbortSignal.timeout(deadlineMs);
-  const signal = AbortSignal.any([command.signal, deadline]);
-  try {
-    return await runOnce({ ...command, signal });
-  } catch (error) {
-    if (!deadline.aborted) throw error;
-    const line = `DEADLINE EXCEEDED: the run did not end within ${deadlineMs / 1_000} s`;
-    return { outcome: 'killed', lines: [line], exitCode: KILLED_EXIT, startedAt };
-  }
+  const ask = (signal: AbortSignal) =>
+    askIfRunning<RunReport>({ ...command, signal }, RUN_PATH, { deadlineMs }, 'it runs no watchdog');
+  return (
+    (await reported(deadlineMs, deadlineMs, startedAt, command.signal, ask)) ??
+    runAlone(command, deadlineMs, startedAt)
+  );
 }
 
-async function runOnce(command: CommandContext): Promise<RunReport> {
-  return (await askIfRunning<RunReport>(command, RUN_PATH, {}, 'it runs no watchdog')) ?? runAlone(command);
+/**
+ * Waits for the report of a run.
+ *
+ * @param deadlineMs the deadline that was given for the run, milliseconds
+ * @param remainingMs what is left of it
+ */
+async function reported<T>(
+  deadlineMs: number,
+  remainingMs: number,
+  startedAt: number,
+  interrupted: AbortSignal,
+  wait: (signal: AbortSignal) => Promise<T>,
+): Promise<T | RunReport> {
+  const deadline = AbortSignal.timeout(remainingMs + REPORT_MS);
+  try {
+    return await wait(AbortSignal.any([interrupted, deadline]));
+  } catch (error) {
+    if (!deadline.aborted) throw error;
+    const line = `${deadlineLine(deadlineMs)}; how it ends is not known here, see the event log`;
+    return { outcome: 'killed', lines: [line], exitCode: KILLED_EXIT, startedAt };
+  }
 }
 
 const NEEDED: readonly unknown[] = [ColumnarDatabaseToken, SecretsStoreToken, UptimeMonitorToken];
@@ -63,7 +85,11 @@ const NEEDED: readonly unknown[] = [ColumnarDatabaseToken, SecretsStoreToken, Up
  * One run without an instance, as in a CronJob: a runtime of the few plugins that a run needs, for as long as it takes.
  * The run is recorded like any other. An embedded database belongs to the instance and is not opened.
  */
-async function runAlone({ config, dataDir, signal, note }: CommandContext): Promise<RunReport> {
+async function runAlone(
+  { config, dataDir, signal, note }: CommandContext,
+  deadlineMs: number,
+  startedAt: number,
+): Promise<RunReport> {
   const { createRuntime } = await import('../../core/host/runtime/runtime.ts');
   const { createLogger } = await import('../../core/host/logging/logger.ts');
   const { plugins } = await config();
@@ -75,17 +101,20 @@ async function runAlone({ config, dataDir, signal, note }: CommandContext): Prom
   try {
     await runtime.start();
     const { bus, clock } = runtime.services;
-    const began = clock.now();
-    return await new Promise<RunReport>((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-      bus.subscribe(watchdogReported, 'watchdog-run', ({ payload }) => {
-        if (payload.startedAt >= began) return resolve(payload);
-        // A run before this one was interrupted; its report comes only now.
-        const at = new Date(payload.startedAt).toISOString();
-        note(`The run before, which began at ${at}, sent no heartbeat. ${payload.lines.join(' ')}`);
+    const remainingMs = Math.max(0, startedAt + deadlineMs - clock.now());
+    const report = (until: AbortSignal) =>
+      new Promise<RunReport>((resolve, reject) => {
+        until.addEventListener('abort', () => reject(until.reason), { once: true });
+        bus.subscribe(watchdogReported, 'watchdog-run', ({ payload }) => {
+          if (payload.startedAt >= startedAt) return resolve(payload);
+          // A run before this one was interrupted; its report comes only now.
+          const at = new Date(payload.startedAt).toISOString();
+          note(`The run before, which began at ${at}, sent no heartbeat. ${payload.lines.join(' ')}`);
+        });
+        bus.publish(watchdogRequested, { deadlineMs, remainingMs });
       });
-      bus.publish(watchdogDue, {});
-    });
+    signal.throwIfAborted();
+    return await reported(deadlineMs, remainingMs, startedAt, signal, report);
   } finally {
     await runtime.stop('the run is over');
   }

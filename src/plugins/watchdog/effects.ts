@@ -4,19 +4,23 @@ import { type JobRun, jobRun } from '../../core/contracts/jobs.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { type Identity, identityOf } from '../../core/host/identity.ts';
 import type { PluginContext, PluginStatus } from '../../core/host/plugin/definition.ts';
-import type { RunReport, WatchdogEvent } from '../../machines/watchdog/run.ts';
+import type { RunReport, WatchdogContext, WatchdogEvent } from '../../machines/watchdog/run.ts';
 import { DEADLINE_MS } from '../../machines/watchdog/run.ts';
-import { watchdogReported } from './actor.ts';
+import { runActor, watchdogReported } from './actor.ts';
 import type { WatchdogOptions } from './checks.ts';
 import { checkStack } from './checks.ts';
 
 /** A report that cannot be stored soon is dropped: the next one comes in minutes. */
 const STORE_SECONDS = 5;
+/** After a deadline nothing is waited for any longer than this, so that the command ends soon after it, milliseconds. */
+const STORE_OVERDUE_MS = 1_000;
 
 /** Carries out the effects of the watchdog's machine. */
 export function registerEffects(context: PluginContext, options: WatchdogOptions): void {
   // The machine's own deadline ends the run; these only end work that nobody waits for any more.
   const effect = { onRecovery: 'fail', deadlineMs: DEADLINE_MS + 1_000 } as const;
+  /** Aborted when the run is over: its deadline may end it while a query or a push is under way. */
+  let work = new AbortController();
 
   context.effect(
     'watchdog.check',
@@ -24,15 +28,18 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
       _params,
       { signal, correlation, cause },
       { bus, clock, find, plugins },
-    ): Promise<WatchdogEvent> => {
+    ): Promise<WatchdogEvent | undefined> => {
       const began = clock.now();
+      work = new AbortController();
+      const { signal: isOver } = work;
       bus.publish(jobRun, { phase: 'started', job: options.monitor, at: began }, { correlation, cause });
-      const findings = await checkStack(
-        find(ColumnarDatabaseToken),
-        absentReason(plugins()),
-        options,
-        signal,
-      );
+      const ends = AbortSignal.any([signal, isOver]);
+      const checks = checkStack(find(ColumnarDatabaseToken), absentReason(plugins()), options, ends);
+      const findings = await untilAborted(ends, checks).catch((error: unknown) => {
+        if (isOver.aborted) return undefined;
+        throw error;
+      });
+      if (!findings) return undefined; // the run has been reported already
       const at = clock.now();
       const time = new Date(at).toISOString();
       return { type: 'CHECKED', at, time, tookMs: Math.max(0, at - began), ...findings };
@@ -44,7 +51,10 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
     'watchdog.push',
     async (beat, { signal }, { clock, find }) => {
       const receiver = find(UptimeMonitorToken);
-      if (receiver) return receiver.pushEvent(options.monitor, { status: 'up', ...beat }, signal);
+      if (receiver) {
+        const ends = AbortSignal.any([signal, work.signal]);
+        return receiver.pushEvent(options.monitor, { status: 'up', ...beat }, ends);
+      }
       const reason = 'no plugin provides an uptime monitor';
       return { type: 'PUSH_FAILED', at: clock.now(), reason, exitStatus: 3 };
     },
@@ -53,8 +63,9 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
 
   context.effect<RunReport>(
     'watchdog.report',
-    async (report, { correlation, cause, at }, { bus, dataDir, find, logger }) => {
+    async (report, { correlation, cause, at }, { actors, bus, clock, dataDir, find, logger }) => {
       const { outcome: ended, lines } = report;
+      work.abort();
       const text = lines[0] ?? '';
       logger[ended === 'delivered' ? 'info' : 'warn'](
         { outcome: ended, line: text, correlation },
@@ -66,13 +77,41 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
       }
       bus.publish(watchdogReported, report, meta);
       bus.publish(jobRun, runOf(report, options.monitor, at), meta);
-      const database = find(ColumnarDatabaseToken);
-      await database
-        ?.insert('otel_logs', [rowOf(report, at, identityOf(dataDir))], { maxSeconds: STORE_SECONDS })
-        .catch((error: unknown) => logger.debug({ err: error }, 'watchdog.line_not_stored'));
+      const run = actors.get(runActor, options.monitor)?.context;
+      const limit = new AbortController();
+      const cancel = clock.after(storeMs(run, clock.now()), () => limit.abort());
+      const { signal } = limit;
+      const row = rowOf(report, at, identityOf(dataDir));
+      const stored = find(ColumnarDatabaseToken)?.insert('otel_logs', [row], {
+        maxSeconds: STORE_SECONDS,
+        signal,
+      });
+      await untilAborted(signal, stored).catch((error: unknown) =>
+        logger.debug({ err: error }, 'watchdog.line_not_stored'),
+      );
+      cancel();
     },
     { onRecovery: 'retry', adapter: ColumnarDatabaseToken.name },
   );
+}
+
+/** Waits for work that may ignore its signal, until the signal is aborted. */
+async function untilAborted<T>(signal: AbortSignal, work: Promise<T> | undefined): Promise<T | undefined> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** How long storing the line may take, milliseconds: what is left until the run's deadline, within limits. */
+function storeMs(run: WatchdogContext | undefined, now: number): number {
+  const { startedAt = 0, deadlineMs = DEADLINE_MS, remainingMs = deadlineMs } = run ?? {};
+  return Math.max(STORE_OVERDUE_MS, Math.min(STORE_SECONDS * 1_000, startedAt + remainingMs - now));
 }
 
 /** How the run itself went: failed checks are no failure of the run (O14). */

@@ -9,10 +9,12 @@ import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { DEADLINE_MS, type RunReport, type WatchdogContext } from '../../machines/watchdog/run.ts';
-import { runActor, watchdogDue, watchdogReported } from './actor.ts';
+import { runActor, watchdogDue, watchdogReported, watchdogRequested } from './actor.ts';
 import { watchdogOptions } from './checks.ts';
 import { RUN_PATH, runCommand } from './command.ts';
 import { registerEffects } from './effects.ts';
+
+const runFields = z.strictObject({ deadlineMs: z.int().min(1).max(DEADLINE_MS).default(DEADLINE_MS) });
 
 /** @example watchdog({ producers: ['otel_logs'], staleAfter: 300 }) */
 export const watchdog = definePlugin({
@@ -34,12 +36,15 @@ export const watchdog = definePlugin({
     context.route(watchdogDue, runActor, (_message, { clock }) => [
       { key, event: { type: 'RUN', at: clock.now() } },
     ]);
+    context.route(watchdogRequested, runActor, ({ payload }, { clock }) => [
+      { key, event: { type: 'RUN', at: clock.now(), ...payload } },
+    ]);
     context.schedule(options.cron, watchdogDue);
     registerEffects(context, options);
     context.command(runCommand);
     context.control((surface, services) => {
-      serveOperation(surface, RUN_PATH, z.strictObject({}), (_fields, { correlation }) =>
-        reportOfNextRun(services, correlation),
+      serveOperation(surface, RUN_PATH, runFields, ({ deadlineMs }, { correlation }) =>
+        reportOfNextRun(services, deadlineMs, correlation),
       );
     });
     context.health('watchdog', ({ actors }) => {
@@ -50,12 +55,16 @@ export const watchdog = definePlugin({
 });
 
 /** Requests a run and waits for its report; a run that is under way already is the one that counts. */
-function reportOfNextRun({ bus, clock }: Services, correlation: string): Promise<RunReport> {
+function reportOfNextRun(
+  { bus, clock }: Services,
+  deadlineMs: number,
+  correlation: string,
+): Promise<RunReport> {
   const { promise, resolve, reject } = Promise.withResolvers<RunReport>();
   const owner = `watchdog ${correlation}`;
   bus.subscribe(watchdogReported, owner, ({ payload }) => resolve(payload));
   const cancel = clock.after(DEADLINE_MS + 5_000, () => reject(new Error('no report came')));
-  bus.publish(watchdogDue, {}, { correlation });
+  bus.publish(watchdogRequested, { deadlineMs, remainingMs: deadlineMs }, { correlation });
   return promise.finally(() => {
     cancel();
     bus.release(owner);

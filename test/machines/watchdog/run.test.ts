@@ -104,7 +104,13 @@ test('[O13] a run that does not end by itself is killed, with its reason, and is
     .then({ state: 'killed', ignored: true, timers: {} });
   given(watchdogRun, { events: [run, checked()] })
     .when(elapsed('deadline'))
-    .then({ state: 'killed', effects: over, timers: {} });
+    .then({
+      state: 'killed',
+      effects: killed(
+        'DEADLINE EXCEEDED: the run did not end within 120 s; its heartbeat had been sent, and whether it arrived is not known',
+      ),
+      timers: {},
+    });
   for (const [events, effect] of [
     [[run], 'watchdog.check'],
     [[run, checked()], 'watchdog.push'],
@@ -116,6 +122,22 @@ test('[O13] a run that does not end by itself is killed, with its reason, and is
       .when({ type: 'effect.failed', effect, code: 'HF_X', message: 'boom' })
       .then({ state: 'killed', effects: killed(`RUN KILLED: ${effect} failed (HF_X: boom)`), timers: {} });
   }
+  t.pass();
+});
+
+test('[O13] a deadline that is given for a run is the one that ends it and the one that its report names', (t) => {
+  const line = 'DEADLINE EXCEEDED: the run did not end within 3 s';
+  given(watchdogRun)
+    .when({ ...run, deadlineMs: 3_000, remainingMs: 2_100 })
+    .then({
+      state: { running: 'checking' },
+      effects: [{ type: 'watchdog.check' }],
+      timers: { deadline: 2_100 },
+    })
+    .when(elapsed('deadline'))
+    .then({ state: 'killed', effects: [report('killed', [line], 124)], timers: {} })
+    .when({ ...run, at: T + 10_000 })
+    .then({ state: { running: 'checking' }, effects: [{ type: 'watchdog.check' }], timers: deadline });
   t.pass();
 });
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
+import { type LogRecord, timerStartOf } from '../../../src/core/kernel/log/record.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
 import { type ColumnarServer, startColumnarServer } from '../../support/columnar-server.ts';
@@ -23,7 +23,7 @@ test.before(async () => {
 test.after.always(() => database.close());
 
 /** A folder as the job has it, and a monitor. */
-async function rig(t: ExecutionContext) {
+async function rig(t: ExecutionContext, databaseUrl = database.url) {
   const cwd = tempDir(t);
   const dataDir = join(cwd, 'data');
   mkdirSync(join(dataDir, 'secrets', 'push'), { recursive: true, mode: 0o700 });
@@ -44,13 +44,24 @@ async function rig(t: ExecutionContext) {
   const push = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const config = writeConfig(
     cwd,
-    `export default defineConfig({ plugins: [columnar({ url: '${database.url}' }), uptime({ url: '${push}' }), watchdog()] });`,
+    `export default defineConfig({ plugins: [columnar({ url: '${databaseUrl}' }), uptime({ url: '${push}' }), watchdog()] });`,
     ['columnar', 'uptime', 'watchdog'].map(
       (name) => `import { ${name} } from '${root}src/plugins/${name}/index.ts';`,
     ),
   );
   const argv = ['watchdog', 'run', '--data-dir', dataDir, '--config', config];
   return { cwd, dataDir, argv, beats, state };
+}
+
+/** A server that takes connections and never answers. */
+async function silentServer(t: ExecutionContext): Promise<string> {
+  const server = createServer(() => {});
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 const WELL = /^stale=\d+s drift=0\n\{"ok":true\}\n$/;
@@ -110,14 +121,57 @@ async function records(dataDir: string): Promise<LogRecord[]> {
   }
 }
 
+async function reports(dataDir: string): Promise<any[]> {
+  return (await records(dataDir)).flatMap(({ effects }) =>
+    effects.flatMap(({ type, params }) => (type === 'watchdog.report' ? [params] : [])),
+  );
+}
+
+/** The run waited for the deadline that was given and no longer, and its process ended soon after it. */
+async function endedSoon(t: ExecutionContext, dataDir: string, endedAt: number): Promise<void> {
+  const timers = (await records(dataDir)).flatMap(({ at: armedAt, effects }) =>
+    effects.flatMap((effect) => {
+      const timer = timerStartOf(effect);
+      return timer?.timer.includes('deadline') ? [{ at: timer.at, lasts: timer.at - armedAt }] : [];
+    }),
+  );
+  t.is(timers.length, 1);
+  const [{ at, lasts } = { at: 0, lasts: -1 }] = timers;
+  t.true(lasts >= 0 && lasts <= 3_000, `${lasts} ms`);
+  t.log(`the process ended ${endedAt - at} ms after the deadline`);
+  t.true(endedAt - at < 5_000, `the process ended ${endedAt - at} ms after the deadline`);
+}
+
+test.serial(
+  '[O13] a database that does not answer holds no run beyond the deadline that was given for it',
+  async (t) => {
+    const { cwd, dataDir, argv, beats } = await rig(t, await silentServer(t));
+    const { code, out, err } = await spawnHoldfast(t, [...argv, '--deadline', '3'], { cwd }).ended;
+    const endedAt = Date.now();
+    t.is(out, 'DEADLINE EXCEEDED: the run did not end within 3 s\n', err);
+    t.is(code, 124);
+    t.deepEqual(beats, []);
+    t.like((await reports(dataDir)).at(-1), { outcome: 'killed', exitCode: 124 });
+    await endedSoon(t, dataDir, endedAt);
+  },
+);
+
 test.serial(
   '[O13,O14] a run that does not end is given up, one that is killed is told by the next, and no heartbeat hides either',
   async (t) => {
     const { cwd, dataDir, argv, beats, state } = await rig(t);
     state.hangs = true;
     const late = await spawnHoldfast(t, [...argv, '--deadline', '3'], { cwd }).ended;
-    t.is(late.out, 'DEADLINE EXCEEDED: the run did not end within 3 s\n', late.err);
-    t.is(late.code, 124);
+    const endedAt = Date.now();
+    // How far it came depends on how long the process took to start.
+    t.regex(
+      late.out,
+      /^DEADLINE EXCEEDED: the run did not end within 3 s(?:; its heartbeat had been sent.*)?\n$/,
+    );
+    t.is(late.code, 124, late.err);
+    const { outcome, lines } = (await reports(dataDir)).at(-1);
+    t.is(`${outcome}: ${lines[0]}\n`, `killed: ${late.out}`, 'the log has the same');
+    await endedSoon(t, dataDir, endedAt);
 
     const isAsked = new Promise<void>((resolve) => {
       state.asked = resolve;
@@ -133,13 +187,10 @@ test.serial(
     t.regex(next.out, WELL, next.err);
     t.regex(next.err, /The run before, which began at 20\S+, sent no heartbeat\. RUN KILLED: /);
     t.is(beats.length, 1);
-    const told = (await records(dataDir)).flatMap(({ effects }) =>
-      effects.flatMap(({ type, params }) => (type === 'watchdog.report' ? [params as any] : [])),
-    );
     t.deepEqual(
-      told.map(({ outcome }) => outcome).slice(-2),
-      ['killed', 'delivered'],
-      'the one that was killed could not say so itself',
+      (await reports(dataDir)).map(({ outcome, lines }) => `${outcome}: ${/^\w+/.exec(lines[0])?.[0]}`),
+      ['killed: DEADLINE', 'killed: RUN', 'delivered: stale'],
+      'one report for each run, also for the one that could not report itself',
     );
     for (const wrong of ['0', '121', 'x'])
       t.is((await call([...argv, '--deadline', wrong], { cwd })).code, 2);
