@@ -1,4 +1,5 @@
 import type { Alert } from '../effect.ts';
+import type { PingSums } from './pings.ts';
 
 /** Settings, context and events of a push monitor, and the sentences about its state. Times are milliseconds. */
 
@@ -44,6 +45,7 @@ export interface MonitorContext extends MonitorSettings {
   readonly lastAt?: number | undefined;
   readonly lastMsg?: string | undefined;
   readonly lastPing?: number | undefined;
+  readonly pings?: PingSums | undefined;
   /** Durations of the waits since the last beat: a restart of this monitor may have lengthened them. */
   readonly waitMs: number;
   readonly lateMs: number;

@@ -14,6 +14,7 @@ import {
   settingsOf,
   timeOf,
 } from './diagnosis.ts';
+import { withPing } from './pings.ts';
 
 const raiseFiring = { type: 'alerts.raise', params: ({ context }: Args) => firing(context) } as const;
 const raiseAgain = {
@@ -84,6 +85,9 @@ export const monitor = setup({
             lastAt: timeOf({ context, event }, 0),
             lastMsg: event.msg,
             lastPing: event.ping,
+            ...(event.ping !== undefined && {
+              pings: withPing(context.pings, timeOf({ context, event }, 0), event.ping),
+            }),
             armedAt: timeOf({ context, event }, 0),
             waitMs: context.intervalMs,
             lateMs: context.graceMs,

@@ -3,9 +3,9 @@ import { newCorrelation } from '../../core/kernel/clock.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { MonitorEvent, MonitorSettings } from '../../machines/uptime-monitor/diagnosis.ts';
 import { monitorActor } from './actor.ts';
+import { BeatHistory } from './beat-history.ts';
 import { UptimeMonitorError } from './errors.ts';
 import type { PushTokens } from './push-tokens.ts';
-import type { BeatRing } from './take-push.ts';
 import { type PushReply, takePush } from './take-push.ts';
 import { type MonitorSnapshot, type MonitorState, type MonitorView, stateOf, viewOf } from './view.ts';
 
@@ -25,7 +25,7 @@ const NAMED = 5;
 
 /** The listed monitors: takes their beats, shows them, and carries out what operators request. */
 export class Monitors {
-  readonly beats = new Map<string, BeatRing>();
+  readonly beats: BeatHistory;
   readonly #services: Services;
   readonly #settings: ReadonlyMap<string, MonitorSettings>;
   readonly #ids: ReadonlyMap<string, number>;
@@ -41,6 +41,7 @@ export class Monitors {
     details: boolean,
   ) {
     this.#services = services;
+    this.beats = new BeatHistory(services.log);
     this.#settings = new Map(settings.map((each) => [each.name, each]));
     this.#ids = new Map(settings.map(({ name }, index) => [name, index + 1]));
     this.#bySlug = new Map(

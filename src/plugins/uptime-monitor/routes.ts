@@ -1,17 +1,9 @@
 import type { HttpSurface } from '../../core/host/http/contract.ts';
-import {
-  BADGES,
-  type Badge,
-  badge,
-  kumaHeartbeats,
-  kumaPage,
-  type Numbered,
-  pageBadge,
-  unknownBadge,
-} from './kuma.ts';
+import { BADGES, type Badge, badge, badgeTexts, pageBadge, periodOf, unknownBadge } from './badges.ts';
+import { kumaHeartbeats, kumaPage, type Numbered } from './kuma.ts';
 import type { Monitors } from './monitors.ts';
 import { indexPage, PAGE_HEADERS, statusPage } from './page.ts';
-import { bars, DAY_MS } from './view.ts';
+import { bars, DAY_MS, stateOf } from './view.ts';
 
 const BARS = 48;
 const BADGE_HEADERS = {
@@ -37,6 +29,11 @@ export function monitorRoutes(http: HttpSurface, monitors: Monitors): void {
       if (body.reason === 'busy') reply.header('retry-after', '5');
       return reply.code(status).send(body);
     },
+  );
+
+  // Uptime Kuma answers this address with its page. That is no `{"ok":true}`: no beat was taken.
+  http.get('/api/push/:token/', (_request, reply) =>
+    reply.headers(PAGE_HEADERS).send(indexPage(monitors.pages())),
   );
 
   // Clients of Uptime Kuma read the field `status`.
@@ -72,29 +69,31 @@ export function monitorRoutes(http: HttpSurface, monitors: Monitors): void {
 
   http.get<{ Params: { slug: string } }>(
     '/api/status-page/heartbeat/:slug',
-    ({ params: { slug } }, reply) => {
-      const listed = pageOf(slug);
-      if (listed.length === 0) return reply.code(404).send(notFound);
-      return reply.send(kumaHeartbeats(listed, monitors.beats));
-    },
+    // As with Uptime Kuma, the heartbeats of a page that does not exist are none.
+    ({ params: { slug } }) => kumaHeartbeats(pageOf(slug), (name) => monitors.beats.list(name)),
   );
 
-  http.get<{ Params: { slug: string } }>('/api/status-page/:slug/badge', ({ params: { slug } }, reply) => {
-    const views = pageOf(slug).map(({ view }) => view);
-    return reply
-      .headers(BADGE_HEADERS)
-      .send(views.length === 0 ? unknownBadge(slug) : pageBadge(slug, views));
+  http.get<{ Params: { slug: string } }>('/api/status-page/:slug/badge', ({ params, query }, reply) => {
+    const states = pageOf(params.slug).map(({ view }) => view.state);
+    return reply.headers(BADGE_HEADERS).send(pageBadge(states, badgeTexts.parse(query)));
   });
 
-  // Uptime Kuma's badges take any number of hours; here only the last day is known for certain.
-  http.get<{ Params: { monitor: string; kind: string; time?: string } }>(
-    '/api/badge/:monitor/:kind/:time?',
-    ({ params: { monitor, kind, time = '24' } }, reply) => {
-      if (!BADGES.includes(kind as Badge) || !/^(?:24h?|1d)$/.test(time)) {
+  http.get<{ Params: { monitor: string; kind: string; duration?: string } }>(
+    '/api/badge/:monitor/:kind/:duration?',
+    ({ params: { monitor, kind, duration = '24' }, query }, reply) => {
+      const period = periodOf(duration);
+      if (!isBadge(kind) || !period) {
         return reply.code(404).send({ ok: false, status: 'fail', msg: 'Badge Not Found' });
       }
       const found = monitors.find(monitor) ?? monitors.numbered(Number(monitor));
-      return reply.headers(BADGE_HEADERS).send(found ? badge(kind as Badge, found.view) : unknownBadge(kind));
+      if (!found) return reply.headers(BADGE_HEADERS).send(unknownBadge());
+      const { state } = found;
+      const source = { state: stateOf(state), context: state.context, now: monitors.now };
+      return reply.headers(BADGE_HEADERS).send(badge(kind, source, period, badgeTexts.parse(query)));
     },
   );
+}
+
+function isBadge(kind: string): kind is Badge {
+  return BADGES.some((each) => each === kind);
 }

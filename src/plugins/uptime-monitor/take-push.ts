@@ -3,6 +3,7 @@ import type { Clock } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { TEXT_KEPT } from '../../machines/uptime-monitor/diagnosis.ts';
 import { monitorActor } from './actor.ts';
+import type { BeatHistory } from './beat-history.ts';
 import type { PushTokens } from './push-tokens.ts';
 
 /** The answer to a push: 200 or 404 as old clients expect, with details in `msg` and `reason`. */
@@ -19,7 +20,7 @@ export interface PushReceiver {
   readonly actors: ActorSystem;
   readonly clock: Clock;
   readonly tokens: PushTokens;
-  readonly beats: Map<string, BeatRing>;
+  readonly beats: BeatHistory;
 }
 
 /** Milliseconds: some three years, the largest that Uptime Kuma takes. */
@@ -37,31 +38,23 @@ export async function takePush(
 ): Promise<PushReply> {
   const name = tokens.nameOf(token);
   if (name === undefined) return refused('unknown-token', `${NOT_ACTIVE}: no monitor has this push token.`);
-  // An empty value counts as absent, as with Uptime Kuma.
-  const { status: stated, msg: message, ping: pinged = '', probe } = query;
-  const status = stated || 'up';
-  const msg = message || 'OK';
-  if (typeof status !== 'string' || typeof msg !== 'string' || typeof pinged !== 'string') {
-    return refused('bad-value', 'Invalid value: status, msg and ping may be given once each.');
-  }
-  const ping = pinged === '' ? undefined : Number(pinged);
-  if (ping !== undefined && (!/^\d+$/.test(pinged) || ping > LARGEST_PING)) {
-    return refused(
-      'bad-value',
-      `Invalid ping value: it must be a non-negative integer of milliseconds, at most ${LARGEST_PING}.`,
-    );
+  // As with Uptime Kuma: an empty value counts as absent, and a status that is given twice is not exactly `up`.
+  const { status = '', msg: message = '', ping: pinged, probe } = query;
+  const msg = message === '' ? 'OK' : String(message);
+  const ping = pingOf(pinged);
+  if (ping !== undefined && (ping < 0 || ping > LARGEST_PING)) {
+    return refused('bad-value', `Invalid ping value: it must be from 0 to ${LARGEST_PING} milliseconds.`);
   }
   if (!actors.accepting()) return busy();
   if (probe !== undefined) return probed(actors, name);
   const at = clock.now();
-  const up = status === 'up';
-  const said = plain(msg);
+  const up = status === 'up' || status === '';
   try {
     const sent = actors.send(monitorActor, name, {
       type: 'BEAT',
       at,
       up,
-      msg: said,
+      msg: plain(msg),
       ...(ping !== undefined && { ping }),
     });
     const record = sent.record?.batched ? sent.record : await sent.durable();
@@ -70,12 +63,19 @@ export async function takePush(
     if (isCoded(error, 'HF_ACTOR_OVERLOADED')) return busy();
     throw error;
   }
-  const ring = beats.get(name) ?? new BeatRing();
-  beats.set(name, ring);
-  ring.add({ at, up, ...(ping !== undefined && { ping }) });
+  beats.add(name, { at, up, ...(ping !== undefined && { ping }) });
   if (up) return { status: 200, body: { ok: true } };
   const word = status === 'down' ? '' : ', for its status is not exactly up';
   return { status: 200, body: { ok: true, msg: `${name} is DOWN now${word}.` } };
+}
+
+/**
+ * The number at the start of a text, as Uptime Kuma reads it: `1.5`, `12ms` and `1e3` are pings; of a parameter that is
+ * given twice the first counts, and a text without a number is no ping.
+ */
+function pingOf(value: unknown): number | undefined {
+  const ping = Number.parseFloat(String(value));
+  return Number.isNaN(ping) ? undefined : ping;
 }
 
 /** Tells whether a beat would be taken. Nothing is recorded, so a probe cannot make a sick sender look healthy. */
@@ -102,40 +102,4 @@ function plain(text: string): string {
     .slice(0, TEXT_KEPT)
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu, ' ')
     .trim();
-}
-
-/** A beat as pages show it. */
-export interface ShownBeat {
-  readonly at: number;
-  readonly up: boolean;
-  readonly ping?: number;
-}
-
-/** Beats kept for each monitor: 1.3 KB. */
-const BEATS_KEPT = 100;
-
-/** The newest beats of one monitor since the start, for pages and badges. No decision depends on them. */
-export class BeatRing {
-  readonly #at = new Float64Array(BEATS_KEPT);
-  readonly #ping = new Int32Array(BEATS_KEPT);
-  readonly #up = new Uint8Array(BEATS_KEPT);
-  #count = 0;
-
-  add({ at, up, ping = -1 }: ShownBeat): void {
-    const index = this.#count % BEATS_KEPT;
-    this.#at[index] = at;
-    this.#up[index] = up ? 1 : 0;
-    this.#ping[index] = Math.min(ping, 2 ** 31 - 1);
-    this.#count += 1;
-  }
-
-  /** Oldest first. */
-  list(): ShownBeat[] {
-    const kept = Math.min(this.#count, BEATS_KEPT);
-    return Array.from({ length: kept }, (_, offset) => {
-      const index = (this.#count - kept + offset) % BEATS_KEPT;
-      const ping = this.#ping[index] ?? -1;
-      return { at: this.#at[index] ?? 0, up: this.#up[index] === 1, ...(ping >= 0 && { ping }) };
-    });
-  }
 }

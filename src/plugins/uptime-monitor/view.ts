@@ -1,5 +1,5 @@
 import type { ActorSnapshot } from '../../core/kernel/actors/transition.ts';
-import { type Change, diagnosis } from '../../machines/uptime-monitor/diagnosis.ts';
+import { CHANGES_KEPT, type Change, diagnosis } from '../../machines/uptime-monitor/diagnosis.ts';
 import type { monitor } from '../../machines/uptime-monitor/monitor.ts';
 
 export type MonitorState = Change['to'];
@@ -36,7 +36,7 @@ export function viewOf(state: MonitorSnapshot, now: number, details = true): Mon
   const current = stateOf(state);
   const waits = current === 'up' || current === 'late' || current === 'waiting';
   const reason = current === 'down' ? diagnosis(monitor) : trouble && `${trouble.outcome}: ${trouble.text}`;
-  const uptime = uptimeOf(changes, now - DAY_MS, now);
+  const uptime = uptimeOver(changes, now, DAY_MS);
   return {
     name,
     title,
@@ -86,16 +86,25 @@ function* spells(
   }
 }
 
-/** Late counts as up, because no alert is raised yet; paused and waiting do not count. */
-function uptimeOf(changes: readonly Change[], from: number, to: number): number | undefined {
+/**
+ * The share of a period until now in which a monitor was up. Late counts as up, because no alert is raised yet; paused and
+ * waiting do not count.
+ *
+ * @param periodMs milliseconds
+ * @returns 0 to 1; undefined when nothing is known of it, or when older changes of that period are no longer kept
+ */
+export function uptimeOver(changes: readonly Change[], now: number, periodMs: number): number | undefined {
+  const from = now - periodMs;
+  const [oldest] = changes;
+  if (changes.length >= CHANGES_KEPT && oldest && oldest.at > from) return undefined;
   let up = 0;
-  let known = 0;
-  for (const { ms, is } of spells(changes, from, to)) {
+  let counted = 0;
+  for (const { ms, is } of spells(changes, from, now)) {
     if (is === 'paused' || is === 'waiting') continue;
-    known += ms;
+    counted += ms;
     if (is !== 'down') up += ms;
   }
-  return known === 0 ? undefined : Math.round((up / known) * 1e6) / 1e6;
+  return counted === 0 ? undefined : Math.round((up / counted) * 1e6) / 1e6;
 }
 
 const WORST: readonly MonitorState[] = ['down', 'late', 'up', 'paused', 'waiting'];

@@ -43,20 +43,46 @@ test('[O16] kill -9 in each state: nobody is DOWN for it, no alert is lost, and 
       child.kill('SIGKILL');
       t.is((await ended).signal, 'SIGKILL');
     };
-    return { states, push, kill };
+    /** The pages and badges; a badge changes with time only if its monitor is down, and a page says when it was made. */
+    const shown = async () => {
+      const get = async (path: string) => (await fetch(`${url}${path}`)).text();
+      const { heartbeatList } = JSON.parse(await get('/api/status-page/heartbeat/all'));
+      const badges = await Promise.all(
+        ['status', 'uptime', 'uptime/720', 'ping', 'response'].map((kind) => get(`/api/badge/up/${kind}`)),
+      );
+      const { monitors: all } = JSON.parse(await get('/status/all.json'));
+      const changes = all.map(({ name, state, since, beats, lastBeat, changes: list }: any) =>
+        name === 'late' ? name : { name, state, since, beats, lastBeat, list },
+      );
+      const page = (await get('/status/all')).match(/<h1>.*<\/h1>|<strong.*?<\/strong>/g);
+      // `late` goes on by its own timer.
+      return { heartbeats: [1, 2, 4, 5].map((id) => heartbeatList[id]), badges, changes, page };
+    };
+    return { states, push, kill, shown };
   };
   const wanted = { waiting: 'waiting', up: 'up', late: 'late', down: 'down', paused: 'paused' };
 
   const first = await start();
   for (const name of ['up', 'late', 'paused']) await first.push(name);
+  for (const ping of [10, 20.5, 30]) await first.push('up', `msg=fine&ping=${ping}`);
   t.is((await call(['uptime', 'pause', 'paused', '--data-dir', dataDir], { cwd })).code, 0);
   while ((await first.states()).late !== 'late') await new Promise((resolve) => setTimeout(resolve, 20));
+  const shown = await first.shown();
   await first.push('down', 'status=down&msg=broken'); // killed at the very answer
   await first.kill();
 
   const second = await start();
   while ((await second.states()).late !== 'late') await new Promise((resolve) => setTimeout(resolve, 20));
   t.deepEqual(await second.states(), wanted);
+  const again = await second.shown();
+  const withoutDown = ({ heartbeats, badges, changes }: typeof shown) => ({
+    heartbeats: heartbeats.toSpliced(2, 1),
+    badges,
+    changes: changes.filter((monitor: any) => monitor.name !== 'down'),
+  });
+  t.deepEqual(withoutDown(again), withoutDown(shown), 'beats, uptime and pages are as before the kill');
+  t.regex(again.badges[3]!, /aria-label="Avg\. Ping \(24h\): 20ms"/);
+  t.is(again.heartbeats[1].length, 4, 'every beat of up');
   await second.push('down');
   await second.kill();
 
