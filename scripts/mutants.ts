@@ -63,14 +63,12 @@ const below = (files: readonly string[], paths: readonly string[]): string[] => 
 function testsOf({ id, tests }: { readonly id?: string; readonly tests?: readonly string[] }): Tests[] {
   const ofId = id === undefined ? testFiles : (filesOfId.get(id) ?? []);
   for (const part of tests ?? []) {
-    if (!ofId.some((file) => file.includes(part))) {
-      throw new StaleMutation(
-        `no test file ${id === undefined ? '' : `with tests of ${id} `}matches ${part}`,
-      );
-    }
+    if (!testFiles.some((file) => file.includes(part)))
+      throw new StaleMutation(`no test file matches ${part}`);
   }
   const files = ofId.filter((file) => tests?.some((part) => file.includes(part)) ?? id !== undefined);
-  if (files.length === 0) throw new StaleMutation('names no tests');
+  if (files.length === 0)
+    throw new StaleMutation(id === undefined ? 'names no tests' : `there is no test of ${id} in its files`);
   return files.map((file) => ({ file, id }));
 }
 

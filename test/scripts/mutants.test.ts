@@ -98,7 +98,7 @@ for (const [what, mutation, says] of [
   [
     'no test is named for',
     "{ breaks: 'x', find: '> brightest', put: '', id: 'L9' }",
-    /no test file with tests of L9/,
+    /there is no test of L9/,
   ],
 ] as const) {
   test(`a change of a text that ${what} is stale, and the run fails`, async (t) => {

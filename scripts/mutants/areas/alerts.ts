@@ -3,24 +3,29 @@ import type { Area } from '../mutation.ts';
 const area: Area = {
   sources: ['src/machines/alerts/', 'src/plugins/alerts/', 'deploy/'],
   mutations: [
-    { breaks: 'O17: silence never fires', id: 'O17', find: "$1.onNoData === 'fire' && (", put: 'false && (' },
+    {
+      breaks: 'O17: silence never fires',
+      id: 'O17',
+      find: "$1.onNoData === 'fire' && $2($1);",
+      put: 'false;',
+    },
     {
       breaks: 'O17: missing data is zero',
       id: 'O17',
-      find: 'if (event.value === undefined) {',
-      put: 'if (event.value === undefined) { return context.condition.than > 0;',
+      find: 'return $1.value === undefined || ($2.expect',
+      put: 'return ($2.expect',
     },
     {
       breaks: 'O17: the bound itself is wrong',
       id: 'O17',
-      find: '$1.value > than : $1.value < than',
-      put: '$1.value >= than : $1.value <= than',
+      find: '? value > than : value < than;',
+      put: '? value >= than : value <= than;',
     },
     {
       breaks: 'O17: silence fires before a whole window has passed',
       id: 'O17',
-      find: '$1.at - $2.watchingSince >= $2.windowMs',
-      put: 'true',
+      find: '|| $1($2) >= $3.windowMs);',
+      put: '|| $1($2) >= 0);',
     },
     {
       breaks: 'O17: a runtime that restarts all the time hides silence',
@@ -146,8 +151,26 @@ const area: Area = {
     {
       breaks: 'R28: unit and host are told apart the wrong way round',
       id: 'R28',
-      find: '$1 > 0 ? $2.explain.present : $2.explain.absent',
-      put: '$1 > 0 ? $2.explain.absent : $2.explain.present',
+      find: '> 0) return present;',
+      put: '> 0) return absent;',
+    },
+    {
+      breaks: 'R28: a sender that never sent is told as dark',
+      id: 'R28',
+      find: '> 0 ? absent : unknown;',
+      put: '> 0 ? absent : absent;',
+    },
+    {
+      breaks: 'O17: a trial of telemetry is required from its first sample',
+      tests: ['machines/alerts', 'plugins/alerts'],
+      find: 'STEADY_MS = 86_400_000',
+      put: 'STEADY_MS = 0',
+    },
+    {
+      breaks: 'O17: what was never seen is no alert of its own',
+      tests: ['machines/alerts', 'plugins/alerts'],
+      find: '>= unseenAfterMs;',
+      put: '>= Number.POSITIVE_INFINITY;',
     },
     {
       breaks: 'O28: DOWN monitors go to cluster-infra',
