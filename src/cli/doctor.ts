@@ -188,22 +188,27 @@ export function judgeDisk(free: number, folder: string): CheckResult {
   return { state: free < DISK_FAIL_BYTES ? 'fail' : 'warn', lookedAt, found, remedy };
 }
 
-const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red', unknown: 'yellow' } as const;
 
 const LABEL = 11;
 
 /** Findings for a person: what is well in one line, the rest with the place and what to do. */
 export function findingLines(findings: readonly Finding[], { paint, columns }: Terminal): string[] {
   const width = Math.max(0, ...findings.map(({ name }) => name.length));
+  const stateWidth = Math.max(4, ...findings.map(({ state }) => state.length));
   const lines = findings.flatMap(({ name, state, lookedAt, found, remedy }) => {
     const below = (indent: number, head: string, text: string) => {
       const [first = '', ...rest] = wrapped(plainText(text), columns - indent);
       return [head + first, ...rest.map((line) => ' '.repeat(indent) + line)];
     };
     const row = (label: string, text: string) =>
-      below(6 + LABEL, `      ${paint('dim', label.padEnd(LABEL))}`, text);
-    const head = `${paint(['bold', COLOURS[state]], state.padEnd(4))}  ${name.padEnd(width)}  `;
-    const lines = below(8 + width, head, found);
+      below(
+        stateWidth + 2 + LABEL,
+        `${' '.repeat(stateWidth + 2)}${paint('dim', label.padEnd(LABEL))}`,
+        text,
+      );
+    const head = `${paint(['bold', COLOURS[state]], state.padEnd(stateWidth))}  ${name.padEnd(width)}  `;
+    const lines = below(4 + stateWidth + width, head, found);
     if (state === 'ok') return lines;
     return [...lines, ...row('looked at', lookedAt), ...(remedy === undefined ? [] : row('do', remedy))];
   });
@@ -212,7 +217,8 @@ export function findingLines(findings: readonly Finding[], { paint, columns }: T
 
 function summary(findings: readonly Finding[]): string {
   const count = (state: CheckResult['state']) => findings.filter((finding) => finding.state === state).length;
-  const counts = `${findings.length} checks: ${count('ok')} ok, ${count('warn')} warnings, ${count('fail')} to fix`;
+  const unknown = count('unknown') > 0 ? `, ${count('unknown')} unknown` : '';
+  const counts = `${findings.length} checks: ${count('ok')} ok, ${count('warn')} warnings${unknown}, ${count('fail')} to fix`;
   const toFix = findings.filter(({ state }) => state === 'fail').map(({ name }) => name);
   // A long list has scrolled away when its end is read.
   return toFix.length === 0 ? counts : `${counts}: ${toFix.join(', ')}`;

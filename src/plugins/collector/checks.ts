@@ -18,7 +18,6 @@ export function collectorChecks(options: CollectorOptions): CheckDefinition[] {
     ...(ui
       ? [{ name: 'stack.collector_ui', run: (context: CheckContext) => uiCheck(ui.url, context.signal) }]
       : []),
-    { name: 'stack.collector_volumes', run: volumesCheck },
   ];
 }
 
@@ -84,29 +83,3 @@ export async function uiCheck(url: string, signal: AbortSignal): Promise<CheckRe
     remedy,
   };
 }
-
-function volumesCheck(): CheckResult {
-  const found = `as documented, all of it crash-consistent and none a backup by the database itself: ${VOLUMES.map(({ volume, protection }) => `${volume}: ${protection}`).join('; ')}`;
-  return { state: 'ok', lookedAt: 'what protects each volume', found };
-}
-
-/** What protects each volume of the stack and of the memory store (O29). */
-const VOLUMES = [
-  {
-    volume: 'columnar database',
-    protection: "two replicas and the block volumes' daily backup; the backup orchestrator skips this class",
-  },
-  {
-    volume: 'document database',
-    protection:
-      'three members, the orchestrator on its default schedule and the daily backup; no fsync hooks',
-  },
-  {
-    volume: 'coordination keeper',
-    protection: 'the orchestrator on its default schedule and the daily backup; no fsync hooks',
-  },
-  {
-    volume: 'memory store (qdrant-data)',
-    protection: 'its own snapshots at 02:30 (14 kept) and a volume copy at 04:00 (30 days)',
-  },
-] as const;

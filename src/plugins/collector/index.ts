@@ -21,6 +21,7 @@ import { rotateCommand } from './rotation/command.ts';
 import { registerRotationControl } from './rotation/control.ts';
 import { registerRotationEffects } from './rotation/effects.ts';
 import { registerSecrets } from './secrets.ts';
+import { registerStackChecks } from './stack/checks.ts';
 
 export const collector = definePlugin({
   name: 'collector',
@@ -58,6 +59,7 @@ export const collector = definePlugin({
     registerProbe(context);
     registerSecrets(context, options);
     for (const check of collectorChecks(options)) context.check(check);
+    registerStackChecks(context, options);
     context.health('collector', ({ keys: { source, ring, reading } }) => {
       const [finding] = reading.findings;
       return {

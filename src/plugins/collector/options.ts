@@ -15,6 +15,40 @@ const ms = (usual: number, least = 20) =>
     .default(usual);
 const names = z.array(z.string().min(1).max(253)).max(50).default([]);
 
+const objectName = z.string().min(1).max(253);
+
+/** How a volume is backed up: by a schedule of Velero, or by snapshots of its claims. */
+const volumeBackup = z.discriminatedUnion('by', [
+  z.strictObject({
+    by: z.literal('velero'),
+    schedule: objectName,
+    /** Of the backups. */
+    namespace: objectName.default('velero'),
+  }),
+  z.strictObject({ by: z.literal('snapshots'), claims: z.array(objectName).min(1).max(50) }),
+]);
+
+/** Names of the stack's objects in the cluster, so that `doctor stack` can look at them. */
+const stack = z.strictObject({
+  namespace: objectName,
+  documentDatabase: z
+    .strictObject({ statefulSet: objectName, members: z.int().min(1).max(50).default(3) })
+    .optional(),
+  volumes: z
+    .strictObject({
+      columnarDatabase: z.array(volumeBackup).min(1).max(5).optional(),
+      documentDatabase: z.array(volumeBackup).min(1).max(5).optional(),
+      coordinationKeeper: z.array(volumeBackup).min(1).max(5).optional(),
+    })
+    .prefault({}),
+  /** A volume without a good backup for so long fails. */
+  staleHours: z.number().min(1).max(8_760).default(26),
+  /** Secrets of the type `kubernetes.io/tls`, in the same namespace. */
+  certificateSecrets: z.array(objectName).max(50).default([]),
+});
+export type StackOptions = z.output<typeof stack>;
+export type VolumeBackup = z.output<typeof volumeBackup>;
+
 export const collectorOptions = z.strictObject({
   /** The collector's `effective.yaml`; without it Holdfast is its own collector. */
   effectiveConfig: z.string().min(1).optional(),
@@ -49,6 +83,13 @@ export const collectorOptions = z.strictObject({
       daemonSets: names,
     })
     .optional(),
+  /** Where the stack's parts are in the cluster; `holdfast doctor stack` looks at them. */
+  stack: stack.optional(),
+  /** `host:port` of TLS endpoints whose certificates `doctor stack` looks at, besides that of the UI's address. */
+  tlsEndpoints: z
+    .array(z.string().regex(/^[\w.[\]:-]+:\d{1,5}$/, 'it must be host:port'))
+    .max(50)
+    .default([]),
   rotation: z
     .strictObject({
       adoptMs: ms(rotationDefaults.adoptMs),

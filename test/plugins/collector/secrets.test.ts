@@ -142,9 +142,3 @@ test('[O29] a raw-SQL alert on a sum is known to be rejected before it is upsert
   t.is(rejectedByUi({ ...alert, query: 'builder' }), undefined);
   t.is(rejectedByUi({ ...alert, source: 'gauge' }), undefined);
 });
-
-test('[O29] what protects each volume is said, and that it is crash-consistent', async (t) => {
-  const found = (await checkOf('stack.collector_volumes', {}))?.found ?? '';
-  t.regex(found, /crash-consistent and none a backup by the database/);
-  for (const volume of ['columnar', 'document', 'keeper', 'memory']) t.true(found.includes(volume));
-});

@@ -1,6 +1,6 @@
 /**
  * The kinds of operators that Holdfast reads or makes, as their CustomResourceDefinitions describe them: Velero 1.17
- * (`velero.io/v1`, `velero.io/v2alpha1`) and External Secrets 0.16 (`external-secrets.io/v1`). Only facts that concern us:
+ * (`velero.io/v1`, `velero.io/v2alpha1`), the snapshots of CSI (`snapshot.storage.k8s.io/v1`) and External Secrets 0.16 (`external-secrets.io/v1`). Only facts that concern us:
  * a field that is not here is refused, so add it with its type when Holdfast begins to use it.
  */
 import { z } from 'zod';
@@ -221,6 +221,25 @@ const externalSecret = kindOf(
   }),
 );
 
+const volumeSnapshot = kindOf(
+  'snapshot.storage.k8s.io/v1',
+  'VolumeSnapshot',
+  z.strictObject({
+    source: z.strictObject({
+      persistentVolumeClaimName: z.string().optional(),
+      volumeSnapshotContentName: z.string().optional(),
+    }),
+    volumeSnapshotClassName: z.string().optional(),
+  }),
+  z.strictObject({
+    boundVolumeSnapshotContentName: z.string().optional(),
+    creationTime: time.optional(),
+    readyToUse: z.boolean().optional(),
+    restoreSize: z.string().optional(),
+    error: z.strictObject({ message: z.string().optional(), time: time.optional() }).optional(),
+  }),
+);
+
 /** By `apiVersion kind`. */
 export const OPERATOR_KINDS: Readonly<Record<string, z.ZodType | undefined>> = {
   'velero.io/v1 Backup': backup,
@@ -228,4 +247,5 @@ export const OPERATOR_KINDS: Readonly<Record<string, z.ZodType | undefined>> = {
   'velero.io/v1 PodVolumeBackup': podVolumeBackup,
   'velero.io/v2alpha1 DataUpload': dataUpload,
   'external-secrets.io/v1 ExternalSecret': externalSecret,
+  'snapshot.storage.k8s.io/v1 VolumeSnapshot': volumeSnapshot,
 };

@@ -1,11 +1,14 @@
 /** What a check found, for a person. No secret may be in it. */
 export interface CheckResult {
-  /** `fail` is what must be fixed; `warn` is what one should know; a check that cannot be made is `warn`. */
-  readonly state: 'ok' | 'warn' | 'fail';
+  /**
+   * `ok` is only said of what was looked at. `fail` is what must be fixed, `warn` what one should know; `unknown` is what
+   * could not be looked at, and `found` says why.
+   */
+  readonly state: 'ok' | 'warn' | 'fail' | 'unknown';
   /** What was looked at, e.g. an address or a file. */
   readonly lookedAt: string;
   readonly found: string;
-  /** What to do; with every `warn` and `fail`. */
+  /** What to do; with every state but `ok`. */
   readonly remedy?: string;
 }
 

@@ -1,0 +1,430 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer } from 'node:tls';
+import test from 'ava';
+import type { CheckResult } from '../../../src/core/host/plugin/diagnosis.ts';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
+import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
+import { collectorOptions } from '../../../src/plugins/collector/options.ts';
+import { lookAt } from '../../../src/plugins/collector/stack/checks.ts';
+import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
+import { ClusterApi, Refusal } from '../../support/cluster/index.ts';
+import type { Scope } from '../../support/scope.ts';
+import { tempDir } from '../../support/temp.ts';
+import { startRig } from './rig.ts';
+
+const NOW = Date.parse('2026-02-01T12:00:00Z');
+const HOUR = 3_600_000;
+const namespace = 'observability';
+const ago = (hours: number) => new Date(NOW - hours * HOUR).toISOString();
+const { signal } = new AbortController();
+
+const stack = {
+  namespace,
+  documentDatabase: { statefulSet: 'docdb' },
+  volumes: {
+    columnarDatabase: [{ by: 'snapshots' as const, claims: ['data-db-0', 'data-db-1'] }],
+    documentDatabase: [
+      { by: 'velero' as const, schedule: 'default' },
+      { by: 'snapshots' as const, claims: ['data-docdb-0'] },
+    ],
+    coordinationKeeper: [{ by: 'velero' as const, schedule: 'default' }],
+  },
+  certificateSecrets: ['edge-tls'],
+};
+
+/** A certificate for 90 days. */
+let usual = '';
+test.before(async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'holdfast-certificate-'));
+  usual = certificate(dir, 90).cert;
+  rmSync(dir, { recursive: true });
+  await import('@kubernetes/client-node'); // takes most of a second
+});
+
+/** A healthy stack in a cluster. */
+async function healthy(t: Scope) {
+  const dir = tempDir(t);
+  const api = await ClusterApi.start(t);
+  const { store } = api;
+  for (const name of [namespace, 'velero']) {
+    store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  }
+  const labels = { app: 'docdb' };
+  const containers = [{ name: 'db', image: 'docdb:7' }];
+  store.create({
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { name: 'docdb', namespace, generation: 4 },
+    spec: {
+      replicas: 3,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers } },
+    },
+    status: { replicas: 3, readyReplicas: 3, observedGeneration: 4 },
+  });
+  const budget = { currentHealthy: 3, desiredHealthy: 2, disruptionsAllowed: 1, expectedPods: 3 };
+  store.create({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'docdb', namespace },
+    spec: { minAvailable: 2, selector: { matchLabels: labels } },
+    status: budget,
+  });
+  store.create({
+    apiVersion: 'velero.io/v1',
+    kind: 'Backup',
+    metadata: { name: 'night-1', namespace: 'velero', labels: { 'velero.io/schedule-name': 'default' } },
+    spec: { includedNamespaces: ['*'] },
+    status: { phase: 'Completed', completionTimestamp: ago(8) },
+  });
+  for (const claim of ['data-db-0', 'data-db-1', 'data-docdb-0']) {
+    store.create({
+      apiVersion: 'snapshot.storage.k8s.io/v1',
+      kind: 'VolumeSnapshot',
+      metadata: { name: `${claim}-1`, namespace },
+      spec: { source: { persistentVolumeClaimName: claim } },
+      status: { readyToUse: true, creationTime: ago(8) },
+    });
+  }
+  const secret = (pem: string) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'edge-tls', namespace },
+    type: 'kubernetes.io/tls',
+    data: { 'tls.crt': Buffer.from(pem).toString('base64'), 'tls.key': '' },
+  });
+  store.create(secret(usual));
+  const kube = new KubeCluster(
+    { kubeconfig: api.kubeconfig(dir), timeoutMs: 15_000, answerLimit: 1e6 },
+    systemClock,
+  );
+  const options = collectorOptions.parse({ stack });
+  const look = (part: Parameters<typeof lookAt>[0], others: object = {}, now = NOW): Promise<CheckResult> =>
+    lookAt(part, { ...options, ...others }, kube, now, signal);
+  return { api, store, look, dir, secret, kube, options };
+}
+
+/** A certificate of this machine's clock. @param days that it is valid for */
+function certificate(dir: string, days: number): { cert: string; key: string } {
+  const [key, cert] = [join(dir, `${days}.key`), join(dir, `${days}.pem`)];
+  const subject = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  execFileSync(
+    'openssl',
+    ['req', ...subject, '-days', String(days), '-subj', '/CN=localhost', '-keyout', key, '-out', cert],
+    { stdio: 'ignore' },
+  );
+  return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
+}
+
+test.serial('[O29] a healthy stack in the cluster is ok in every part, with what was seen', async (t) => {
+  const { look } = await healthy(t);
+  t.like(await look('docdb_members'), { state: 'ok', found: '3 of 3 members are ready, 2 are needed' });
+  t.like(await look('docdb_budget'), {
+    state: 'ok',
+    found: 'docdb (minAvailable 2) keeps 2 of 3 members; 3 are healthy, 1 may be evicted now',
+  });
+  t.like(await look('volumes'), {
+    state: 'ok',
+    found:
+      "columnar database: snapshot of data-db-0: 8 h ago, snapshot of data-db-1: 8 h ago; document database: Velero's schedule default: 8 h ago; document database: snapshot of data-docdb-0: 8 h ago; coordination keeper: Velero's schedule default: 8 h ago; all of them crash-consistent, none a backup by the database itself",
+  });
+  const certificates = await look('certificates', {}, Date.now());
+  t.like(certificates, { state: 'ok' });
+  t.regex(certificates.found, /^Secret observability\/edge-tls: until \d{4}-\d\d-\d\d \((89|90) days\)$/);
+});
+
+type Cluster = Awaited<ReturnType<typeof healthy>>;
+type Part = Parameters<typeof lookAt>[0];
+const set =
+  (kind: string, name: string, change: object, where = namespace) =>
+  ({ store }: Cluster) =>
+    void store.set(kind, name, where, change);
+const remove =
+  (kind: string, name: string, where = namespace) =>
+  ({ store }: Cluster) =>
+    void store.delete(kind, name, where);
+const refused =
+  (path: RegExp) =>
+  ({ api }: Cluster) => {
+    api.mishap = (request) =>
+      path.test(request.path) ? new Refusal(403, 'Forbidden', 'the account may not list it') : undefined;
+  };
+const members = (readyReplicas: number | null) =>
+  set('StatefulSet', 'docdb', { status: { readyReplicas, replicas: 3, observedGeneration: 4 } });
+
+/** Each takes away what one assurance rests on. */
+const losses: readonly [Part, string, (cluster: Cluster) => void, CheckResult['state'], RegExp][] = [
+  ['docdb_members', 'one member is gone', members(2), 'warn', /2 of 3 members are ready.*0 more may be lost/],
+  ['docdb_members', 'two members are gone', members(1), 'fail', /1 of 3 members are ready, 2 are needed/],
+  ['docdb_members', 'all members are gone', members(null), 'fail', /0 of 3 members/],
+  [
+    'docdb_members',
+    'it is scaled down',
+    set('StatefulSet', 'docdb', { spec: { replicas: 2 } }),
+    'warn',
+    /the StatefulSet asks for 2/,
+  ],
+  ['docdb_members', 'it is deleted', remove('StatefulSet', 'docdb'), 'fail', /there is no such StatefulSet/],
+  [
+    'docdb_members',
+    'its status is empty',
+    set('StatefulSet', 'docdb', { status: null }),
+    'unknown',
+    /does not say how many/,
+  ],
+  [
+    'docdb_members',
+    'its status is old',
+    set('StatefulSet', 'docdb', { status: { observedGeneration: 3 } }),
+    'unknown',
+    /its controller has not looked/,
+  ],
+  [
+    'docdb_members',
+    'the account may not read',
+    refused(/statefulsets/),
+    'unknown',
+    /the account may not list it/,
+  ],
+  [
+    'docdb_members',
+    'the API is away',
+    ({ api }) => void api.stop(),
+    'unknown',
+    /cluster API .* gave no usable answer/,
+  ],
+  ['docdb_budget', 'it is deleted', remove('PodDisruptionBudget', 'docdb'), 'fail', /none protects its pods/],
+  [
+    'docdb_budget',
+    'it keeps one',
+    set('PodDisruptionBudget', 'docdb', { spec: { minAvailable: 1 } }),
+    'fail',
+    /keeps 1 of 3 members, and 2 are needed/,
+  ],
+  [
+    'docdb_budget',
+    'it keeps a third',
+    set('PodDisruptionBudget', 'docdb', { spec: { minAvailable: '33%' } }),
+    'fail',
+    /keeps 1 of 3/,
+  ],
+  [
+    'docdb_budget',
+    'it lets two go',
+    set('PodDisruptionBudget', 'docdb', { spec: { minAvailable: null, maxUnavailable: 2 } }),
+    'fail',
+    /maxUnavailable 2\) keeps 1 of 3/,
+  ],
+  [
+    'docdb_budget',
+    'it protects others',
+    set('PodDisruptionBudget', 'docdb', { spec: { selector: { matchLabels: { app: 'ui' } } } }),
+    'fail',
+    /none protects/,
+  ],
+  [
+    'docdb_budget',
+    'it selects by expressions',
+    set('PodDisruptionBudget', 'docdb', {
+      spec: { selector: { matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['docdb'] }] } },
+    }),
+    'unknown',
+    /by expressions/,
+  ],
+  [
+    'docdb_budget',
+    'too few are healthy',
+    set('PodDisruptionBudget', 'docdb', { status: { currentHealthy: 1, disruptionsAllowed: 0 } }),
+    'warn',
+    /1 are healthy, 0 may be evicted/,
+  ],
+  [
+    'docdb_budget',
+    'its status is empty',
+    set('PodDisruptionBudget', 'docdb', { status: null }),
+    'unknown',
+    /does not say how many are healthy/,
+  ],
+  [
+    'docdb_budget',
+    'the StatefulSet is gone',
+    remove('StatefulSet', 'docdb'),
+    'unknown',
+    /there is no StatefulSet/,
+  ],
+  ['docdb_budget', 'the account may not read', refused(/poddisruptionbudgets/), 'unknown', /may not list it/],
+  [
+    'volumes',
+    'a backup is old',
+    set('Backup', 'night-1', { status: { completionTimestamp: ago(27) } }, 'velero'),
+    'fail',
+    /schedule default: the newest good one is 27 h old/,
+  ],
+  [
+    'volumes',
+    'a backup has failed in part',
+    set('Backup', 'night-1', { status: { phase: 'PartiallyFailed' } }, 'velero'),
+    'fail',
+    /there is no good one/,
+  ],
+  [
+    'volumes',
+    'a backup has warnings',
+    set('Backup', 'night-1', { status: { warnings: 1 } }, 'velero'),
+    'fail',
+    /there is no good one/,
+  ],
+  [
+    'volumes',
+    'a backup leaves the namespace out',
+    set('Backup', 'night-1', { spec: { excludedNamespaces: [namespace] } }, 'velero'),
+    'fail',
+    /there is no good one/,
+  ],
+  [
+    'volumes',
+    'a backup is of another namespace',
+    set('Backup', 'night-1', { spec: { includedNamespaces: ['agent-memory'] } }, 'velero'),
+    'fail',
+    /there is no good one/,
+  ],
+  ['volumes', 'backups are gone', remove('Backup', 'night-1', 'velero'), 'fail', /there is no good one/],
+  [
+    'volumes',
+    'a snapshot is old',
+    set('VolumeSnapshot', 'data-db-1-1', { status: { creationTime: ago(49) } }),
+    'fail',
+    /data-db-1: the newest good one is 49 h old/,
+  ],
+  [
+    'volumes',
+    'a snapshot is not ready',
+    set('VolumeSnapshot', 'data-db-1-1', { status: { readyToUse: false } }),
+    'fail',
+    /data-db-1: there is no good one/,
+  ],
+  [
+    'volumes',
+    'a snapshot has an error',
+    set('VolumeSnapshot', 'data-docdb-0-1', { status: { error: { message: 'disk' } } }),
+    'fail',
+    /data-docdb-0: there is no good one/,
+  ],
+  [
+    'volumes',
+    'a snapshot has no date',
+    set('VolumeSnapshot', 'data-db-0-1', { status: { creationTime: null } }),
+    'fail',
+    /data-db-0: there is no good one/,
+  ],
+  ['volumes', 'the account may not read', refused(/volumesnapshots/), 'unknown', /may not list it/],
+  ['volumes', 'the cluster has no such kind', refused(/apis\/snapshot/), 'unknown', /refused|may not list/],
+  ['certificates', 'the Secret is gone', remove('Secret', 'edge-tls'), 'unknown', /there is no such Secret/],
+  [
+    'certificates',
+    'the Secret is no certificate',
+    set('Secret', 'edge-tls', { data: { 'tls.crt': 'eA==' } }),
+    'unknown',
+    /it has no certificate/,
+  ],
+  ['certificates', 'the account may not read', refused(/secrets/), 'unknown', /may not list it/],
+];
+
+for (const [part, what, lose, state, found] of losses) {
+  test.serial(`[O29] stack.${part}: when ${what}, it is ${state}`, async (t) => {
+    const healthyCluster = await healthy(t);
+    const now = part === 'certificates' ? Date.now() : NOW;
+    t.is((await healthyCluster.look(part, {}, now)).state, 'ok');
+    lose(healthyCluster);
+    const seen = await healthyCluster.look(part, {}, now);
+    t.is(seen.state, state, seen.found);
+    t.regex(seen.found, found);
+    t.truthy(seen.remedy);
+  });
+}
+
+test.serial('[O29] what no option names, and what no cluster shows, is unknown, never ok', async (t) => {
+  const { look, options } = await healthy(t);
+  for (const part of ['docdb_members', 'docdb_budget', 'volumes', 'certificates'] as const) {
+    t.is((await look(part, { stack: undefined })).state, 'unknown');
+    t.is((await lookAt(part, options, undefined, NOW, signal)).state, 'unknown');
+  }
+  const { documentDatabase: _, ...rest } = options.stack ?? { namespace };
+  t.is((await look('docdb_members', { stack: rest })).state, 'unknown');
+  for (const volume of Object.keys(stack.volumes)) {
+    const some = { ...stack, staleHours: 26, volumes: { ...stack.volumes, [volume]: undefined } };
+    const seen = await look('volumes', { stack: some });
+    t.is(seen.state, 'unknown');
+    t.regex(seen.found, new RegExp(`stack.volumes.${volume}. does not say`));
+  }
+});
+
+test.serial(
+  '[O29] a certificate that ends soon, has ended or is not valid yet is told, of a Secret and of a TLS endpoint',
+  async (t) => {
+    const { look, store, dir, secret } = await healthy(t);
+    const { cert, key } = certificate(dir, 30);
+    const server = createServer({ cert, key }, (socket) => socket.end());
+    server.on('tlsClientError', () => {});
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    t.teardown(() => server.close());
+    const endpoint = `127.0.0.1:${(server.address() as { port: number }).port}`;
+    const served = { stack: undefined, tlsEndpoints: [endpoint] };
+    const day = 24 * HOUR;
+    const states = async (others: object) => {
+      const found: string[] = [];
+      for (const days of [-2, 0, 15, 17, 31])
+        found.push((await look('certificates', others, Date.now() + days * day)).state);
+      return found;
+    };
+    t.deepEqual(await states(served), ['fail', 'ok', 'ok', 'warn', 'fail']);
+    store.delete('Secret', 'edge-tls', namespace);
+    // A chain ends with whichever of its certificates ends first.
+    store.create(secret(`${usual}${cert}`));
+    t.deepEqual(await states({}), ['fail', 'ok', 'ok', 'warn', 'fail']);
+    const both = await look('certificates', { tlsEndpoints: [endpoint] }, Date.now());
+    t.is(both.found.split('; ').length, 2);
+    const ui = { ui: { url: `https://${endpoint}`, regeneratePath: '/' }, stack: undefined };
+    t.is(
+      (await look('certificates', ui, Date.now() + 31 * day)).state,
+      'fail',
+      "the UI's own is looked at unasked",
+    );
+    await new Promise((done) => server.close(done));
+    const away = await look('certificates', served, Date.now());
+    t.like(away, { state: 'unknown' });
+    t.regex(away.found, /ECONNREFUSED/);
+  },
+);
+
+test.serial('[O29] doctor stack asks the running instance, and says unknown without one', async (t) => {
+  const { api, dir, store } = await healthy(t);
+  const backup = { status: { completionTimestamp: new Date(Date.now() - HOUR).toISOString() } };
+  store.set('Backup', 'night-1', 'velero', backup);
+  const rig = await startRig(t, tempDir(t), { stack }, [
+    secretsFolder(),
+    cluster({ kubeconfig: api.kubeconfig(dir) }),
+  ]);
+  const checks = async () => {
+    const { out } = await rig.holdfast('doctor', 'stack', '--json');
+    const found = JSON.parse(out).checks as (CheckResult & { name: string })[];
+    return Object.fromEntries(found.map(({ name, state }) => [name.replace('stack.', ''), state]));
+  };
+  t.like(await checks(), { docdb_members: 'ok', docdb_budget: 'ok', volumes: 'fail', certificates: 'ok' });
+  store.set('StatefulSet', 'docdb', namespace, { status: { readyReplicas: 1 } });
+  t.like(await checks(), { docdb_members: 'fail' });
+  await rig.runtime.stop('test');
+  t.like(await checks(), {
+    docdb_members: 'unknown',
+    docdb_budget: 'unknown',
+    volumes: 'unknown',
+    certificates: 'unknown',
+  });
+  const { out } = await rig.holdfast('doctor', 'stack');
+  t.regex(out, /^unknown {2}stack\.docdb_members +not looked at: no instance here could look/m);
+  t.regex(out, /checks: \d+ ok, \d+ warnings, 4 unknown, 0 to fix/);
+});
