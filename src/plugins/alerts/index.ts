@@ -18,6 +18,7 @@ import { alertsOptions, withSignals } from './options.ts';
 import { isConfigured } from './receivers.ts';
 import { type AlertRouting, raisedTargets, rerouteAlerts } from './routing.ts';
 import { defineRules, registerRules, watchRules } from './rules/define.ts';
+import { uiAlertsCheck } from './rules/ui-check.ts';
 import { alertsHealth } from './view.ts';
 
 export { documentedRules } from './rules/documented.ts';
@@ -61,7 +62,7 @@ export const alerts = definePlugin({
     registerRules(context, options.rules);
     registerOperations(context, options);
     registerCommands(context);
-    for (const check of alertsChecks(options)) context.check(check);
+    for (const check of [...alertsChecks(options), uiAlertsCheck(options)]) context.check(check);
     context.health('alerts', ({ actors }) => alertsHealth(actors));
   },
 });

@@ -31,6 +31,10 @@ export function databaseChecks(options: ColumnarOptions): CheckDefinition[] {
       name: 'stack.columnar_engines',
       run: (context) => enginesCheck(options, placeOf(context) ?? configured, context),
     },
+    ...(['retention', 'replicas'] as const).map((name) => ({
+      name: `stack.columnar_${name}`,
+      run: (context: CheckContext) => askedCheck(name, options, context),
+    })),
     ...(options.url === undefined
       ? []
       : [{ name: 'stack.columnar_native', run: (context: CheckContext) => nativeCheck(options, context) }]),
@@ -110,6 +114,21 @@ async function enginesCheck(
   return { state: 'fail', lookedAt, found: `not ${expected}: ${tables}`, remedy };
 }
 
+/** The database judges by itself; what it does not answer is unknown, because nobody has looked. */
+async function askedCheck(
+  name: 'retention' | 'replicas',
+  options: ColumnarOptions,
+  { dataDir, signal }: CheckContext,
+): Promise<CheckResult> {
+  try {
+    return await askDatabase<CheckResult>(name, { seconds: SECONDS }, { dataDir, signal }, options);
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    const lookedAt = name === 'retention' ? 'the TTL of the signal tables' : 'the replicas of the tables';
+    return { state: 'unknown', lookedAt, found: `not looked at: ${error.what}`, remedy: error.remedy };
+  }
+}
+
 /** The native protocol is for the database's own client; a connection is enough. */
 async function nativeCheck(
   { url = '', native }: ColumnarOptions,
@@ -152,7 +171,7 @@ async function inspect(
     return await askDatabase<Inspection>('drift', { seconds: SECONDS }, { dataDir, signal }, options);
   } catch (error) {
     if (!isCoded(error)) throw error;
-    const state = error.code === 'HF_COLUMNAR_NOT_RUNNING' ? 'warn' : 'fail';
+    const state = error.code === 'HF_COLUMNAR_NOT_RUNNING' ? 'unknown' : 'fail';
     return { state, lookedAt, found: error.what, remedy: error.remedy };
   }
 }

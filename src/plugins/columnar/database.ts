@@ -49,12 +49,14 @@ export class Database implements ColumnarDatabase {
   readonly #engine: Engine;
   readonly #clock: Clock;
   readonly #observe: (observed: Observed) => void;
+  readonly #options: SchemaOptions;
   readonly #schema: LiveSchema;
 
   constructor({ engine, clock, schema, observe = () => {} }: DatabaseDependencies) {
     this.#engine = engine;
     this.#clock = clock;
     this.#observe = observe;
+    this.#options = schema;
     this.#schema = new LiveSchema(schema, {
       query: (sql, parameters) => this.query(sql, parameters),
       command: (sql) => this.#bounded('query', {}, (bounds) => engine.command(sql, bounds)),
@@ -67,6 +69,16 @@ export class Database implements ColumnarDatabase {
 
   get place(): string {
     return this.#engine.place;
+  }
+
+  /** The database that holds the signal tables. */
+  get databaseName(): string {
+    return this.#options.database;
+  }
+
+  /** How many replicas each table is configured to have. */
+  get expectedReplicas(): number {
+    return this.#options.replicas;
   }
 
   async query<R extends object = Record<string, unknown>>(

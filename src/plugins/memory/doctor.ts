@@ -61,9 +61,9 @@ function factsOf({ running }: CheckContext): Record<string, unknown> | undefined
 }
 
 const notRunning = (lookedAt: string): CheckResult => ({
-  state: 'warn',
+  state: 'unknown',
   lookedAt,
-  found: 'unknown, because no instance with a memory store runs here',
+  found: 'not looked at, because no instance with a memory store runs here',
   remedy: 'Start it with `holdfast start`.',
 });
 
@@ -105,8 +105,13 @@ function deploymentCheck(context: CheckContext): CheckResult {
   const facts = factsOf(context);
   if (!facts) return notRunning(lookedAt);
   const findings = facts.deployment;
-  if (!Array.isArray(findings))
-    return { state: 'ok', lookedAt, found: 'no cluster is configured, or it was not checked yet' };
+  if (!Array.isArray(findings)) {
+    const found =
+      'not looked at: no cluster is configured, the store is embedded, or the hourly check has not run yet';
+    const remedy =
+      'Configure the cluster of a store elsewhere (docs/memory.md); an embedded one has no deployment.';
+    return { state: 'unknown', lookedAt, found, remedy };
+  }
   if (findings.length === 0)
     return { state: 'ok', lookedAt, found: 'its settings and volume backups are good' };
   return { state: 'fail', lookedAt, found: findings.join('; '), remedy: SETTINGS_REMEDY };
@@ -125,13 +130,29 @@ const variable = z.object({
   value: z.string().optional(),
   valueFrom: z.unknown().optional(),
 });
+const sourceReference = z.object({ name: z.string(), optional: z.boolean().default(false) });
+/** Of a container: a whole ConfigMap or Secret as variables. */
+const variablesSource = z.object({
+  prefix: z.string().default(''),
+  configMapRef: sourceReference.optional(),
+  secretRef: sourceReference.optional(),
+});
 const deploymentShape = z.object({
   spec: z.object({
     template: z.object({
-      spec: z.object({ containers: z.array(z.object({ env: z.array(variable).default([]) })) }),
+      spec: z.object({
+        containers: z.array(
+          z.object({
+            env: z.array(variable).default([]),
+            envFrom: z.array(variablesSource).default([]),
+          }),
+        ),
+      }),
     }),
   }),
 });
+/** Variables of a container, as far as it matters whether they are set; of a Secret the value is not kept. */
+type Variables = ReadonlyMap<string, string | undefined>;
 const backupShape = z.object({
   metadata: z.object({ name: z.string() }),
   status: z
@@ -158,15 +179,85 @@ const USUAL_BYTES = 196_000_000;
 /** A size this many times larger or smaller than usual is reported. */
 const UNUSUAL_FACTOR = 4;
 
-/** The object-store settings that a deployment of the store lacks; a value from a Secret counts as set. */
-export function missingSettings(deployment: unknown): string[] {
+/**
+ * The object-store settings that a deployment of the store lacks; a value from a Secret counts as set.
+ *
+ * @param sources variables of the ConfigMaps and Secrets that `envFrom` names, by `kind name`
+ */
+export function missingSettings(
+  deployment: unknown,
+  sources: ReadonlyMap<string, Variables> = new Map(),
+): string[] {
   const parsed = deploymentShape.safeParse(deployment);
   if (!parsed.success) return [...SETTINGS];
-  const env = parsed.data.spec.template.spec.containers.flatMap((container) => container.env);
-  const isSet = (name: string) =>
-    env.some((one) => one.name === name && (one.valueFrom !== undefined || (one.value ?? '') !== ''));
-  const storage = env.find(({ name }) => name === SETTINGS[0]);
-  return SETTINGS.filter((name) => !isSet(name) || (name === SETTINGS[0] && storage?.value === 'local'));
+  const set = new Map<string, string | undefined>();
+  for (const { env, envFrom } of parsed.data.spec.template.spec.containers) {
+    for (const { prefix, ...references } of envFrom) {
+      for (const source of sourcesOf(references)) {
+        for (const [name, value] of sources.get(source.key) ?? []) set.set(prefix + name, value);
+      }
+    }
+    // What `env` says goes before `envFrom`.
+    for (const { name, value, valueFrom } of env)
+      set.set(name, valueFrom === undefined ? (value ?? '') : undefined);
+  }
+  return SETTINGS.filter((name) => {
+    const value = set.get(name);
+    const isSet = set.has(name) && value !== '';
+    return !isSet || (name === SETTINGS[0] && value === 'local');
+  });
+}
+
+interface Source {
+  readonly kind: 'ConfigMap' | 'Secret';
+  readonly name: string;
+  readonly key: string;
+  readonly optional: boolean;
+}
+
+function sourcesOf({
+  configMapRef,
+  secretRef,
+}: Pick<z.output<typeof variablesSource>, 'configMapRef' | 'secretRef'>): Source[] {
+  return (
+    [
+      ['ConfigMap', configMapRef],
+      ['Secret', secretRef],
+    ] as const
+  ).flatMap(([kind, reference]) =>
+    reference ? [{ kind, ...reference, key: `${kind} ${reference.name}` }] : [],
+  );
+}
+
+/**
+ * Reads what `envFrom` of the deployment names.
+ *
+ * @returns the variables, and what could not be read, as sentences
+ */
+async function readSources(
+  cluster: Cluster,
+  deployment: unknown,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<{ readonly sources: ReadonlyMap<string, Variables>; readonly faults: readonly string[] }> {
+  const containers = deploymentShape.safeParse(deployment).data?.spec.template.spec.containers ?? [];
+  const wanted = containers.flatMap(({ envFrom }) => envFrom.flatMap(sourcesOf));
+  const sources = new Map<string, Variables>();
+  const faults: string[] = [];
+  for (const { kind, name, key, optional } of wanted) {
+    try {
+      const found = await cluster.get({ apiVersion: 'v1', kind }, name, namespace, signal);
+      const data = found && isObject(found.data) ? found.data : {};
+      const shown = (value: unknown) => (kind === 'Secret' ? (value === '' ? '' : undefined) : String(value));
+      sources.set(key, new Map(Object.entries(data).map(([entry, value]) => [entry, shown(value)])));
+      if (!found && !optional)
+        faults.push(`there is no ${kind} ${namespace}/${name}, which its environment names`);
+    } catch (error) {
+      if (!isCoded(error, 'HF_CLUSTER_REFUSED')) throw error;
+      faults.push(`it cannot be told what ${kind} ${namespace}/${name} sets: ${error.what}`);
+    }
+  }
+  return { sources, faults };
 }
 
 export interface GoodBackup {
@@ -230,7 +321,11 @@ async function deploymentFindings(
   const { namespace, name, backupNamespace, backupSchedule } = deployment;
   const found = await cluster.get({ apiVersion: 'apps/v1', kind: 'Deployment' }, name, namespace, signal);
   if (!found) return [`there is no deployment ${namespace}/${name}`];
-  const missing = missingSettings(found);
+  const { sources, faults } = await readSources(cluster, found, namespace, signal);
+  const lacking = missingSettings(found, sources);
+  // What could not be read may have them.
+  const missing = faults.length > 0 ? [] : lacking;
+  const unread = lacking.length > 0 ? faults : [];
   const backups = await cluster.list(
     { apiVersion: 'velero.io/v1', kind: 'Backup' },
     { namespace: backupNamespace, labels: { 'velero.io/schedule-name': backupSchedule } },
@@ -243,6 +338,7 @@ async function deploymentFindings(
   const isUnusual = size !== undefined && (size > usual * UNUSUAL_FACTOR || size < usual / UNUSUAL_FACTOR);
   const isOther = last?.format !== undefined && !last.format.startsWith('1.');
   return [
+    ...unread,
     ...(missing.length > 0 ? [`${namespace}/${name} lacks ${missing.join(', ')}`] : []),
     ...(isStale ? [`${backupSchedule} has had no good backup of the volume for ${staleHours} h`] : []),
     ...(isUnusual ? [`${last?.name} has ${size} bytes of the volume, while ${usual} are usual`] : []),

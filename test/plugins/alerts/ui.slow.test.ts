@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { alertsOptions } from '../../../src/plugins/alerts/options.ts';
 import type { InUi } from '../../../src/plugins/alerts/rules/ui.ts';
+import { uiAlertsCheck } from '../../../src/plugins/alerts/rules/ui-check.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { type Options, rig } from './rig.ts';
@@ -132,4 +133,39 @@ test('[O17,O29] a raw-SQL tile on a sum and a tile of no rule are refused before
   t.is(ui.writes(), 0);
   const { error } = alertsOptions.safeParse({ hyperdx: { ...base, tiles: { nobody: { id: 't' } } } });
   t.regex(String(error), /there is no rule nobody/);
+});
+
+test('[O29] doctor stack names each alert that the UI will refuse, and why', async (t) => {
+  const base = { url: 'https://ui.example.org', tokenFile: '/run/token', dashboardId: 'd1', webhookId: 'w1' };
+  const check = (tiles?: object, rules?: object[]) => {
+    const options = alertsOptions.parse({
+      ...(tiles && { hyperdx: { ...base, tiles } }),
+      ...(rules && { rules }),
+    });
+    const { name, run } = uiAlertsCheck(options);
+    t.is(name, 'stack.ui_alerts');
+    return run({ dataDir: '/', signal: AbortSignal.timeout(1_000) });
+  };
+  t.like(await check(), { state: 'ok', found: 'no UI is configured, so no alert is sent to one' });
+  const good = { 'nas-backup-failed': { id: 't1' }, 'nas-backup-missing': { id: 't2' } };
+  t.like(await check(good), { state: 'ok', found: 'none of the 2 is one that the UI is known to refuse' });
+  const stale = await check({ ...good, 'nas-backup-stale': { id: 't3' } });
+  t.is(stale?.state, 'warn');
+  t.regex(stale?.found ?? '', /can't make "NAS backup STALE[^"]*": it computes no age of a last success/);
+  const sql = await check({ ...good, 'nas-backup-missing': { id: 't2', query: 'sql' } });
+  t.like(sql, { state: 'warn' });
+  t.regex(
+    sql?.found ?? '',
+    /rejects "NAS backup telemetry MISSING[^"]*": multi select or string select on metrics/,
+  );
+  const odd = {
+    name: 'odd',
+    title: 'Odd',
+    measure: { table: 'gauge', metric: 'm' },
+    above: 1,
+    window: '2h',
+    every: '1h',
+    onNoData: 'ok',
+  };
+  t.regex((await check({ odd: { id: 't9' } }, [odd]))?.found ?? '', /its interval 2h is none of/);
 });

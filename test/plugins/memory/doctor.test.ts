@@ -4,7 +4,7 @@ import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { EMPTY_STORE } from '../../../src/plugins/memory/backups/effects.ts';
 import { lastGoodBackup, memoryChecks, missingSettings } from '../../../src/plugins/memory/doctor.ts';
 
-import { ClusterApi } from '../../support/cluster/index.ts';
+import { ClusterApi, Refusal } from '../../support/cluster/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { startMemory } from '../memory-store/rig.ts';
@@ -25,6 +25,39 @@ test('[B7] object-store settings that the deployment lacks are named; from a Sec
   t.deepEqual(missingSettings(deployment(env('local'))), [`${PREFIX}SNAPSHOTS_STORAGE`]);
   t.deepEqual(missingSettings(deployment(env('s3').slice(0, 3))), [`${PREFIX}S3_CONFIG__SECRET_KEY`]);
   t.is(missingSettings({}).length, 4);
+});
+
+test('[B7] settings from a whole ConfigMap or Secret count, under its prefix, and what env says goes before them', (t) => {
+  const from = (envFrom: object[], variables: object[] = []) => ({
+    spec: { template: { spec: { containers: [{ env: variables, envFrom }] } } },
+  });
+  const text = (values: Readonly<Record<string, string | undefined>>) => new Map(Object.entries(values));
+  const sources = new Map([
+    ['ConfigMap s3', text({ SNAPSHOTS_STORAGE: 's3', S3_CONFIG__BUCKET: 'memories' })],
+    ['Secret s3-keys', text({ S3_CONFIG__ACCESS_KEY: undefined, S3_CONFIG__SECRET_KEY: undefined })],
+    ['Secret empty', text({ S3_CONFIG__ACCESS_KEY: '', S3_CONFIG__SECRET_KEY: undefined })],
+    ['ConfigMap disk', text({ [`${PREFIX}SNAPSHOTS_STORAGE`]: 'local' })],
+  ]);
+  const map = { prefix: PREFIX, configMapRef: { name: 's3' } };
+  const keys = { prefix: PREFIX, secretRef: { name: 's3-keys' } };
+  t.deepEqual(missingSettings(from([map, keys]), sources), []);
+  t.is(missingSettings(from([map, keys])).length, 4, 'nothing was read');
+  t.deepEqual(missingSettings(from([map]), sources), [
+    `${PREFIX}S3_CONFIG__ACCESS_KEY`,
+    `${PREFIX}S3_CONFIG__SECRET_KEY`,
+  ]);
+  t.is(
+    missingSettings(from([{ ...map, prefix: '' }, keys]), sources).length,
+    2,
+    'the prefix belongs to the name',
+  );
+  const empty = { prefix: PREFIX, secretRef: { name: 'empty' } };
+  t.deepEqual(missingSettings(from([map, empty]), sources), [`${PREFIX}S3_CONFIG__ACCESS_KEY`]);
+  const later = { configMapRef: { name: 'disk' } };
+  t.deepEqual(missingSettings(from([map, keys, later]), sources), [`${PREFIX}SNAPSHOTS_STORAGE`]);
+  t.deepEqual(missingSettings(from([map, keys, later], env('s3').slice(0, 1)), sources), []);
+  const emptied = [{ name: `${PREFIX}S3_CONFIG__BUCKET`, value: '' }];
+  t.deepEqual(missingSettings(from([map, keys], emptied), sources), [`${PREFIX}S3_CONFIG__BUCKET`]);
 });
 
 test('[B10] only a backup that completed without errors and warnings is a good one', (t) => {
@@ -51,10 +84,14 @@ test('[B7] doctor memory says what is wrong with backups and deployment, and wha
   };
   t.deepEqual(
     (await look()).map(({ state }) => state),
-    ['warn', 'warn'],
+    ['unknown', 'unknown'],
   );
   t.deepEqual(
     (await look({ snapshot: { stale: false }, seeds: 16 })).map(({ state }) => state),
+    ['ok', 'unknown'],
+  );
+  t.deepEqual(
+    (await look({ snapshot: { stale: false }, seeds: 16, deployment: [] })).map(({ state }) => state),
     ['ok', 'ok'],
   );
   const [backups, store] = await look({
@@ -145,16 +182,36 @@ test('[B7, B8, B10] the deployment and its volume backups are looked at in the c
     raised = await told();
   }
   t.regex(raised, /alerts\.raise.*memory\.deployment.*ACCESS_KEY/);
+  // The rest comes from a Secret, which is not there at first, and then may not be read.
+  const prefix = `${PREFIX}S3_CONFIG__`;
+  const envFrom = [{ prefix, secretRef: { name: 's3-keys' } }];
   store.set('Deployment', 'qdrant', 'agent-memory', {
     spec: {
       selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { containers: [{ ...container, env: env('s3') }] } },
+      template: { metadata: { labels }, spec: { containers: [{ ...container, envFrom }] } },
     },
   });
-  // To the very moments: what runs then has deadlines on this clock.
   await clock.advance(22.5 * 60_000);
-  await seen((findings) => !findings.some((one) => one.includes('lacks')));
+  await seen((findings) =>
+    findings.includes('there is no Secret agent-memory/s3-keys, which its environment names'),
+  );
+  const data = { ACCESS_KEY: 'eA==', SECRET_KEY: 'eA==' };
+  store.create({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 's3-keys', namespace: 'agent-memory' },
+    data,
+  });
+  api.mishap = ({ path }) =>
+    path.endsWith('/s3-keys') ? new Refusal(403, 'Forbidden', 'no right to read it') : undefined;
   await clock.advance(3_600_000);
+  await seen((findings) =>
+    findings.some((one) => /cannot be told what Secret .*no right to read it/.test(one)),
+  );
+  api.mishap = () => undefined;
+  // To the very moments: what runs then has deadlines on this clock.
+  await clock.advance(3_600_000);
+  await seen((findings) => !findings.some((one) => /lacks|s3-keys/.test(one)));
   t.deepEqual(await seen((findings) => findings.length > 1), [
     'agent-memory-pvc-backup has had no good backup of the volume for 26 h',
     'night-1 has 9000 bytes of the volume, while 196000000 are usual',

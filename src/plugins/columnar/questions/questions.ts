@@ -8,6 +8,7 @@ import { Database, MOST_SECONDS } from '../database.ts';
 import { ColumnarError } from '../errors.ts';
 import { openEngine, schemaOptions } from '../open.ts';
 import type { ColumnarOptions } from '../options.ts';
+import { replicasCheck, retentionCheck } from './kept.ts';
 import { explainMistakes } from './mistakes.ts';
 import { verifyNas } from './nas.ts';
 import { verify } from './verify.ts';
@@ -56,6 +57,15 @@ const QUESTIONS = {
     drift: await database.drift({ signal, maxSeconds: seconds }),
     tables: await database.tables({ signal, maxSeconds: seconds }),
   })),
+  retention: question(bounded, (database, { seconds }, signal) =>
+    retentionCheck(database, database.databaseName, { signal, maxSeconds: seconds }),
+  ),
+  replicas: question(bounded, (database, { seconds }, signal) =>
+    replicasCheck(database, database.databaseName, database.expectedReplicas, {
+      signal,
+      maxSeconds: seconds,
+    }),
+  ),
 } as const;
 
 const pathOf = (name: string): string => `/columnar/${name}`;
