@@ -22,8 +22,11 @@ export interface Point {
 
 /** A point as the store gave it. */
 export interface StoredPoint extends Point {
-  /** The input of its fingerprint, with `{}` and `[]` for an absent payload or vector, so that every reader gets the same. */
-  readonly content: { readonly payload: unknown; readonly vector: unknown };
+  /**
+   * What its fingerprint is taken of, in one form whoever reads it: id, payload and vectors, `{}` and `[]` where it has
+   * none. Lists of numbers stand there by the hash of their exact values.
+   */
+  readonly content: { readonly id: PointId; readonly payload: unknown; readonly vector: unknown };
 }
 
 export interface CollectionInfo {
@@ -66,10 +69,22 @@ export interface MemoryStore {
     page: { readonly from?: PointId | undefined; readonly limit: number; readonly vectors: boolean },
     signal?: AbortSignal,
   ): Promise<{ readonly points: readonly StoredPoint[]; readonly next?: PointId | undefined }>;
+  /** Every point by id, with payload and vector, a page of them in memory at a time. */
+  all(collection: string, signal?: AbortSignal): AsyncIterable<StoredPoint>;
   upsert(collection: string, points: readonly Point[], signal?: AbortSignal): Promise<void>;
   snapshots(collection: string, signal?: AbortSignal): Promise<readonly SnapshotDescription[]>;
   createSnapshot(collection: string, signal?: AbortSignal): Promise<SnapshotDescription>;
   deleteSnapshot(collection: string, name: string, signal?: AbortSignal): Promise<void>;
+  /**
+   * Reads the whole file of a snapshot.
+   *
+   * @returns its SHA-256 in hexadecimal digits, and its bytes
+   */
+  snapshotDigest(
+    collection: string,
+    name: string,
+    signal?: AbortSignal,
+  ): Promise<{ readonly sha256: string; readonly size: number }>;
   /** Where another instance finds it. */
   snapshotUrl(collection: string, name: string): string;
   /** @param location URL of a snapshot, which the store fetches itself; resolves when the store has answered `result: true` */
@@ -136,31 +151,83 @@ export interface ScratchStores {
 /** Provided beside `MemoryStoresToken`, by the plugin that can make an instance. */
 export const ScratchStoresToken: Token<ScratchStores> = defineToken('memory.scratch');
 
-/** What a collection held when a snapshot of it was made, which any restore of it must reproduce (B4). */
+/** A point by its id, and the vault's fingerprint of its content. */
+export interface PointFingerprint {
+  readonly id: PointId;
+  readonly fingerprint: string;
+}
+
+/** What a collection held, whole: any restore of it must reproduce each point. */
+export interface RecordedContent {
+  /** Exact. */
+  readonly count: number;
+  /** Set where points came or went while it was read: a restore holds as many as one of the two, or between. */
+  readonly countAfter?: number | undefined;
+  /** The fingerprints of all points in one number, in whatever order they are; absent where points were written meanwhile. */
+  readonly digest?: string | undefined;
+  /** Points that were written while it was read: a restore may hold either of the two states. */
+  readonly written: number;
+  /** The collection's vector parameters, canonical JSON. */
+  readonly vectors: string;
+  /** SHA-256 of the list of all fingerprints, which is a file of the data folder. */
+  readonly list: string;
+}
+
+/** A point of a recorded content: the fingerprints that a restore may have, `undefined` for its absence. */
+export interface RecordedPoint {
+  readonly id: PointId;
+  readonly states: readonly [string | undefined, ...(string | undefined)[]];
+}
+
+/** What is known of a snapshot: what any restore of it must reproduce (B4). */
 export interface SnapshotRecord {
   /** The snapshot's name. */
   readonly name: string;
-  /** Epoch milliseconds. */
+  /** When the snapshot was made, epoch milliseconds. */
   readonly at: number;
-  /** Exact. */
-  readonly count: number;
-  /** Set when the count changed while it was made: the snapshot's own count is one of the two, or between them. */
-  readonly countAfter?: number | undefined;
-  /** The seeded points that were there, each with the vault's fingerprint of its content. */
-  readonly seeds: readonly { readonly id: PointId; readonly fingerprint: string }[];
-  /** Some other points in the same way, if they were the same before and after. */
-  readonly samples?: readonly { readonly id: PointId; readonly fingerprint: string }[] | undefined;
+  /**
+   * Set for a snapshot that somebody else made: when it was first seen, epoch milliseconds. Its content and its file are
+   * recorded as they were then, and nobody knows what was before.
+   */
+  readonly seenAt?: number | undefined;
+  /** SHA-256 of its file; absent where that could not be read. */
+  readonly sha256?: string | undefined;
+  /** Why its file could not be read. */
+  readonly unread?: string | undefined;
+  readonly content: RecordedContent;
+  /** The seeded points that were there and not written meanwhile. */
+  readonly seeds: readonly PointFingerprint[];
 }
 
-/** What Holdfast recorded about snapshots, in addition to what the store reports. */
+/** What is known of snapshots beside what the store says of them. */
 export interface SnapshotRecords {
-  /** @returns undefined for a snapshot that somebody else made */
+  /** @returns undefined where nothing is recorded */
   of(snapshot: string): SnapshotRecord | undefined;
-  /** Ids of the points that Holdfast keeps in the collection so that a restore can be proven. */
+  /** Ids of the points by which an operator recognises the collection. */
   readonly seeds: readonly PointId[];
   /**
-   * Takes a snapshot now, recorded as those of the schedule are. On an embedded store without the collection (a fresh
-   * one), the collection is made and seeded first.
+   * Reads the list of a recorded content, by id. What was read counts only once the last point has come.
+   *
+   * @throws HF_MEMORY_RECORD the list is gone, or is not the one that was recorded
+   */
+  points(content: RecordedContent): AsyncIterable<RecordedPoint>;
+  /**
+   * Records what the live collection holds while `work` runs: every point before and after it.
+   *
+   * @throws HF_MEMORY_*, and what `work` throws
+   */
+  recordDuring<T>(
+    work: () => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<{
+    readonly result: T;
+    readonly content: RecordedContent;
+    readonly seeds: readonly PointFingerprint[];
+  }>;
+  /** Records the snapshots that the store lists and nobody has recorded yet. @throws HF_MEMORY_* */
+  recordSeen(signal: AbortSignal): Promise<void>;
+  /**
+   * Takes a snapshot now, recorded as those of the schedule are.
    *
    * @returns its name
    * @throws HF_MEMORY_BACKUP it could not be made, or one is under way

@@ -25,17 +25,37 @@ export interface PointFingerprint {
   readonly fingerprint: string;
 }
 
-/** A backup that was made and found in the list afterwards, with what a restore of it must reproduce. */
+/** What a collection held: `list` is the SHA-256 of a file with the fingerprints of all points. */
+export interface BackupContent {
+  /** All of them in one number; absent where points were written meanwhile. */
+  readonly digest?: string;
+  /** Points that were written meanwhile. */
+  readonly written: number;
+  /** The vector parameters, canonical JSON. */
+  readonly vectors: string;
+  readonly list: string;
+}
+
+/** A backup that was made and found in the list afterwards, or seen there, with what a restore of it must reproduce. */
 export interface Backup {
   readonly name: string;
+  /** When it was made. */
   readonly at: number;
   readonly size: number;
+  /** When it was first seen, if somebody else made it. */
+  readonly seenAt?: number;
   /** Exact count of points before it was made; a volume copy has none. */
   readonly count?: number;
   /** Exact count afterwards, when it differs. */
   readonly countAfter?: number;
+  /** What it must hold; a volume copy has none. */
+  readonly content?: BackupContent;
+  /** SHA-256 of its file. */
+  readonly sha256?: string;
+  /** Why its file could not be read. */
+  readonly unread?: string;
+  /** The seeds that were there and not written meanwhile. */
   readonly seeds?: readonly PointFingerprint[];
-  readonly samples?: readonly PointFingerprint[];
   /** Version of the store that made it. */
   readonly version?: string;
 }
@@ -63,7 +83,9 @@ export interface BackupRun {
 export interface BackupsContext extends BackupSettings {
   /** Newest first. */
   readonly good: readonly Backup[];
-  /** Ids of the points that are kept so that a restore can be proven. */
+  /** Snapshots that somebody else made, as they were when they were first seen. */
+  readonly seen?: readonly Backup[];
+  /** Ids of the points by which an operator recognises the collection. */
   readonly seeds: readonly (number | string)[];
   readonly run?: BackupRun | undefined;
   /** Names that the last prune deleted. */
@@ -96,6 +118,8 @@ export type BackupsEvent =
   | { readonly type: 'SEEDED'; readonly ids: readonly (number | string)[] }
   | { readonly type: 'DEPLOYMENT_CHECKED'; readonly findings: readonly string[] }
   | { readonly type: 'MADE'; readonly backup: Backup }
+  /** Snapshots that the store lists and nobody had recorded. */
+  | { readonly type: 'SEEN'; readonly backups: readonly Backup[] }
   /** The store holds nothing to back up yet. */
   | { readonly type: 'NOTHING_TO_BACK_UP'; readonly reason: string }
   | { readonly type: 'LISTED'; readonly at: number; readonly listed: readonly ListedBackup[] }

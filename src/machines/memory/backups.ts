@@ -76,15 +76,25 @@ export const memoryBackups = setup({
       const good = [...(made ? [made] : []), ...context.good].filter(isListed);
       return {
         good,
+        seen: (context.seen ?? []).filter(
+          (one) => isListed(one) && !good.some(({ name }) => name === one.name),
+        ),
         deleted: expiredBackups(event.listed, good, context, event.at),
         listed: event.listed.length,
         vanished: context.good.filter((one) => !isListed(one)).map(({ name }) => name),
         isStale: context.isStale && !made,
       };
     }),
-    forgetDeleted: assign(({ context: { good, deleted } }) => ({
+    forgetDeleted: assign(({ context: { good, seen = [], deleted } }) => ({
       good: good.filter(({ name }) => !deleted.includes(name)),
+      seen: seen.filter(({ name }) => !deleted.includes(name)),
     })),
+    noteSeen: assign(({ context: { seen = [] }, event }) => {
+      if (event.type !== 'SEEN') return {};
+      // What was recorded first stays: later nobody knows more of what it was.
+      const isNew = ({ name }: Backup) => !seen.some((one) => one.name === name);
+      return { seen: [...event.backups.filter(isNew), ...seen] };
+    }),
     noteDeployment: assign(({ event }) =>
       event.type === 'DEPLOYMENT_CHECKED' ? { deployment: event.findings } : {},
     ),
@@ -132,6 +142,7 @@ export const memoryBackups = setup({
   initial: 'resting',
   on: {
     SEEDED: { actions: 'noteSeeds' },
+    SEEN: { actions: 'noteSeen' },
     DEPLOYMENT_CHECKED: [
       { guard: 'hasNewFinding', actions: [alerts.deployment, 'noteDeployment'] },
       { actions: 'noteDeployment' },

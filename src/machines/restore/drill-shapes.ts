@@ -25,8 +25,10 @@ export interface Source {
   readonly madeAt?: string;
   /** Bytes. */
   readonly size?: number;
-  /** Points that it must hold, if that was recorded when it was made. */
+  /** Points that it must hold, if that is recorded. */
   readonly count?: number;
+  /** Set when somebody else made it: when its content was recorded, epoch milliseconds. */
+  readonly seenAt?: number;
 }
 
 /** Points by id: how many, and the first of them. */
@@ -35,10 +37,21 @@ export interface PointList {
   readonly ids: readonly (number | string)[];
 }
 
-/** The range of an exact count: more than one number when writes went on meanwhile. */
-export interface Bounds {
-  readonly least: number;
-  readonly most: number;
+/** What the live store held while its volume was copied, as the plugin of the store records it. */
+export interface Copied {
+  /** Exact. */
+  readonly count: number;
+  readonly countAfter?: number | undefined;
+  readonly digest?: string | undefined;
+  readonly written: number;
+  readonly vectors: string;
+  readonly list: string;
+}
+
+/** Whether something is as it was recorded; `unknown` of what could not be looked at, with the reason. */
+export interface Likeness {
+  readonly state: 'same' | 'different' | 'unknown';
+  readonly reason?: string;
 }
 
 /** The result of comparing a restored collection. Counts are exact unless they say otherwise. */
@@ -46,27 +59,44 @@ export interface Report {
   readonly ok: boolean;
   /** One sentence. */
   readonly verdict: string;
-  /** The count that the restored collection must have, and where that number comes from. */
-  readonly expected: Bounds & { readonly from: 'record' | 'copy' | 'live' };
+  /** The count that the restored collection must have, and which reading of the live store decides. */
+  readonly expected: {
+    readonly least: number;
+    readonly most: number;
+    /** `made`, `seen` and `copied`: recorded when the backup was made, first seen or copied; `live`: nothing is recorded. */
+    readonly by: 'made' | 'seen' | 'copied' | 'live';
+    /** When that was, epoch milliseconds. */
+    readonly at?: number;
+  };
   readonly restored: { readonly count: number; readonly approximate: number };
   readonly live: { readonly count: number; readonly approximate: number };
+  /** The bytes of the snapshot's file. */
+  readonly file?: Likeness;
+  /** Every restored point, with id, payload and vectors. */
+  readonly points: {
+    /** Those that were compared and are as expected. */
+    readonly same: number;
+    readonly missing: PointList;
+    readonly unexpected: PointList;
+    readonly changed: PointList;
+    /** Written while the record was made, and now in neither of the two states that were read: nobody can say what they were. */
+    readonly unsettled: PointList;
+    /** The digest over all points, where one is recorded. */
+    readonly digest?: Likeness;
+    /** Why no list of the points could be compared. */
+    readonly unlisted?: string;
+  };
   readonly seeds: {
     readonly checked: number;
     readonly missing: readonly (number | string)[];
     readonly changed: readonly (number | string)[];
   };
-  /** Points whose payloads were compared, and those of them whose vectors were too. */
-  readonly compared: { readonly payloads: number; readonly vectors: number };
-  /** Differences to the live store as it is now. */
-  readonly differences: {
-    readonly onlyLive: PointList;
-    readonly onlyRestored: PointList;
-    readonly changed: PointList;
-    /** Written in the live store during the comparison, so they prove nothing. */
-    readonly moving: PointList;
-  };
-  /** The vector parameters of both, where they differ. */
-  readonly vectors?: { readonly live: string; readonly restored: string };
+  /** What was written into the live store since, which is no fault of the backup. */
+  readonly drift: { readonly added: PointList; readonly deleted: PointList; readonly changed: PointList };
+  /** Written in the live store during the comparison with it, so they prove nothing. */
+  readonly moving: PointList;
+  /** The vector parameters, where they are not as expected. */
+  readonly vectors?: { readonly expected: string; readonly restored: string };
 }
 
 export interface Failure {
@@ -102,8 +132,8 @@ export interface DrillContext {
   /** URL of its scratch instance. */
   readonly url?: string | undefined;
   readonly place?: string | undefined;
-  /** Count of the live store while its volume was copied. */
-  readonly copied?: Bounds | undefined;
+  /** What the live store held while its volume was copied. */
+  readonly copied?: Copied | undefined;
   readonly report?: Report | undefined;
   readonly failure?: Failure | undefined;
   /** Scratch instances that an earlier run left behind. */
@@ -125,7 +155,7 @@ export type DrillEvent =
       readonly type: 'PREPARED';
       readonly place: string;
       readonly url?: string;
-      readonly copied?: Bounds;
+      readonly copied?: Copied;
     }
   | { readonly type: 'RECOVERED'; readonly url: string }
   | { readonly type: 'VERIFIED'; readonly report: Report }
@@ -143,7 +173,7 @@ export interface StepParams {
   readonly drill: Drill;
   readonly source?: Source;
   readonly url?: string;
-  readonly copied?: Bounds;
+  readonly copied?: Copied;
 }
 
 /** Parameters of the effect `restore.clean`. */

@@ -34,6 +34,9 @@ interface SnapshotsOptions {
   readonly recoverFrom: () => readonly string[];
 }
 
+/** The time in the names that this store gives. */
+const MADE = /-(\d{4}-\d\d-\d\d)-(\d\d-\d\d-\d\d)\.snapshot$/;
+
 /** The snapshots of one store: files, made and read in threads of their own and streamed in both directions. */
 export class Snapshots {
   readonly #options: SnapshotsOptions;
@@ -198,7 +201,10 @@ export class Snapshots {
     try {
       const { size, mtime } = await stat(file);
       const checksum = await readFile(checksumFile(file), 'latin1').catch(() => undefined);
-      const creation_time = mtime.toISOString().slice(0, 19);
+      // The time in its name: a file that was touched or copied is not a new snapshot.
+      const [, date, time] = MADE.exec(name) ?? [];
+      const named = date === undefined ? undefined : `${date}T${time?.replaceAll('-', ':')}`;
+      const creation_time = named ?? mtime.toISOString().slice(0, 19);
       return { name, creation_time, size, ...(checksum !== undefined && { checksum }) };
     } catch {
       return undefined; // deleted meanwhile

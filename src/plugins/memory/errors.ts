@@ -28,6 +28,18 @@ export const MemoryError = defineErrors({
     what: 'No backup of the memory store was made: {reason}.',
     remedy: 'Fix the cause and run `holdfast backup snapshot`; `holdfast doctor memory` checks the rest.',
   },
+  HF_MEMORY_RECORD: {
+    status: 500,
+    what: 'The list of points that was recorded with a backup ({list}) cannot be used: {reason}.',
+    remedy:
+      'Make a new snapshot with `holdfast backup snapshot`; what this one held point by point is not known any more.',
+  },
+  HF_MEMORY_SEEDS: {
+    status: 409,
+    what: 'No seeds were chosen: {reason}.',
+    remedy:
+      'Store points first, or name existing ones with `holdfast backup seed --ids`; `--synthetic` writes 16 known points into the collection.',
+  },
   HF_MEMORY_UNRECORDED: {
     status: 409,
     what: 'Nothing was pruned: no instance runs here, so it is unknown which snapshots are good.',

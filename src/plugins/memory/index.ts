@@ -4,6 +4,7 @@
  * (`doctor.ts`).
  */
 
+import { join } from 'node:path';
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import {
   MemoryInstanceToken,
@@ -13,6 +14,7 @@ import {
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { parseSecretReference } from '../../core/host/secrets/secret-reference.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import {
   type BackupKind,
@@ -22,6 +24,7 @@ import {
   startSchedules,
 } from './backups/actor.ts';
 import { registerBackupCommands } from './backups/commands.ts';
+import { ContentLists } from './backups/content.ts';
 import { Backups, registerBackupControl } from './backups/control.ts';
 import { registerBackupEffects } from './backups/effects.ts';
 import { VolumeCopies } from './backups/files.ts';
@@ -29,6 +32,9 @@ import { DeploymentChecks, memoryChecks } from './doctor.ts';
 import { MemoryError } from './errors.ts';
 import { type MemoryOptions, memoryOptions } from './options.ts';
 import { RestStores } from './rest-store.ts';
+
+/** Reading a large collection takes minutes. */
+const LOOK_MS = 900_000;
 
 /** @example memory({ url: 'http://qdrant.agent-memory:6333', apiKeyRef: 'memory/qdrant#api_key' }) */
 export const memory = definePlugin({
@@ -59,13 +65,19 @@ export const memory = definePlugin({
     const copies = instance && new VolumeCopies(services.dataDir, instance);
     // The volume of a store elsewhere is copied by its cluster.
     const kinds: readonly BackupKind[] = instance ? ['snapshot', 'volume'] : ['snapshot'];
-    const backups = new Backups(services, options, { stores, instance, copies }, kinds);
+    const lists = new ContentLists({
+      dir: join(services.dataDir, 'backups', 'content'),
+      vault: services.vault,
+      store: () => stores.live,
+      collection: options.collection,
+    });
+    const backups = new Backups(services, options, { stores, instance, copies, lists }, kinds);
     const deployment = new DeploymentChecks(services, options, stores);
     services.bus.subscribe(backupsChecked, 'memory', ({ payload }) =>
       payload.kind === 'snapshot' ? deployment.run() : undefined,
     );
     registerBackupMetrics(services, kinds);
-    const stopSchedules = startSchedules(services, options, kinds);
+    const stopSchedules = startSchedules(services, options, kinds, looker(services, backups));
     return { services, stores, backups, sources: backups.sources, deployment, stopSchedules };
   },
   register(context, options) {
@@ -86,6 +98,25 @@ export const memory = definePlugin({
     });
   },
 });
+
+/** Records the snapshots of others; while one look is under way, there is no other. */
+function looker({ logger }: Services, backups: Backups): () => void {
+  let isLooking = false;
+  return () => {
+    if (isLooking) return;
+    isLooking = true;
+    backups
+      .recordSeen(AbortSignal.timeout(LOOK_MS))
+      .catch((error: unknown) => {
+        // A store that gives no answer is looked at again in a while.
+        const reason = isCoded(error) ? error.what : String(error);
+        logger.warn({ reason }, 'memory.snapshots_not_recorded');
+      })
+      .finally(() => {
+        isLooking = false;
+      });
+  };
+}
 
 function openStores(options: MemoryOptions, services: Services): RestStores {
   const { url, collection, caFile } = options;

@@ -1,6 +1,7 @@
 import { Cron } from 'croner';
 import { z } from 'zod';
 import { secretReference } from '../../core/host/secrets/secret-reference.ts';
+import { seedIds } from './backups/seed.ts';
 
 function isCron(text: string): boolean {
   try {
@@ -47,6 +48,8 @@ export const memoryOptions = z.strictObject({
       usualBytes: bytes,
     })
     .prefault({}),
+  /** Points of the collection by which an operator recognises it; those that `backup seed` chose unless set. */
+  seeds: z.strictObject({ ids: seedIds }).optional(),
   /** Copies of the embedded store's volume; the volume of a store elsewhere is copied by its cluster. */
   volumeCopies: z
     .strictObject({

@@ -1,4 +1,5 @@
-import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
+import { readBody } from '../../core/host/http/bounded-body.ts';
+import { type HttpAnswer, HttpCallError, HttpClient, type HttpStream } from '../../core/host/http/client.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
@@ -30,6 +31,7 @@ export interface RestCall {
 const TIMEOUT_MS = 30_000;
 const CONNECTIONS = 4;
 const LARGEST_ANSWER = 64 * 1024 * 1024;
+const LONGEST_REFUSAL = 64 * 1024;
 /** Characters of the store's own text in an error. */
 const LONGEST_TEXT = 300;
 /** How many times a call that is answered with 429 is repeated. */
@@ -67,14 +69,7 @@ export class RestClient {
     const answer = await this.answer(call);
     if (answer.status === 404 && call.optional) return undefined;
     const body = parsed(answer.text());
-    if (!answer.ok) {
-      throw new MemoryError('HF_MEMORY_REFUSED', {
-        url: this.url,
-        call: callText(call),
-        status: answer.status,
-        text: errorText(body, answer.text()),
-      });
-    }
+    if (!answer.ok) throw this.#refusal(call, answer.status, body, answer.text());
     if (!isObject(body) || !('result' in body) || body.status !== 'ok') {
       const reason = isObject(body) ? 'it is no envelope with status ok and a result' : 'it is not JSON';
       throw this.unexpected(call, reason);
@@ -108,6 +103,36 @@ export class RestClient {
     }
   }
 
+  /**
+   * Reads an answer that is no JSON, of any length, as it comes.
+   *
+   * @param take gets each part of it, in order
+   * @throws HF_MEMORY_UNREACHABLE, HF_MEMORY_REFUSED, HF_MEMORY_ANSWER it is shorter than it announced
+   */
+  async read(call: RestCall, take: (chunk: Uint8Array) => void): Promise<void> {
+    const { method, path, signal, timeoutMs = TIMEOUT_MS } = call;
+    const key = await this.#options.apiKey(signal ?? AbortSignal.timeout(timeoutMs));
+    const headers = { ...(key !== undefined && { 'api-key': key }) };
+    const reading = async ({ status, headers: { 'content-length': announced }, body }: HttpStream) => {
+      if (status !== 200) {
+        const { bytes } = await readBody(body, LONGEST_REFUSAL, { excess: 'cut' });
+        const text = Buffer.from(bytes).toString('utf8');
+        throw this.#refusal(call, status, parsed(text), text);
+      }
+      let size = 0;
+      for await (const chunk of body) {
+        size += chunk.length;
+        take(chunk);
+      }
+      if (announced !== undefined && size !== Number(announced))
+        throw this.unexpected(call, `it has ${size} bytes of ${announced}`);
+    };
+    const request = { method, url: `/${path}`, headers, timeoutMs, idleTimeoutMs: TIMEOUT_MS, signal };
+    await this.#http.stream(request, reading).catch((error: unknown) => {
+      throw this.#failure(call, error);
+    });
+  }
+
   /** An answer that the store should not give. */
   unexpected(call: Pick<RestCall, 'method' | 'path'>, reason: string): HoldfastError {
     return new MemoryError('HF_MEMORY_ANSWER', { url: this.url, call: callText(call), reason });
@@ -115,6 +140,11 @@ export class RestClient {
 
   close(): Promise<void> {
     return this.#http.close();
+  }
+
+  #refusal(call: RestCall, status: number, body: unknown, text: string): HoldfastError {
+    const details = { url: this.url, call: callText(call), status, text: errorText(body, text) };
+    return new MemoryError('HF_MEMORY_REFUSED', details);
   }
 
   #failure(call: RestCall, error: unknown): unknown {

@@ -1,4 +1,4 @@
-import type { PointList, Report, Result, Source } from '../../machines/restore/drill-shapes.ts';
+import type { Likeness, PointList, Report, Result, Source } from '../../machines/restore/drill-shapes.ts';
 import type { Progress } from './steps.ts';
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
@@ -15,10 +15,11 @@ export const secondsText = (ms: number): string => `${(ms / 1_000).toFixed(1)} s
 export const timeText = (at: number): string =>
   `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
-export function sourceText({ kind, name, size, madeAt }: Source): string {
+export function sourceText({ kind, name, size, madeAt, seenAt }: Source): string {
   const details = [
     ...(size === undefined ? [] : [sizeText(size)]),
     ...(madeAt === undefined ? [] : [`made ${madeAt.replace('T', ' ')}`]),
+    ...(seenAt === undefined ? [] : [`recorded when first seen, ${timeText(seenAt)}`]),
   ];
   const what = kind === 'volume' ? 'a copy of the ' : `${kind} `;
   return `${what}${name}${details.length > 0 ? ` (${details.join(', ')})` : ''}`;
@@ -56,33 +57,80 @@ export function summaryLines(result: Result, isClean: boolean): string[] {
   return lines.map(([label = '', text]) => `${label.padEnd(10)} ${text}`);
 }
 
-const SAYS = {
-  record: 'the record made with the snapshot',
-  copy: 'the live store during the copy',
-  live: 'the live store',
+const RECORDED = {
+  made: 'recorded when it was made',
+  seen: 'recorded when first seen',
+  copied: 'recorded while it was copied',
+  live: 'in the live store now: nothing was recorded',
 } as const;
 
-function reportRows({ expected, restored, live, seeds, compared, differences, vectors }: Report): string[][] {
-  const { least, most, from } = expected;
+function reportRows({
+  expected,
+  restored,
+  live,
+  file,
+  points,
+  seeds,
+  drift,
+  moving,
+  vectors,
+}: Report): string[][] {
+  const { least, most, by, at } = expected;
   const wanted = least === most ? String(least) : `${least} to ${most}`;
+  const when = at === undefined ? '' : `, ${timeText(at)}`;
   const faults = [
     ...(seeds.missing.length > 0 ? [`missing ${seeds.missing.join(', ')}`] : []),
     ...(seeds.changed.length > 0 ? [`changed ${seeds.changed.join(', ')}`] : []),
   ];
   const seeded = faults.length > 0 ? faults.join('; ') : 'all as they were, payload and vector';
   return [
-    ['count', `${restored.count} restored, ${wanted} by ${SAYS[from]}, ${live.count} live now (all exact)`],
+    ['count', `${restored.count} restored, ${wanted} ${RECORDED[by]}${when} (all exact)`],
     ['', `points_count, which is approximate: ${restored.approximate} restored, ${live.approximate} live`],
-    ['seeds', seeds.checked === 0 ? 'none are recorded' : `${seeds.checked} compared: ${seeded}`],
-    [
-      'compared',
-      `${compared.payloads} payloads and ${compared.vectors} vectors with the live store as it is now`,
-    ],
-    ...differenceRows('only live', differences.onlyLive),
-    ...differenceRows('only restored', differences.onlyRestored),
-    ...differenceRows('other content', differences.changed),
-    ...differenceRows('written meanwhile', differences.moving),
-    ...(vectors ? [['vectors', `${vectors.restored} restored, ${vectors.live} live`]] : []),
+    ...(file ? [['file', LIKENESS[file.state] + reasonText(file)]] : []),
+    ['points', `${points.same} as ${RECORDED[by]}: id, payload and vector of each`],
+    ...differenceRows('missing', points.missing),
+    ...differenceRows('not recorded', points.unexpected),
+    ...differenceRows('other content', points.changed),
+    ...differenceRows('unknown, written while it was recorded', points.unsettled),
+    ...(points.digest
+      ? [['', `digest of all points: ${points.digest.state}${reasonText(points.digest)}`]]
+      : []),
+    ...(points.unlisted === undefined ? [] : [['', `compared without a list: ${points.unlisted}`]]),
+    ['seeds', seeds.checked === 0 ? 'none are known' : `${seeds.checked} compared: ${seeded}`],
+    ...(vectors ? [['vectors', `${vectors.restored} restored, ${vectors.expected} expected`]] : []),
+    ...driftRows(by, drift, live.count, points),
+    ...differenceRows('written meanwhile', moving),
+  ];
+}
+
+const LIKENESS = {
+  same: 'the bytes that were recorded (sha256)',
+  different: 'other bytes than were recorded',
+  unknown: 'unknown',
+} as const;
+
+const reasonText = ({ reason }: Likeness): string => (reason === undefined ? '' : `: ${reason}`);
+
+/** What was written into the live store since is no fault of the backup. */
+function driftRows(
+  by: Report['expected']['by'],
+  drift: Report['drift'],
+  count: number,
+  { unlisted, digest }: Report['points'],
+): string[][] {
+  if (by === 'live') return [];
+  const { added, deleted, changed } = drift;
+  if (added.total + deleted.total + changed.total === 0)
+    return [['live now', `${count} points, none written since`]];
+  const isKnown = unlisted === undefined || digest?.state === 'same';
+  const why = isKnown
+    ? 'written since, which is no fault of the backup'
+    : 'written since or damaged, which is unknown';
+  return [
+    ['live now', `${count} points; ${why}:`],
+    ...differenceRows('added', added),
+    ...differenceRows('deleted', deleted),
+    ...differenceRows('changed', changed),
   ];
 }
 

@@ -17,9 +17,10 @@ import { openPaths, type Paths } from './paths/open-paths.ts';
 import type { RestorePath, StepContext } from './steps.ts';
 import { ProgressBoard } from './steps.ts';
 import { compare } from './verify/compare.ts';
+import { expectationOf } from './verify/expectation.ts';
 
-/** Includes making a first snapshot. */
-const CHOOSE_MS = 5 * 60_000;
+/** Includes making a first snapshot, and recording those of others. */
+const CHOOSE_MS = 20 * 60_000;
 /** Making an instance and copying a volume, beside the wait until it is ready. */
 const MAKING_MS = 10 * 60_000;
 
@@ -69,15 +70,17 @@ export class Drills {
     return this.#step(drill, effect, async ({ signal, progress }) => {
       const stores = this.#stores();
       const records: SnapshotRecords | undefined = this.#services.find(SnapshotRecordsToken);
+      const { kind, name } = required(source);
+      const record = records?.of(name);
+      const { vault } = this.#services;
       const report = await compare({
         live: stores.live,
         restored: stores.at(required(url)),
         collection: stores.collection,
-        record: records?.of(required(source).name),
-        copied,
-        seeds: records?.seeds ?? [],
-        fingerprint: (content) => this.#services.vault.fingerprint(content),
-        sample: this.#options.sample,
+        expectation: expectationOf(records, record, copied),
+        ...(kind === 'snapshot' && { snapshot: name, record }),
+        seeds: record?.seeds.map(({ id }) => id) ?? records?.seeds ?? [],
+        fingerprint: (content) => vault.fingerprint(content),
         listed: this.#options.listed,
         progress,
         signal,

@@ -49,8 +49,6 @@ export const restoreOptions = z.strictObject({
   /** An instance for drills, in the place of one that is made in the cluster. */
   scratchUrl: origin.optional(),
   cluster: clusterPlaces.prefault({}),
-  /** Points whose vectors are compared too. */
-  sample: z.int().min(0).max(10_000).default(200),
   /** Ids that a summary lists of each kind of difference. */
   listed: z.int().min(1).max(100).default(50),
   /** Until a scratch instance is ready. */

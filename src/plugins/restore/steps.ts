@@ -1,7 +1,7 @@
 /** What the paths of a drill share: their steps, their progress, and polling. */
 import type { ScratchStores } from '../../core/contracts/memory-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import type { Bounds, Drill, Source } from '../../machines/restore/drill-shapes.ts';
+import type { Copied, Drill, Source } from '../../machines/restore/drill-shapes.ts';
 
 /** What every step gets beside its parameters. */
 export interface StepContext {
@@ -25,7 +25,7 @@ export interface RestorePath {
     drill: Drill,
     source: Source,
     context: StepContext,
-  ): Promise<{ readonly place: string; readonly url?: string; readonly copied?: Bounds }>;
+  ): Promise<{ readonly place: string; readonly url?: string; readonly copied?: Copied }>;
   /** @returns where the restored collection is served */
   recover(drill: Drill, source: Source, url: string | undefined, context: StepContext): Promise<string>;
   /** Removes everything that a drill of this path made; it is no error when that is gone already. */

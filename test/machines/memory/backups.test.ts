@@ -93,6 +93,33 @@ test('[B1] there are never two at once: who asks meanwhile is told so, the sched
   t.pass();
 });
 
+test('[B4] snapshots of somebody else are kept as they were first seen, until they are gone or made here', (t) => {
+  const seen = (name: string, size: number) => ({ name, at: T, size, seenAt: T + 1 });
+  given(memoryBackups, { input, events: [{ type: 'SEEN', backups: [seen('x', 1), seen('y', 2)] }] })
+    .when({ type: 'SEEN', backups: [seen('x', 9), seen('z', 3), seen('b', 4)] })
+    .then({
+      state: { resting: 'idle' },
+      context: { seen: [seen('z', 3), seen('b', 4), seen('x', 1), seen('y', 2)] as never, good: [] },
+    })
+    .when(requested())
+    .then({ state: 'creating', effects: [asks('memory.backup')] })
+    .when(made('b'))
+    .then({ state: 'listing', effects: [asks('memory.list_backups')] })
+    .when(listed(T, file('b'), file('x', T - DAY), file('z', T - 2 * DAY)))
+    .then({
+      state: 'pruning',
+      effects: [asks('memory.prune_backups', { names: ['z'] })],
+      context: { seen: [seen('z', 3), seen('x', 1)] as never },
+    })
+    .when(pruned)
+    .then({
+      state: { resting: 'done' },
+      effects: [replied(200, { ...backup('b'), deleted: ['z'] })],
+      context: { seen: [seen('x', 1)] as never, good: [backup('b')] as never },
+    });
+  t.pass();
+});
+
 test('[B8] a failure is told and tried again twice; one that was asked for answers at once', (t) => {
   const failed = {
     type: 'effect.failed',

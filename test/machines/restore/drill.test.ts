@@ -15,12 +15,13 @@ const none = { total: 0, ids: [] };
 const report = {
   ok: true,
   verdict: 'as recorded.',
-  expected: { from: 'record', least: 2, most: 2 },
+  expected: { by: 'made', least: 2, most: 2 },
   restored: { count: 2, approximate: 2 },
   live: { count: 2, approximate: 2 },
   seeds: { checked: 0, missing: [], changed: [] },
-  compared: { payloads: 2, vectors: 2 },
-  differences: { onlyLive: none, onlyRestored: none, changed: none, moving: none },
+  points: { same: 2, missing: none, unexpected: none, changed: none, unsettled: none },
+  drift: { added: none, deleted: none, changed: none },
+  moving: none,
 } as const;
 const verified: DrillEvent = { type: 'VERIFIED', report };
 const cleaned: DrillEvent = { type: 'CLEANED', at: 2_000, removed: ['d1'] };

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { hash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
@@ -9,6 +10,7 @@ import { fill, rest, somePoints, startMemory } from '../memory-store/rig.ts';
 
 const SNAPSHOTS = '/collections/memory/snapshots';
 const DAY = 86_400_000;
+const sha256 = (data: string | Buffer) => hash('sha256', data, 'hex');
 const source = (path: string) => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).pathname);
 
 /** A command line beside the running instance, with the plugins and options of that. */
@@ -42,9 +44,9 @@ test('[B1, B4] backup commands work through the running instance, and each snaps
   t.is(early.code, 1);
   t.regex(early.err, /HF_MEMORY_BACKUP[\s\S]*nothing was ever stored/);
 
-  const seeded = await holdfast(dataDir, ['backup', 'seed']);
+  const seeded = await holdfast(dataDir, ['backup', 'seed', '--synthetic']);
   t.regex(seeded.out, /16 seeds are in memory, which holds 16 points/, seeded.err);
-  t.regex((await holdfast(dataDir, ['backup', 'seed'])).out, /holds 16 points/);
+  t.regex((await holdfast(dataDir, ['backup', 'seed', '--synthetic'])).out, /holds 16 points/);
   await rest(rig.url, 'PUT', '/collections/memory/points', { points: somePoints(5, 384) });
 
   const made = await holdfast(dataDir, ['backup', 'snapshot', '--json']);
@@ -53,19 +55,71 @@ test('[B1, B4] backup commands work through the running instance, and each snaps
   t.regex(record.name, /^memory-\d+-\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d\.snapshot$/);
   t.is(record.count, 21);
   t.is(record.seeds.length, 16);
-  t.is(record.samples.length, 5);
   t.regex(record.seeds[0].fingerprint, /^fp_[0-9a-f]{32}$/);
-  t.false(made.out.includes('memory 1"'), 'what a memory says is in no record');
+  t.like(record.content, { written: 0, vectors: '{"distance":"Cosine","size":384}' });
+  t.regex(record.content.digest, /^[0-9a-f]{32}$/);
+  const folder = join(dataDir, 'memory', 'snapshots', 'memory');
+  t.is(record.sha256, sha256(readFileSync(join(folder, record.name))));
+  const lists = join(dataDir, 'backups', 'content');
+  t.deepEqual(readdirSync(lists), [`${record.content.list}.points`]);
+  const points = readFileSync(join(lists, `${record.content.list}.points`), 'utf8');
+  t.is(record.content.list, sha256(points));
+  t.is(points.trim().split('\n').length, 21);
+  t.is(statSync(join(lists, `${record.content.list}.points`)).mode & 0o777, 0o600);
+  t.false((made.out + points).includes('memory 1"'), 'what a memory says is in no record');
+  const again = JSON.parse((await holdfast(dataDir, ['backup', 'snapshot', '--json'])).out);
+  t.is(again.content.digest, record.content.digest, 'the same points have the same digest');
   const list = JSON.parse((await holdfast(dataDir, ['backup', 'list', '--json'])).out);
-  t.like(list.backups, [{ kind: 'snapshot', name: record.name, recorded: true, count: 21 }]);
+  t.like(list.backups[1], { kind: 'snapshot', name: record.name, recorded: true, count: 21 });
   const status = await holdfast(dataDir, ['backup', 'status']);
   t.is(status.code, 0, status.out);
-  t.true(status.out.includes(record.name));
+  t.true(status.out.includes(again.name));
   t.regex(status.out, /seeds +16/);
 });
 
+test('[B4] seeds are existing points unless synthetic ones are asked for, and a record keeps them', async (t) => {
+  const rig = await startMemory(t);
+  const { dataDir, url } = rig;
+  t.regex(
+    (await holdfast(dataDir, ['backup', 'seed'])).err,
+    /HF_MEMORY_SEEDS[\s\S]*there is no collection memory/,
+  );
+  await rest(url, 'PUT', '/collections/memory', { vectors: { size: 4, distance: 'Cosine' } });
+  t.regex((await holdfast(dataDir, ['backup', 'seed'])).err, /HF_MEMORY_SEEDS[\s\S]*memory has no points/);
+  await rest(url, 'PUT', '/collections/memory/points', { points: somePoints(20) });
+  const seed = async (...flags: string[]) => {
+    const { code, out, err } = await holdfast(dataDir, ['backup', 'seed', '--json', ...flags]);
+    return code === 0 ? JSON.parse(out).seeds : err;
+  };
+  t.deepEqual(
+    await seed(),
+    Array.from({ length: 16 }, (_, index) => index + 1),
+  );
+  t.deepEqual(await seed('--ids', '3,20'), [3, 20]);
+  t.regex(await seed('--ids', '3,21,22'), /memory has no point 21, 22/);
+  for (const flags of [
+    ['--ids', '3,x'],
+    ['--ids', ''],
+    ['--ids', '3', '--synthetic'],
+  ]) {
+    t.regex(await seed(...flags), /HF_CLI_USAGE/);
+  }
+  t.is(await rig.stores.live.count('memory'), 20, 'nothing was written');
+  const made = JSON.parse((await holdfast(dataDir, ['backup', 'snapshot', '--json'])).out);
+  t.deepEqual(
+    made.seeds.map(({ id }: { id: number }) => id),
+    [3, 20],
+  );
+  const configured = await startMemory(t, { memory: { url, seeds: { ids: [5] } } });
+  const taken = JSON.parse((await holdfast(configured.dataDir, ['backup', 'snapshot', '--json'])).out);
+  t.deepEqual(
+    taken.seeds.map(({ id }: { id: number }) => id),
+    [5],
+  );
+});
+
 test('[B1] only names of our shape are pruned, and a dry run says which', async (t) => {
-  const rig = await startMemory(t, { memory: { snapshots: { keep: 2 } } });
+  const rig = await startMemory(t, { memory: { snapshots: { keep: 2 }, missed: 'report' } });
   await fill(rig.url, 3);
   const folder = join(rig.dataDir, 'memory', 'snapshots', 'memory');
   await rest(rig.url, 'POST', SNAPSHOTS);

@@ -78,7 +78,8 @@ export class FieldStore {
     return collection;
   }
 
-  snapshot(name = 'memory-1-2026-11-21-02-30-00.snapshot'): string {
+  /** Makes a snapshot, as somebody else would. */
+  snapshot(name = `memory-1-2026-11-21-02-30-0${this.snapshots.size}.snapshot`): string {
     const { size, points } = this.collections.get('memory')!;
     this.snapshots.set(name, JSON.stringify({ size, points: [...points.values()] }));
     return name;
@@ -132,17 +133,22 @@ export class FieldStore {
     if (part === 'snapshots') {
       if (last !== undefined)
         return this.snapshots.has(last) ? { file: this.snapshots.get(last)! } : undefined;
-      return [...this.snapshots].map(([one, file]) => ({
+      const describe = (one: string) => ({
         name: one,
         creation_time: '2026-11-21T02:30:00',
-        size: this.toldSize ?? file.length,
+        size: this.toldSize ?? this.snapshots.get(one)!.length,
         checksum: null,
-      }));
+      });
+      return method === 'POST' ? describe(this.snapshot()) : [...this.snapshots.keys()].map(describe);
     }
     if (last === 'count') return { count: points.length };
     if (last === 'scroll') {
-      const rest = points.filter(({ id }) => body.offset === undefined || id >= body.offset);
-      const page = rest.slice(0, body.limit).map(({ id, payload }) => ({ id, payload }));
+      const rest = points
+        .filter(({ id }) => body.offset === undefined || id >= body.offset)
+        .toSorted((a, b) => Number(a.id) - Number(b.id));
+      const page = rest
+        .slice(0, body.limit)
+        .map(({ id, payload, vector }) => ({ id, payload, ...(body.with_vector && { vector }) }));
       return { points: page, next_page_offset: rest[body.limit]?.id ?? null };
     }
     return points.filter(({ id }) => body.ids.includes(id));

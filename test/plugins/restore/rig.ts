@@ -1,11 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import {
-  MemoryStoresToken,
-  type Point,
-  type SnapshotRecord,
-  SnapshotRecordsToken,
-} from '../../../src/core/contracts/memory-store.ts';
+import { type SnapshotRecords, SnapshotRecordsToken } from '../../../src/core/contracts/memory-store.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
@@ -13,41 +8,11 @@ import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/de
 import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
 import type { Result } from '../../../src/machines/restore/drill-shapes.ts';
 import { memory } from '../../../src/plugins/memory/index.ts';
-import { RestStores } from '../../../src/plugins/memory/rest-store.ts';
 import type { DrillStatus } from '../../../src/plugins/restore/control.ts';
 import { restore } from '../../../src/plugins/restore/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
-
-/** A store elsewhere, of whose snapshots `known` is recorded. */
-export function recordedStore(url: string, known: ReadonlyMap<string, SnapshotRecord>): PluginEntry {
-  const plugin = definePlugin({
-    name: 'recorded-store',
-    options: z.strictObject({}),
-    provides: [MemoryStoresToken, SnapshotRecordsToken],
-    register(context) {
-      let stores: RestStores | undefined;
-      context.provide(MemoryStoresToken, ({ clock }) => {
-        stores = new RestStores({
-          kind: 'remote',
-          collection: 'memory',
-          url: () => url,
-          apiKey: async () => undefined,
-          clock,
-        });
-        return stores;
-      });
-      context.provide(SnapshotRecordsToken, () => ({
-        of: (name) => known.get(name),
-        seeds: [],
-        take: () => Promise.reject(new Error('a store elsewhere is not asked for one')),
-      }));
-      context.onStop(() => stores?.close());
-    },
-  });
-  return plugin();
-}
 
 export interface DrillRig {
   readonly runtime: Runtime;
@@ -59,7 +24,10 @@ export interface DrillRig {
   see(isSo: (status: DrillStatus) => boolean): Promise<DrillStatus>;
   /** Asks, and waits for the end. */
   drill(path?: 'a' | 'b', snapshot?: string): Promise<Result>;
-  fingerprint(point: Point): string;
+  /** What is recorded of snapshots. */
+  readonly records: SnapshotRecords;
+  /** Makes a snapshot, with its record. @returns its name */
+  snapshot(): Promise<string>;
 }
 
 type RestoreInput = NonNullable<Parameters<typeof restore>[0]>;
@@ -74,15 +42,24 @@ interface RigOptions {
   /** Of what is undefined the plugin's own default counts. */
   readonly restore?: { [K in keyof RestoreInput]?: RestoreInput[K] | undefined };
   readonly memory?: Parameters<typeof memory>[0];
-  /** In the place of the plugin that speaks to one. */
-  readonly store?: PluginEntry;
 }
 
 /** A runtime with drills; times are short. */
 export async function startDrills(t: Scope, options: RigOptions = {}): Promise<DrillRig> {
   const dataDir = options.dataDir ?? tempDir(t);
+  let records: SnapshotRecords | undefined;
+  const reader = definePlugin({
+    name: 'reader',
+    options: z.strictObject({}),
+    requires: [SnapshotRecordsToken],
+    start(services) {
+      records = services.get(SnapshotRecordsToken);
+    },
+    register() {},
+  });
   const plugins = [
-    options.store ?? memory(options.memory),
+    memory(options.memory),
+    reader(),
     restore(given({ pollMs: 5, readyMs: 5_000, retryMs: 50, ...options.restore })),
     ...(options.plugins ?? []),
   ];
@@ -94,6 +71,7 @@ export async function startDrills(t: Scope, options: RigOptions = {}): Promise<D
   });
   t.teardown(() => runtime.stop('test over'));
   await runtime.start();
+  if (!records) throw new Error('the reader did not start');
   const never = new AbortController().signal;
   const post = async (path: string, body: object) =>
     (await postControl(dataDir, path, body, never)).body as any;
@@ -110,6 +88,7 @@ export async function startDrills(t: Scope, options: RigOptions = {}): Promise<D
     post('/restore/drill', { path, ...(snapshot !== undefined && { snapshot }) });
   return {
     runtime,
+    records,
     dataDir,
     ask,
     status,
@@ -119,7 +98,10 @@ export async function startDrills(t: Scope, options: RigOptions = {}): Promise<D
       const ended: DrillStatus = await see(({ results }) => results.some((one) => one.id === id));
       return ended.results.findLast((one) => one.id === id)!;
     },
-    fingerprint: (point) =>
-      runtime.services.vault.fingerprint({ payload: point.payload ?? {}, vector: point.vector ?? [] }),
+    async snapshot() {
+      const made = await post('/memory/backup/snapshot', {});
+      if (typeof made.name !== 'string') throw new Error(JSON.stringify(made));
+      return made.name;
+    },
   };
 }

@@ -12,7 +12,7 @@ import type { MemoryOptions } from '../options.ts';
 /** Also the key of the actor: each kind has its own. */
 export type BackupKind = BackupSettings['kind'];
 
-const backupsActor = defineActor({ type: 'memory.backups', machine: memoryBackups, version: 1 });
+export const backupsActor = defineActor({ type: 'memory.backups', machine: memoryBackups, version: 1 });
 
 const HOUR_MS = 3_600_000;
 const RETRY_MS = 600_000;
@@ -20,6 +20,8 @@ const RETRY_MS = 600_000;
 const USUAL_SNAPSHOT_BYTES = 225_000;
 /** Every hour, because the timers of a machine stop while it sleeps. */
 const CHECK_CRON = '23 * * * *';
+/** A snapshot of somebody else is recorded soon after it was made: what was written in between is not known. */
+const LOOK_CRON = '*/5 * * * *';
 /** The first check waits until the surfaces of the runtime have started. */
 const FIRST_CHECK_MS = 30_000;
 
@@ -62,6 +64,7 @@ const volumeCopyDue = defineTopic(
   noFields,
   'A copy of the volume is due by its schedule.',
 );
+const lookDue = defineTopic('memory.look_due', noFields, 'The look for snapshots of others is due.');
 const checkDue = defineTopic('memory.check_due', noFields, 'The hourly check of the backups is due.');
 
 /** The machine's settings for one kind. */
@@ -116,17 +119,20 @@ export function registerBackupActors<S>(context: PluginContext<S>, options: Memo
   context.schedule(options.snapshots.cron, snapshotDue);
   context.schedule(options.volumeCopies.cron, volumeCopyDue);
   context.schedule(CHECK_CRON, checkDue);
+  context.schedule(LOOK_CRON, lookDue);
 }
 
 /**
  * Requests backups and checks at their times.
  *
+ * @param look records the snapshots that somebody else made
  * @returns ends the wait for the first check
  */
 export function startSchedules(
   { bus, clock }: Services,
   options: MemoryOptions,
   kinds: readonly BackupKind[],
+  look: () => void,
 ): () => void {
   const request = (due: BackupKind) => {
     if (kinds.includes(due)) bus.publish(backupRequested, { kind: due, at: clock.now(), by: 'schedule' });
@@ -140,7 +146,11 @@ export function startSchedules(
   bus.stream(snapshotDue, 'memory').subscribe(() => request('snapshot'));
   bus.stream(volumeCopyDue, 'memory').subscribe(() => request('volume'));
   bus.stream(checkDue, 'memory').subscribe(check);
-  return clock.after(FIRST_CHECK_MS, check);
+  bus.stream(lookDue, 'memory').subscribe(look);
+  return clock.after(FIRST_CHECK_MS, () => {
+    look();
+    check();
+  });
 }
 
 /** Gauges for dashboards, read from the actors at each scrape. */

@@ -24,7 +24,7 @@ import {
 } from './control.ts';
 import { listBackups } from './effects.ts';
 import { listLines, pruneLines, seedLines, snapshotLines, statusLines } from './output.ts';
-import { seed } from './seed.ts';
+import { chooseSeeds, type SeedRequest, seedRequest, writeSeeds } from './seed.ts';
 
 type Flags = Parameters<CommandDefinition['run']>[1];
 
@@ -95,9 +95,15 @@ export function registerBackupCommands<S>(context: PluginContext<S>, options: Me
   });
   register<SeedAnswer>({
     name: 'seed',
-    summary: 'Puts 16 fixed points into the collection, by which restores are proven',
-    example: 'holdfast backup seed',
-    direct: seedDirectly,
+    summary:
+      'Chooses points of the collection by which a restore is recognised; writes nothing unless told to',
+    example: 'holdfast backup seed --ids 1,2,3',
+    flags: [
+      { flags: '--ids <ids>', summary: 'these points, separated by commas; the first 16 unless given' },
+      { flags: '--synthetic', summary: 'write 16 known points into the live collection, and take those' },
+    ],
+    body: seedFlags,
+    direct: (stores, signal, flags) => seedDirectly(options, stores, signal, seedFlags(flags)),
     lines: seedLines,
   });
   context.command({
@@ -170,8 +176,25 @@ async function listDirectly(stores: RestStores, signal: AbortSignal): Promise<Li
   return { collection: stores.collection, backups };
 }
 
-async function seedDirectly({ live, collection }: RestStores, signal: AbortSignal): Promise<SeedAnswer> {
-  const seeds = await seed(live, collection, signal);
+/** @throws HF_CLI_USAGE */
+function seedFlags({ ids, synthetic }: Flags): SeedRequest {
+  const wanted =
+    typeof ids === 'string' ? ids.split(',').map((id) => (/^\d+$/.test(id) ? Number(id) : id)) : undefined;
+  const read = seedRequest.safeParse({ ids: wanted, synthetic: synthetic === true });
+  if (read.success) return read.data;
+  const reason = 'either --synthetic, or --ids with numbers and UUIDs, separated by commas, at most 100.';
+  throw new CoreError('HF_CLI_USAGE', { reason, command: 'backup seed' });
+}
+
+async function seedDirectly(
+  options: MemoryOptions,
+  { live, collection }: RestStores,
+  signal: AbortSignal,
+  { ids = options.seeds?.ids, synthetic }: SeedRequest,
+): Promise<SeedAnswer> {
+  const seeds = synthetic
+    ? await writeSeeds(live, collection, signal)
+    : await chooseSeeds(live, collection, ids, signal);
   return { collection, seeds, count: await live.count(collection, signal) };
 }
 

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import type { PointId, SnapshotRecord, SnapshotRecords } from '../../../core/contracts/memory-store.ts';
+import type {
+  PointId,
+  RecordedContent,
+  RecordedPoint,
+  SnapshotRecord,
+  SnapshotRecords,
+} from '../../../core/contracts/memory-store.ts';
+import { Mutex } from '../../../core/host/concurrency.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { newCorrelation } from '../../../core/kernel/clock.ts';
@@ -11,13 +18,16 @@ import {
   type BackupKind,
   backupRequested,
   backupState,
+  backupsActor,
   collectionSeeded,
   lastDue,
   pruneRequested,
   settingsOf,
 } from './actor.ts';
-import { type BackupSources, listBackups } from './effects.ts';
-import { SEED_VECTOR_SIZE, seed } from './seed.ts';
+import type { Recorded } from './content.ts';
+import { listBackups } from './effects.ts';
+import { type BackupSources, recordSnapshots } from './records.ts';
+import { chooseSeeds, SEED_VECTOR_SIZE, type SeedRequest, seedRequest, writeSeeds } from './seed.ts';
 
 /** The paths that `holdfast backup …` posts to. */
 export const BACKUP_PATHS = {
@@ -34,7 +44,9 @@ export const snapshotAnswer = z.looseObject({
   size: z.number(),
   count: z.number().optional(),
   seeds: z.array(z.unknown()).default([]),
-  samples: z.array(z.unknown()).default([]),
+  content: z.looseObject({ digest: z.string().optional(), written: z.number() }).optional(),
+  sha256: z.string().optional(),
+  unread: z.string().optional(),
   /** Names of older backups. */
   deleted: z.array(z.string()).default([]),
 });
@@ -50,6 +62,8 @@ export type ListedAnswer = {
   readonly size: number;
   /** Whether Holdfast recorded what it holds. */
   readonly recorded: boolean;
+  /** When it was recorded, if somebody else made it, ISO 8601. */
+  readonly seenAt?: string;
   readonly count?: number;
 };
 /** Newest first. */
@@ -93,6 +107,7 @@ export class Backups implements SnapshotRecords {
   readonly #options: MemoryOptions;
   readonly #sources: BackupSources;
   readonly #kinds: readonly BackupKind[];
+  readonly #recording = new Mutex();
 
   constructor(
     services: Services,
@@ -108,21 +123,46 @@ export class Backups implements SnapshotRecords {
 
   /** @inheritDoc */
   of(snapshot: string): SnapshotRecord | undefined {
-    const record = this.#state('snapshot')?.context.good.find(({ name }) => name === snapshot);
-    if (!record) return undefined;
-    const { name, at, count = 0, countAfter, seeds = [], samples = [] } = record;
-    return { name, at, count, countAfter, seeds, samples };
+    const { good = [], seen = [] } = this.#state('snapshot')?.context ?? {};
+    const record = [...good, ...seen].find(({ name, content }) => name === snapshot && content !== undefined);
+    if (!record?.content) return undefined;
+    const { name, at, seenAt, sha256, unread, count = 0, countAfter, content, seeds = [] } = record;
+    return { name, at, seenAt, sha256, unread, content: { count, countAfter, ...content }, seeds };
   }
 
   get seeds(): readonly PointId[] {
-    return this.#state('snapshot')?.context.seeds ?? [];
+    return this.#options.seeds?.ids ?? this.#state('snapshot')?.context.seeds ?? [];
   }
 
   /** @inheritDoc */
-  async take(signal: AbortSignal): Promise<string> {
-    const { stores } = this.#sources;
-    const isFresh = stores.kind === 'embedded' && !(await stores.live.collection(stores.collection, signal));
-    if (isFresh || this.seeds.length === 0) await this.seed(signal);
+  points(content: RecordedContent): AsyncIterable<RecordedPoint> {
+    return this.#sources.lists.points(content);
+  }
+
+  /** @inheritDoc */
+  recordDuring<T>(work: () => Promise<T>, signal: AbortSignal): Promise<Recorded<T>> {
+    return this.#sources.lists.recordDuring(work, this.seeds, signal);
+  }
+
+  /** @inheritDoc */
+  recordSeen(signal: AbortSignal): Promise<void> {
+    return this.#recording.run(async () => {
+      const { clock, actors } = this.#services;
+      // A run records its own snapshot.
+      if (typeof this.#state('snapshot')?.value === 'string') return;
+      const isRecorded = (name: string) => this.of(name) !== undefined;
+      const backups = await recordSnapshots(this.#sources, isRecorded, () => clock.now(), signal);
+      if (backups.length > 0) {
+        await actors.send(backupsActor, 'snapshot', { type: 'SEEN', backups }).durable();
+      }
+      const { good = [], seen = [] } = this.#state('snapshot')?.context ?? {};
+      const lists = [...good, ...seen].flatMap(({ content }) => (content ? [content.list] : []));
+      await this.#sources.lists.sweep(new Set(lists), clock.now());
+    });
+  }
+
+  /** @inheritDoc */
+  async take(_signal: AbortSignal): Promise<string> {
     return (await this.snapshot(newCorrelation())).name;
   }
 
@@ -143,16 +183,17 @@ export class Backups implements SnapshotRecords {
   async list(signal: AbortSignal): Promise<ListAnswer> {
     const rows = await Promise.all(
       this.#kinds.map(async (kind) => {
-        const good = this.#state(kind)?.context.good ?? [];
+        const { good = [], seen = [] } = this.#state(kind)?.context ?? {};
         const listed = await listBackups(this.#sources, kind, signal);
         return listed.toSorted(newestFirst).map(({ name, at, size }) => {
-          const record = good.find((one) => one.name === name);
+          const record = [...good, ...seen].find((one) => one.name === name);
           return {
             kind,
             name,
-            at: new Date(at).toISOString(),
+            at: new Date(record?.at ?? at).toISOString(),
             size,
             recorded: record !== undefined,
+            ...(record?.seenAt !== undefined && { seenAt: new Date(record.seenAt).toISOString() }),
             ...(record?.count !== undefined && { count: record.count }),
           };
         });
@@ -181,15 +222,18 @@ export class Backups implements SnapshotRecords {
     return { dryRun, deleted };
   }
 
-  /** Puts the seed points into the collection. @throws HF_MEMORY_BACKUP, HF_MEMORY_* as the store answers */
-  async seed(signal: AbortSignal): Promise<SeedAnswer> {
+  /** Chooses seeds, or writes known ones. @throws HF_MEMORY_SEEDS, HF_MEMORY_* as the store answers */
+  async seed({ ids, synthetic }: SeedRequest, signal: AbortSignal): Promise<SeedAnswer> {
     const { live, collection, kind } = this.#sources.stores;
-    if (kind === 'embedded' && !(await live.collection(collection, signal))) {
+    if (synthetic && kind === 'embedded' && !(await live.collection(collection, signal))) {
       await live.createCollection(collection, SEED_VECTOR_SIZE, signal);
     }
-    const ids = await seed(live, collection, signal);
-    this.#services.bus.publish(collectionSeeded, { ids });
-    return { collection, seeds: ids, count: await live.count(collection, signal) };
+    const wanted = ids ?? this.#options.seeds?.ids;
+    const seeds = synthetic
+      ? await writeSeeds(live, collection, signal)
+      : await chooseSeeds(live, collection, wanted, signal);
+    this.#services.bus.publish(collectionSeeded, { ids: seeds });
+    return { collection, seeds, count: await live.count(collection, signal) };
   }
 
   /** The newest good backup of each kind, and what is wrong. @param version that the live store reported */
@@ -248,7 +292,7 @@ export function registerBackupControl(context: PluginContext<{ readonly backups:
       backups.snapshot(correlation),
     );
     serveOperation(surface, BACKUP_PATHS.list, noFields, () => backups.list(deadline()));
-    serveOperation(surface, BACKUP_PATHS.seed, noFields, () => backups.seed(deadline()));
+    serveOperation(surface, BACKUP_PATHS.seed, seedRequest, (fields) => backups.seed(fields, deadline()));
     serveOperation(surface, BACKUP_PATHS.status, noFields, () => backups.status());
     serveOperation(surface, BACKUP_PATHS.prune, pruneFields, ({ dryRun }, { correlation }) =>
       backups.prune(correlation, dryRun, deadline()),

@@ -21,13 +21,30 @@ function sizeText(bytes: number): string {
   return `${value < 10 && step > 0 ? value.toFixed(1) : Math.round(value)} ${units[step]}`;
 }
 
-export function snapshotLines({ name, size, count, seeds, samples, deleted }: SnapshotAnswer): string[] {
-  const content =
-    count === undefined
-      ? 'its content was not recorded, because no instance runs here'
-      : `${count} points, ${seeds.length} seeds and ${samples.length} samples recorded`;
+export function snapshotLines({
+  name,
+  size,
+  count,
+  seeds,
+  content,
+  sha256,
+  unread,
+  deleted,
+}: SnapshotAnswer): string[] {
+  const recorded =
+    count === undefined || !content
+      ? ['its content was not recorded, because no instance runs here']
+      : [
+          `${count} points recorded, each with id, vector and payload; ${seeds.length} seeds among them`,
+          ...(content.written > 0
+            ? [`${content.written} were written meanwhile, and are recorded with both states`]
+            : []),
+          ...(content.digest === undefined ? [] : [`digest of the points ${content.digest}`]),
+          sha256 === undefined ? `sha256 of the file unknown: ${unread}` : `sha256 of the file ${sha256}`,
+        ];
   return [
-    plainText(`${name} (${sizeText(size)}): ${content}`),
+    plainText(`${name} (${sizeText(size)})`),
+    ...recorded.map((text) => plainText(`  ${text}`)),
     ...(deleted.length > 0 ? [plainText(`pruned ${deleted.join(', ')}`)] : []),
   ];
 }
@@ -36,14 +53,15 @@ export function listLines({ backups, collection }: ListAnswer, terminal: Termina
   if (backups.length === 0) {
     return [plainText(`There is no backup of ${collection} yet: run holdfast backup snapshot`)];
   }
-  const cells = backups.map(({ kind, at, size, count, name }) => [
+  const cells = backups.map(({ kind, at, size, recorded, seenAt, count, name }) => [
     kind,
     second(at),
     sizeText(size),
     String(count ?? '-'),
+    recorded ? (seenAt === undefined ? 'when made' : `seen ${second(seenAt)}`) : '-',
     name,
   ]);
-  return table([['KIND', 'MADE', 'SIZE', 'POINTS', 'NAME'], ...cells], terminal).flat();
+  return table([['KIND', 'MADE', 'SIZE', 'POINTS', 'RECORDED', 'NAME'], ...cells], terminal).flat();
 }
 
 export function pruneLines({ dryRun, deleted }: PruneAnswer): string[] {

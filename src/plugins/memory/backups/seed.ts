@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { MemoryStore, Point } from '../../../core/contracts/memory-store.ts';
+import { z } from 'zod';
+import type { MemoryStore, Point, PointId } from '../../../core/contracts/memory-store.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { MemoryError } from '../errors.ts';
 
 /** How many points are kept for verification. */
 const SEEDS = 16;
+const MOST_IDS = 100;
 const NAMESPACE = 'holdfast.backup.seed';
 /** Numbers in a vector of a collection that is made here; an existing one keeps its own size. */
 export const SEED_VECTOR_SIZE = 384;
@@ -27,19 +29,56 @@ function seedPoints(vectorOf: (index: number) => unknown): Point[] {
 const vectorOf = (index: number, size: number): number[] =>
   Array.from({ length: size }, (_, place) => Math.fround(Math.sin((index + 1) * (place + 1))));
 
+export const seedIds = z
+  .array(z.union([z.int().min(0), z.uuid()]))
+  .min(1)
+  .max(MOST_IDS);
+
+/** Which points are seeds: those of `ids`, known ones that are written, or some of those that there are. */
+export const seedRequest = z
+  .strictObject({ ids: seedIds.optional(), synthetic: z.boolean().default(false) })
+  .refine(({ ids, synthetic }) => ids === undefined || !synthetic, 'it takes either `ids` or `synthetic`');
+export type SeedRequest = z.output<typeof seedRequest>;
+
 /**
- * Puts the seed points into the collection.
+ * Chooses points of the collection as seeds; nothing is written.
+ *
+ * @param ids the first of the collection unless given
+ * @returns their ids
+ * @throws HF_MEMORY_SEEDS one of them is not there, or there is none
+ */
+export async function chooseSeeds(
+  store: MemoryStore,
+  collection: string,
+  ids: readonly PointId[] | undefined,
+  signal: AbortSignal,
+): Promise<PointId[]> {
+  if (!(await store.collection(collection, signal)))
+    throw new MemoryError('HF_MEMORY_SEEDS', { reason: `there is no collection ${collection}` });
+  const points = ids
+    ? await store.points(collection, ids, signal)
+    : (await store.scroll(collection, { limit: SEEDS, vectors: false }, signal)).points;
+  const found = points.map(({ id }) => id);
+  const missing = (ids ?? []).filter((id) => !found.includes(id));
+  if (missing.length > 0)
+    throw new MemoryError('HF_MEMORY_SEEDS', { reason: `${collection} has no point ${missing.join(', ')}` });
+  if (found.length === 0) throw new MemoryError('HF_MEMORY_SEEDS', { reason: `${collection} has no points` });
+  return found;
+}
+
+/**
+ * Puts the synthetic seed points into the collection.
  *
  * @returns their ids
- * @throws HF_MEMORY_BACKUP the collection is not there, or has vectors that no seed can be made for
+ * @throws HF_MEMORY_SEEDS the collection is not there, or has vectors that no seed can be made for
  */
-export async function seed(
+export async function writeSeeds(
   store: MemoryStore,
   collection: string,
   signal: AbortSignal,
 ): Promise<Point['id'][]> {
   const info = await store.collection(collection, signal);
-  if (!info) throw new MemoryError('HF_MEMORY_BACKUP', { reason: `there is no collection ${collection}` });
+  if (!info) throw new MemoryError('HF_MEMORY_SEEDS', { reason: `there is no collection ${collection}` });
   const sizes = vectorSizes(info.vectors);
   const points = seedPoints((index) =>
     typeof sizes === 'number'
@@ -61,7 +100,7 @@ function vectorSizes(vectors: unknown): number | { readonly name: string; readon
       })
     : [];
   if (named.length > 0) return named;
-  throw new MemoryError('HF_MEMORY_BACKUP', {
+  throw new MemoryError('HF_MEMORY_SEEDS', {
     reason: 'the collection has vectors that no seed is made for',
   });
 }

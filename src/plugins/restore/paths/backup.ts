@@ -67,7 +67,7 @@ export class BackupPath implements RestorePath {
       throw new RestoreError('HF_RESTORE_NOTHING', { reason });
     }
     const { name } = chosen.metadata;
-    const count = records?.of(name)?.count;
+    const count = records?.of(name)?.content.count;
     return { kind: 'backup', name, madeAt: timeOf(chosen), ...(count !== undefined && { count }) };
   }
 

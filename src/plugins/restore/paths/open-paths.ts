@@ -62,7 +62,7 @@ export function openPaths(services: Services, options: RestoreOptions): Paths {
     });
   };
   const volumePath = (): RestorePath | undefined => {
-    if (embedded) return new VolumePath({ ...settings, stores, scratch: embedded });
+    if (embedded) return new VolumePath({ ...settings, stores, scratch: embedded, records });
     return (
       cluster && namespaces && new BackupPath({ ...settings, cluster, namespaces, places, stores, records })
     );

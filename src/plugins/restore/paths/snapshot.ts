@@ -37,14 +37,20 @@ export class SnapshotPath implements RestorePath {
   async choose({ snapshot: wanted }: Drill, { signal, progress }: StepContext): Promise<Source> {
     const { stores, records } = this.#options;
     const { live, collection } = stores;
-    const listed = await this.#listed(signal);
-    if (listed.length === 0 && wanted === undefined && stores.kind === 'embedded' && records) {
-      // A new installation has neither collection nor snapshot, and its first drill makes both.
+    let listed = await this.#listed(signal);
+    if (listed?.length === 0 && wanted === undefined && stores.kind === 'embedded' && records) {
+      // The first drill of a store needs a backup to show something.
       progress.begin('making a first snapshot');
       await records.take(signal);
-      listed.push(...(await this.#listed(signal)));
+      listed = await this.#listed(signal);
     }
-    const chosen = wanted === undefined ? newest(listed) : listed.find(({ name }) => name === wanted);
+    if (!listed) {
+      const reason = `${live.url} has no collection ${collection}; store something, or write known points with \`holdfast backup seed --synthetic\``;
+      throw new RestoreError('HF_RESTORE_NOTHING', { reason });
+    }
+    progress.begin('recording snapshots that others made');
+    await records?.recordSeen(signal);
+    const chosen = wanted === undefined ? this.#newest(listed) : listed.find(({ name }) => name === wanted);
     if (chosen === undefined) {
       const reason =
         wanted === undefined
@@ -54,13 +60,15 @@ export class SnapshotPath implements RestorePath {
     }
     const { name, size, createdAt } = chosen;
     await this.#checkRoom(size);
-    const count = records?.of(name)?.count;
+    const record = records?.of(name);
+    const madeAt = record ? new Date(record.at).toISOString().slice(0, 19) : createdAt;
     return {
       kind: 'snapshot',
       name,
       size,
-      ...(createdAt !== undefined && { madeAt: createdAt }),
-      ...(count !== undefined && { count }),
+      ...(madeAt !== undefined && { madeAt }),
+      ...(record && { count: record.content.count }),
+      ...(record?.seenAt !== undefined && { seenAt: record.seenAt }),
     };
   }
 
@@ -96,11 +104,24 @@ export class SnapshotPath implements RestorePath {
     return scratchLeftovers(this.#options.scratch, this.#options.clock, signal);
   }
 
-  /** Empty when the collection does not exist. */
-  async #listed(signal: AbortSignal): Promise<SnapshotDescription[]> {
+  /** Undefined when the collection does not exist. */
+  async #listed(signal: AbortSignal): Promise<readonly SnapshotDescription[] | undefined> {
     const { live, collection } = this.#options.stores;
-    if ((await live.collection(collection, signal)) === undefined) return [];
-    return [...(await live.snapshots(collection, signal))];
+    if ((await live.collection(collection, signal)) === undefined) return undefined;
+    return live.snapshots(collection, signal);
+  }
+
+  /** By the time of its record, else by what the store says; empty snapshots do not count. */
+  #newest(listed: readonly SnapshotDescription[]): SnapshotDescription | undefined {
+    const madeAt = ({ name, createdAt = '' }: SnapshotDescription) => {
+      const record = this.#options.records?.of(name);
+      return record ? new Date(record.at).toISOString() : createdAt;
+    };
+    const keyOf = (one: SnapshotDescription) => `${madeAt(one)} ${one.name}`;
+    return listed
+      .filter(({ size }) => size > 0)
+      .toSorted((a, b) => (keyOf(a) < keyOf(b) ? 1 : -1))
+      .at(0);
   }
 
   async #ready(target: MemoryStore, signal: AbortSignal): Promise<void> {
@@ -127,13 +148,4 @@ export class SnapshotPath implements RestorePath {
 async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
-}
-
-/** By time, or by name when the store gives no time; empty snapshots do not count. */
-function newest(listed: readonly SnapshotDescription[]): SnapshotDescription | undefined {
-  const keyOf = ({ createdAt = '', name }: SnapshotDescription) => `${createdAt} ${name}`;
-  return listed
-    .filter(({ size }) => size > 0)
-    .toSorted((a, b) => (keyOf(a) < keyOf(b) ? 1 : -1))
-    .at(0);
 }

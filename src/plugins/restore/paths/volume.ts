@@ -1,4 +1,4 @@
-import type { MemoryStores, ScratchStores } from '../../../core/contracts/memory-store.ts';
+import type { MemoryStores, ScratchStores, SnapshotRecords } from '../../../core/contracts/memory-store.ts';
 import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
 import { RestoreError } from '../errors.ts';
 import { refuseLiveAddress, refuseLiveInstance } from '../safety.ts';
@@ -8,6 +8,7 @@ import { scratchLeftovers } from '../steps.ts';
 interface VolumePathOptions extends PathSettings {
   readonly stores: MemoryStores;
   readonly scratch: ScratchStores;
+  readonly records: SnapshotRecords | undefined;
 }
 
 /** Path B where the store is embedded: an instance opened on a crash-consistent copy of its data (B3). */
@@ -33,15 +34,17 @@ export class VolumePath implements RestorePath {
   }
 
   async prepare({ id }: Drill, _source: Source, { signal, progress }: StepContext) {
-    const { stores, scratch } = this.#options;
-    const { live, collection } = stores;
-    const before = await live.count(collection, signal);
-    progress.begin("copying the store's data");
-    const { url } = await scratch.create(id, 'volume-copy', signal);
-    await refuseLiveAddress(live.url, url);
-    const after = await live.count(collection, signal);
-    const copied = { least: Math.min(before, after), most: Math.max(before, after) };
-    return { place: `${scratch.kind} scratch instance at ${url}`, url, copied };
+    const { stores, scratch, records } = this.#options;
+    const copy = async () => {
+      progress.begin("copying the store's data");
+      const { url } = await scratch.create(id, 'volume-copy', signal);
+      await refuseLiveAddress(stores.live.url, url);
+      return { place: `${scratch.kind} scratch instance at ${url}`, url };
+    };
+    if (!records) return copy();
+    progress.begin('recording what the store holds');
+    const { result, content: copied } = await records.recordDuring(copy, signal);
+    return { ...result, copied };
   }
 
   async recover(_drill: Drill, _source: Source, url: string | undefined, { signal }: StepContext) {
