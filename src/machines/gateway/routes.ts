@@ -1,91 +1,9 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
+import type { LoadOrigin, RollbackRequested, RoutesContext, RoutesLoaded } from './route-table.ts';
 import { revise, rollBack, rolledBack } from './route-table.ts';
 
-/** A route as it may be shown and recorded: no query of its URL, no token. Times are epoch milliseconds. */
-export interface RouteFacts {
-  readonly name: string;
-  /** Names the whole definition (entry, environment entry, reference of its secret), sealed beside the record. */
-  readonly fingerprint: string;
-  readonly disposition: string;
-  /** Where it goes, without query; absent while it is not configured. */
-  readonly upstream?: string;
-  /** Where its token comes from: `file:…`, `env:…` or `store:<path>#<property>`. */
-  readonly secret?: string;
-  /** A short fingerprint of each setting, by which a change names the settings that differ. */
-  readonly settings: Readonly<Record<string, string>>;
-}
-
-/** A definition that is or was in the table. */
-export interface ServedRoute extends RouteFacts {
-  /** Time since when it serves. */
-  readonly since: number;
-  /** First revision of the table with this definition. */
-  readonly revision: number;
-}
-
-/** The state of one route, by name. */
-export interface RouteState {
-  /** Absent when the entry was removed. */
-  readonly serving?: ServedRoute;
-  /** Fingerprint of the entry in the file; empty when there is none. */
-  readonly source: string;
-  /** It was rolled back. It stays so until the entry in the file differs from `source`. */
-  readonly pinned?: true;
-  /** Why the entry in the file does not serve. */
-  readonly problem?: string;
-  /** Earlier definitions, newest first. */
-  readonly before: readonly ServedRoute[];
-}
-
-/** An entry that is not a valid route. */
-export interface RejectedEntry {
-  readonly name: string;
-  /** The name of the route that was meant: hyphens are replaced by underscores. */
-  readonly route: string;
-  readonly reason: string;
-}
-
-/** What a revision changed. */
-export interface RouteChange {
-  readonly name: string;
-  readonly what: 'added' | 'changed' | 'removed' | 'rolled_back';
-  /** Names of the settings that differ. */
-  readonly settings?: readonly string[];
-}
-
-export interface RoutesContext {
-  /** Revision of the table; every change raises it. */
-  readonly revision: number;
-  /** Revision of the table that calls use now. */
-  readonly served: number;
-  readonly routes: Readonly<Record<string, RouteState>>;
-  readonly rejected: readonly RejectedEntry[];
-  /** Why the file as a whole was refused. */
-  readonly refused?: { readonly at: number; readonly reason: string };
-  /** Changes of the newest revision. */
-  readonly changes: readonly RouteChange[];
-  readonly changedAt?: number;
-}
-
-/** Why the file was read. */
-export type LoadOrigin = 'start' | 'changed' | 'requested';
-
-export interface RoutesLoaded {
-  readonly type: 'LOADED';
-  readonly at: number;
-  readonly origin: LoadOrigin;
-  readonly routes: readonly RouteFacts[];
-  readonly rejected: readonly RejectedEntry[];
-}
-
-export interface RollbackRequested {
-  readonly type: 'ROLLBACK';
-  readonly at: number;
-  readonly route: string;
-  /** Revision in which the wanted definition began to serve; without it the previous definition is restored. */
-  readonly to?: number;
-}
+export type * from './route-table.ts';
 
 export type RoutesEvent =
   | RoutesLoaded
