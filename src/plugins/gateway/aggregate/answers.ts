@@ -16,13 +16,13 @@ import { identityWanted } from './branch.ts';
 import { listOf, type Missing } from './merged-answers.ts';
 import { serverInfo } from './sessions.ts';
 
-type Parts = Pick<AggregateCall, 'exchange' | 'message' | 'selection' | 'addressee' | 'seal'>;
+type AnsweredRequest = Pick<AggregateCall, 'exchange' | 'message' | 'selection' | 'addressee' | 'seal'>;
 
-const era = ({ exchange, message }: Parts): Era => eraOf(exchange.headers, message);
+const era = ({ exchange, message }: AnsweredRequest): Era => eraOf(exchange.headers, message);
 
 /** What a refused call is answered, where a rule has no answer of its own. */
-export function refusal(parts: Parts, params: AnswerParams): Answer {
-  const { exchange, addressee, message } = parts;
+export function refusal(request: AnsweredRequest, params: AnswerParams): Answer {
+  const { exchange, addressee, message } = request;
   const id = message?.id ?? null;
   const isToolCall = message?.kind === 'request' && message.method === 'tools/call';
   if (message?.kind === 'request' && params.rule === 'identity_required') {
@@ -30,17 +30,17 @@ export function refusal(parts: Parts, params: AnswerParams): Answer {
     const text = identityWanted(addressee.route?.name ?? 'this server');
     if (!isToolCall) return rpcError(200, id, UNAUTHORIZED, text);
     const content = [{ type: 'text', text: `Error: ${text}` }];
-    return result(id, { content, isError: true, ...(era(parts) === 'stateless' && COMPLETE) });
+    return result(id, { content, isError: true, ...(era(request) === 'stateless' && COMPLETE) });
   }
-  if (isToolCall) return toolRefusal(id, params, era(parts));
+  if (isToolCall) return toolRefusal(id, params, era(request));
   const field = listOf(message?.method);
-  if (field !== undefined) return result(id, withMeta(parts, { [field]: [] }, [], []));
-  return unentitled({ exchange, message, seal: (session) => parts.seal(session), route: serverInfo });
+  if (field !== undefined) return result(id, withMeta(request, { [field]: [] }, [], []));
+  return unentitled({ exchange, message, seal: (session) => request.seal(session), route: serverInfo });
 }
 
 /** What every result of the stateless revision says of itself. */
-export function common(parts: Parts): object {
-  return era(parts) === 'stateless' ? { ...COMPLETE, ttlMs: 0, cacheScope: 'private' } : {};
+export function common(request: AnsweredRequest): object {
+  return era(request) === 'stateless' ? { ...COMPLETE, ttlMs: 0, cacheScope: 'private' } : {};
 }
 
 /**
@@ -49,21 +49,26 @@ export function common(parts: Parts): object {
  * @param known names that the key may reach
  */
 export function withMeta(
-  parts: Parts,
+  request: AnsweredRequest,
   body: Readonly<Record<string, unknown>>,
   known: readonly string[],
   missing: readonly Missing[],
 ): object {
-  const unknown = parts.selection.named?.filter((name) => !known.includes(name)) ?? [];
+  const unknown = request.selection.named?.filter((name) => !known.includes(name)) ?? [];
   const _meta = {
-    ...(era(parts) === 'stateless' && { [SERVER_INFO_META]: serverInfo }),
+    ...(era(request) === 'stateless' && { [SERVER_INFO_META]: serverInfo }),
     ...(missing.length > 0 && { 'holdfast/unavailable': missing }),
     ...(unknown.length > 0 && { 'holdfast/unknown': unknown }),
   };
-  return { ...body, ...common(parts), ...(Object.keys(_meta).length > 0 && { _meta }) };
+  return { ...body, ...common(request), ...(Object.keys(_meta).length > 0 && { _meta }) };
 }
 
-export function noSuch(parts: Parts, method: string | undefined): Answer {
+export function noSuch(request: AnsweredRequest, method: string | undefined): Answer {
   const text = `Method not found: ${method} is no method of the aggregate; use /<server>/mcp`;
-  return rpcError(era(parts) === 'stateless' ? 404 : 200, parts.message?.id ?? null, METHOD_NOT_FOUND, text);
+  return rpcError(
+    era(request) === 'stateless' ? 404 : 200,
+    request.message?.id ?? null,
+    METHOD_NOT_FOUND,
+    text,
+  );
 }

@@ -68,7 +68,7 @@ export interface ClientFacts {
   readonly clientInfo: Readonly<Record<string, unknown>>;
 }
 
-export interface BranchParts {
+export interface BranchOptions {
   /** As the aggregate shows it. */
   readonly route: Route;
   /** The client's. */
@@ -81,7 +81,7 @@ export interface BranchParts {
   readonly session: OpenSession | undefined;
   /** How long an upstream may keep the others waiting, milliseconds. */
   readonly deadlineMs: number;
-  /** CallOutcome of what we ourselves do wrong: an answer without this upstream's part says too little. */
+  /** Called with a fault of the gateway itself, which the answer would only show as a missing upstream. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -95,11 +95,11 @@ type Sent = Pick<ForUpstream, 'method' | 'message' | 'signal'> & {
  */
 export class Branch {
   readonly route: Route;
-  readonly #parts: BranchParts;
+  readonly #options: BranchOptions;
 
-  constructor(parts: BranchParts) {
-    this.route = parts.route;
-    this.#parts = parts;
+  constructor(options: BranchOptions) {
+    this.route = options.route;
+    this.#options = options;
   }
 
   /**
@@ -107,10 +107,10 @@ export class Branch {
    * then the request is made again, in a new session.
    */
   async ask(given: Sent): Promise<UpstreamAnswer> {
-    const { legs } = this.#parts;
-    const session = this.#parts.session ?? (await this.#bridge());
+    const { legs } = this.#options;
+    const session = this.#options.session ?? (await this.#bridge());
     if (!session) return this.#send(undefined, given);
-    const sent = this.#parts.session
+    const sent = this.#options.session
       ? given
       : { ...given, message: given.message && sessioned(given.message) };
     const leg =
@@ -124,7 +124,7 @@ export class Branch {
 
   /** Whether the client knows no sessions and the upstream nothing else. */
   async isBridged(): Promise<boolean> {
-    return !this.#parts.session && (await this.#bridge()) !== undefined;
+    return !this.#options.session && (await this.#bridge()) !== undefined;
   }
 
   /** A request whose answer the gateway reads itself; never throws. */
@@ -148,14 +148,14 @@ export class Branch {
    * What an upstream makes of it, nobody hears.
    */
   async notify(message: Message, stop: AbortSignal): Promise<void> {
-    const { session, legs } = this.#parts;
+    const { session, legs } = this.#options;
     const leg = session && (await legs.current(session, this.route.name));
     if (session && !leg) return;
     await this.#quietly(leg, { method: 'POST', message }, stop);
   }
 
   async close(stop: AbortSignal): Promise<void> {
-    const { session, legs } = this.#parts;
+    const { session, legs } = this.#options;
     const leg = session && (await legs.current(session, this.route.name));
     if (leg && leg.id !== '') {
       await this.#quietly(leg, { method: 'DELETE', message: undefined }, stop);
@@ -205,7 +205,7 @@ export class Branch {
 
   /** @returns for a client without sessions, the one kept for it with an upstream that knows nothing else */
   async #bridge(): Promise<OpenSession | undefined> {
-    const { legs, caller } = this.#parts;
+    const { legs, caller } = this.#options;
     const era = await legs.eraOf(this.route, () => this.#probe());
     return era === 'sessions' ? bridgeFor(caller) : undefined;
   }
@@ -241,7 +241,7 @@ export class Branch {
   }
 
   #send(leg: Leg | undefined, { lastEventId, ...sent }: Sent): Promise<UpstreamAnswer> {
-    const { agent, headers } = this.#parts;
+    const { agent, headers } = this.#options;
     const changed: IncomingHttpHeaders = {
       ...headers,
       'last-event-id': lastEventId,
@@ -252,12 +252,12 @@ export class Branch {
 
   /** Reports an error, unless it is the upstream's. */
   report(error: unknown): void {
-    if (isOwnFault(error) && !(error instanceof RangeError)) this.#parts.failed(error);
+    if (isOwnFault(error) && !(error instanceof RangeError)) this.#options.failed(error);
   }
 
   /** Aborted when the others have waited long enough for this upstream, or with `stop`. */
   within(stop?: AbortSignal): AbortSignal {
-    const late = AbortSignal.timeout(this.#parts.deadlineMs);
+    const late = AbortSignal.timeout(this.#options.deadlineMs);
     return stop ? AbortSignal.any([stop, late]) : late;
   }
 }

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../../core/kernel/clock.ts';
 
-/** So many of one source are recorded each for itself at once, and one more every so often. */
+/** Items of one source that are recorded one by one, before they have to wait. */
 const BURST = 50;
+/** How long it takes until one more may be recorded, and how long items wait for each other, milliseconds. */
 const EVERY_MS = 1_000;
 const SOURCES_KEPT = 10_000;
 
@@ -28,7 +29,7 @@ export class BurstLimiter<Item> {
     this.#most = most;
   }
 
-  /** Takes one of the burst. @returns false when there is none left */
+  /** Counts one item against the burst of its source. @returns false when the burst is used up */
   spend(name: string): boolean {
     const source = this.#refilled(name) ?? { left: BURST, at: performance.now() };
     this.#sources.set(name, source);
@@ -37,12 +38,12 @@ export class BurstLimiter<Item> {
     return true;
   }
 
-  /** Whether something was taken of its burst lately. */
+  /** Whether an item of the source was counted lately. */
   knows(name: string): boolean {
     return this.#sources.has(name);
   }
 
-  /** The source does something else now. */
+  /** Ends the count: the source no longer repeats itself. */
   forget(name: string): void {
     this.#sources.delete(name);
   }
@@ -51,13 +52,13 @@ export class BurstLimiter<Item> {
   join(name: string, item: Item, record: (items: readonly Item[]) => void): void {
     const source = this.#sources.get(name) ?? { left: 0, at: performance.now() };
     this.#sources.set(name, source);
-    source.waiting ??= this.#gather(source, record);
+    source.waiting ??= this.#collect(source, record);
     const { items, flush } = source.waiting;
     items.push(item);
     if (items.length >= this.#most) flush();
   }
 
-  #gather(source: Source<Item>, record: (items: readonly Item[]) => void): Source<Item>['waiting'] & object {
+  #collect(source: Source<Item>, record: (items: readonly Item[]) => void): Source<Item>['waiting'] & object {
     const items: Item[] = [];
     const flush = () => {
       disarm();

@@ -13,7 +13,7 @@ import type { DecisionFacts } from './decisions.ts';
 import type { KeyUsageFacts } from './key-usage.ts';
 import type { GatewayServices } from './services.ts';
 
-/** Stands for a path where no server is: telemetry repeats no path that a caller made up. */
+/** The path that telemetry shows where the request named no server: paths that a caller made up are not repeated. */
 export const NOWHERE = '/(none)/mcp';
 
 /** Where a call goes: the one route, or for the aggregate all that it may go to. */
@@ -22,12 +22,12 @@ export interface CallTarget {
   readonly path: string;
   readonly routes: readonly string[];
   readonly route?: Route | undefined;
-  /** Stands for the method of a request without a message that could be read. */
+  /** Facts of a request whose message could not be read. Its `method` says why, in place of a JSON-RPC method. */
   readonly unread?: Pick<CallRequest, 'method' | 'unreadBytes'> & KeyUsageFacts;
 }
 
-/** What a call consists of before it is decided. */
-export interface CallParts {
+/** A call as the gateway received it: who calls, with what message, and for which server. */
+export interface ReceivedCall {
   readonly gateway: GatewayServices;
   readonly exchange: Exchange;
   readonly key: AuthenticatedKey;
@@ -47,15 +47,15 @@ export abstract class GatewayCall {
   readonly message: Message | undefined;
   /** What the key's machine decides by; time and usage are added when it is asked. */
   readonly facts: DecisionFacts;
-  /** The same for calls that would get the same decision. */
+  /** Equal for calls that would get the same decision. */
   readonly signature: string;
   /** Identical calls that wait for the decision about this one. */
   followers: readonly GatewayCall[] = [];
-  /** Whether its burst of refusals has counted it already. */
+  /** Whether `Decisions` has counted it in its key's burst of refused calls already. */
   isCounted = false;
   readonly #ending = new AbortController();
 
-  constructor({ gateway, exchange, key, message, target }: CallParts) {
+  constructor({ gateway, exchange, key, message, target }: ReceivedCall) {
     this.gateway = gateway;
     this.exchange = exchange;
     this.key = key;
@@ -99,7 +99,7 @@ export abstract class GatewayCall {
     return this.#ended({ outcome: 'answered' });
   }
 
-  /** Answers a call that could not be decided: nothing is done that is not in the log. */
+  /** Answers a call whose decision could not be recorded: it is not forwarded. */
   failed(error: unknown): void {
     sendUndecided(this.gateway, this.exchange, error);
     for (const follower of this.followers) follower.failed(error);
@@ -142,8 +142,8 @@ export abstract class GatewayCall {
 export class AnsweredCall extends GatewayCall {
   readonly #answer: Answer;
 
-  constructor(parts: CallParts, answer: Answer) {
-    super(parts);
+  constructor(received: ReceivedCall, answer: Answer) {
+    super(received);
     this.#answer = answer;
   }
 
@@ -207,7 +207,7 @@ export function startSpan(
   const params = message?.body.params;
   const meta = isObject(params) && isObject(params._meta) ? params._meta : {};
   const span = gateway.telemetry.begin('traceparent' in meta ? meta : exchange.headers, exchange.ms);
-  // Both headers anew: the state of one trace says nothing under the parent of another.
+  // Both headers are replaced, because a `tracestate` belongs to the `traceparent` that it came with.
   if (exchange.headers.traceparent !== undefined) delete exchange.headers.traceparent;
   if (exchange.headers.tracestate !== undefined) delete exchange.headers.tracestate;
   Object.assign(exchange.headers, span.headers);

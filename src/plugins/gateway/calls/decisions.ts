@@ -8,7 +8,7 @@ import { GatewayCall } from './call.ts';
 import type { KeyUsage } from './key-usage.ts';
 import type { GatewayServices } from './services.ts';
 
-/** Calls that wait together hold their messages, so there are not many of them. */
+/** How many repeated calls wait for one decision at most: each holds its message in memory. */
 const MOST_WAITING = 256;
 
 /** A key where none belongs, in a message of the bus. */
@@ -43,7 +43,7 @@ const callMade = defineTopic(
   'Somebody with a known key calls a server behind the gateway.',
 );
 
-/** Waits for a decision that is asked for under its correlation id. */
+/** What waits for the decision that has its correlation id. */
 export interface Undecided {
   /** The decision is a refusal. @returns what became of it */
   refused(params: AnswerParams): CallEnded;
@@ -52,14 +52,15 @@ export interface Undecided {
 }
 
 /**
- * Asks the machines for decisions, and keeps what waits for them by correlation id. Calls that a key repeats although
- * they are refused are bounded, for a client in a loop must not fill the disk: beyond a burst identical ones wait for up
- * to a second and are one decision, and the first that is admitted ends that.
+ * Asks the machines for decisions, and keeps what waits for them by correlation id.
+ *
+ * A client that repeats a refused call in a loop must not fill the disk. So beyond a burst, identical calls wait for up
+ * to a second and share one decision, until one of them is admitted.
  */
 export class Decisions {
   readonly #services: Services;
   readonly #usage: KeyUsage;
-  /** Each is cleared when it is taken, as in `Exchanges`: the Map's old tables would keep the whole call alive. */
+  /** An entry is cleared when it is taken, for the reason given in `Exchanges`: a Map's old tables would keep the call alive. */
   readonly #undecided = new Map<string, { waiting: Undecided | undefined }>();
   readonly #repeated: BurstLimiter<GatewayCall>;
 

@@ -36,7 +36,7 @@ export function mcpEndpoint(http: HttpSurface, gateway: GatewayServices): void {
   });
 }
 
-/** Takes a whole request for one server, up to its decision. */
+/** Reads a request for one server and asks for its decision. */
 function receive(
   gateway: GatewayServices,
   { exchange, authenticated, body }: OpenedRequest,
@@ -119,8 +119,8 @@ export function answerInvalid(
     return;
   }
   const invalid = { ...target, unread: { method: 'invalid' } };
-  const parts = { gateway, exchange, key, message: undefined, target: invalid };
-  gateway.decisions.decide(new AnsweredCall(parts, answer));
+  const received = { gateway, exchange, key, message: undefined, target: invalid };
+  gateway.decisions.decide(new AnsweredCall(received, answer));
 }
 
 const BUSY: Answer = { status: 503, headers: { 'retry-after': '1' } };
@@ -133,11 +133,11 @@ export function decideUnread(
   target: CallTarget,
 ): void {
   const unread = { method: 'unread', ...gateway.usage.heldFacts(key.id, bodyLength(exchange)) };
-  const parts = { gateway, exchange, key, message: undefined, target: { ...target, unread } };
-  gateway.decisions.decide(new AnsweredCall(parts, BUSY));
+  const received = { gateway, exchange, key, message: undefined, target: { ...target, unread } };
+  gateway.decisions.decide(new AnsweredCall(received, BUSY));
 }
 
-/** Stands for a body that was not read, because its key has the gateway hold too much already. */
+/** In place of a body that was not read, because bodies of its key take too much memory already. */
 export const UNREAD: unique symbol = Symbol('a body that was not read');
 
 /** A request whose head was read, and its body unless its caller may send none. */
@@ -156,9 +156,9 @@ type Opened = Omit<OpenedRequest, 'body'>;
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /**
- * Gives the handlers of a scope whole bodies as they came, and lets them answer before a body is read: callers without a
- * key, for some hundred strangers could else have the gateway hold gigabytes that nobody uses, and a key that has it
- * hold enough.
+ * Gives the handlers of a scope each body whole, as bytes. Two kinds of requests reach their handler before the body is
+ * read: those without a known key, because some hundred strangers could fill the memory with bodies that nobody uses, and
+ * those of a key whose bodies take all the memory that a key may take.
  *
  * @returns takes a request out of the framework's hands
  */

@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events';
 import { slotOf } from '../../../machines/gateway/key-rules.ts';
 import type { Exchange } from '../exchange.ts';
 
-/** A body up to here weighs no more than the connection it comes on, bytes. */
+/** Bodies up to this size are not counted, bytes: their connection takes more memory. */
 const SMALL = 16 * 1024;
 
 /** What any key may have open and have the gateway hold, unless its own terms say otherwise. */

@@ -22,7 +22,7 @@ import { passAnswer, type UpstreamCall } from '../upstream/answer.ts';
 import { hasForgotten } from '../upstream/failures.ts';
 import type { CallOutcome } from '../upstream/inspection.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
-import { type CallParts, GatewayCall } from './call.ts';
+import { GatewayCall, type ReceivedCall } from './call.ts';
 
 /** A call to one server behind the gateway, streamed both ways. */
 export class RouteCall extends GatewayCall implements UpstreamCall {
@@ -32,8 +32,8 @@ export class RouteCall extends GatewayCall implements UpstreamCall {
   /** Whose sessions it seals. */
   readonly #binding: string;
 
-  constructor(parts: CallParts, route: Route, session: Session | undefined, binding: string) {
-    super(parts);
+  constructor(received: ReceivedCall, route: Route, session: Session | undefined, binding: string) {
+    super(received);
     this.route = route;
     this.#session = session;
     this.#binding = binding;

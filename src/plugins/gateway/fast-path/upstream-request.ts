@@ -126,9 +126,9 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 }
 
-/** So much is held for a reader that is slow, bytes; then the upstream waits. */
+/** How much is held for a slow reader before the upstream has to wait, bytes. */
 const HELD = 64 * 1024;
-/** What nobody needs is read up to here, bytes and milliseconds. */
+/** An answer that nobody needs is read up to these limits, bytes and milliseconds. */
 const DROPPED = 64 * 1024;
 const DROPPED_MS = 2_000;
 
@@ -184,7 +184,7 @@ export class AnswerBody implements AsyncIterable<Buffer> {
   /** Ends it, and its connection, unless it is over. @param reason thrown to its reader, before anything that is left */
   destroy(reason?: unknown): void {
     if (this.#over) return;
-    const error = reason ?? new Error('destroyed'); // not before: taking its stack is dear, and most bodies are over
+    const error = reason ?? new Error('destroyed'); // made only here, because a stack trace is expensive and most bodies are over
     this.#parts = [];
     this.end(error);
     this.#flow.abort(error as Error);
@@ -269,7 +269,7 @@ export class AnswerBody implements AsyncIterable<Buffer> {
         if (size > DROPPED) break;
       }
     } catch {
-      // nobody needs it
+      // nobody reads this answer
     } finally {
       clearTimeout(late);
     }

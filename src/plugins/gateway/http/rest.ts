@@ -15,13 +15,13 @@ export type RestCaller =
 /** Tells who calls a REST path: `Authorization` alone counts here, whatever the admission header says (G14, G25). */
 export function restCaller(
   request: FastifyRequest,
-  parts: GatewayServices,
+  gateway: GatewayServices,
 ): RestCaller | { rule: RejectionRule } {
   // Not even looked at: whoever puts keys into URLs should not learn that it works.
   if (Object.keys(request.query as object).some((name) => /^(?:api_?|master_?)?keys?$/i.test(name))) {
     return { rule: 'key_in_query' };
   }
-  const { keys } = parts;
+  const { keys } = gateway;
   if (keyInUrl(request.raw.url ?? '', keys)) return { rule: 'key_in_query' };
   const { authorization } = request.headers;
   if (authorization === undefined || authorization.trim() === '') return { rule: 'no_key' };

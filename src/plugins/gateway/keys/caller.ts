@@ -74,10 +74,8 @@ function authorizationOf(header: string | undefined, keys: KeyLookup): CallReque
   return keyIn(header, keys) ?? 'bearer';
 }
 
-/**
- * Finds keys in places where they leak (G9, G25): in headers other than the admission header, in the path and in the
- * query. Such a key is reported by an alert, and its header does not reach the upstream.
- */
+// The search for keys in places where they leak (G9, G25): in headers other than the admission header, in the path and in
+// the query. Such a key is reported by an alert, and its header does not reach the upstream.
 
 /** The header that carries a virtual key, on every route. */
 export const ADMISSION_HEADER = 'x-gateway-api-key';

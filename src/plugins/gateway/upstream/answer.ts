@@ -66,32 +66,32 @@ export interface Passing {
  * @throws what we ourselves do wrong
  */
 export async function passAnswer(
-  parts: UpstreamCall,
+  call: UpstreamCall,
   ask: () => Promise<UpstreamAnswer>,
   { tools, cost, hasForgotten }: Passing,
 ): Promise<CallOutcome> {
-  const { exchange, signal } = parts;
+  const { exchange, signal } = call;
   let answer: UpstreamAnswer;
   try {
     answer = await ask();
     if (answer.statusCode === 400 && (await hasForgotten?.())) {
       void answer.body.dump();
-      exchange.send(sessionUnknown(parts.message?.id)); // the client begins another one
+      exchange.send(sessionUnknown(call.message?.id)); // the client begins another one
       return { outcome: 'http_error' };
     }
-    noteTool(parts, cost);
+    noteTool(call, cost);
   } catch (error) {
     if (signal.aborted) return stopped(exchange, signal, false);
     const { name, code = name ?? '' } = error as { name?: string; code?: string };
-    if (code === 'UND_ERR_HEADERS_TIMEOUT') return tooLate(parts);
+    if (code === 'UND_ERR_HEADERS_TIMEOUT') return tooLate(call);
     if (isOwnFault(error)) throw error;
-    if (AFTER_SENDING.test(code)) return refuse(parts, 502, 'broke the connection off', 'cut');
-    return refuse(parts, 502, 'cannot be reached', 'unreachable');
+    if (AFTER_SENDING.test(code)) return refuse(call, 502, 'broke the connection off', 'cut');
+    return refuse(call, 502, 'cannot be reached', 'unreachable');
   }
   const asEvents = isEvents(headerOf(answer.headers, 'content-type') ?? '');
   try {
-    const outcome = await pass(parts, answer, tools, asEvents);
-    noteTokens(parts, outcome);
+    const outcome = await pass(call, answer, tools, asEvents);
+    noteTokens(call, outcome);
     return outcome;
   } catch (error) {
     answer.body.destroy();
@@ -101,28 +101,28 @@ export async function passAnswer(
       exchange.cut();
       return { outcome: 'cut' };
     }
-    if (error instanceof Stalled) return tooLate(parts);
+    if (error instanceof Stalled) return tooLate(call);
     if (error instanceof CredentialRepeated) {
-      return refuse(parts, 502, 'repeats the credential of the gateway', 'http_error');
+      return refuse(call, 502, 'repeats the credential of the gateway', 'http_error');
     }
-    if (error instanceof RangeError) return refuse(parts, 502, 'answers more than can be held', 'http_error');
-    if (error instanceof SyntaxError) return refuse(parts, 502, 'answers with what is no JSON', 'http_error');
-    return refuse(parts, 502, 'broke its answer off', 'cut');
+    if (error instanceof RangeError) return refuse(call, 502, 'answers more than can be held', 'http_error');
+    if (error instanceof SyntaxError) return refuse(call, 502, 'answers with what is no JSON', 'http_error');
+    return refuse(call, 502, 'broke its answer off', 'cut');
   }
 }
 
-const tooLate = (parts: UpstreamCall): CallOutcome =>
-  refuse(parts, 504, 'does not answer in time', 'timed_out');
+const tooLate = (call: UpstreamCall): CallOutcome =>
+  refuse(call, 504, 'does not answer in time', 'timed_out');
 
 async function pass(
-  parts: UpstreamCall,
+  call: UpstreamCall,
   answer: UpstreamAnswer,
   tools: readonly string[] | undefined,
   asEvents: boolean,
 ): Promise<CallOutcome> {
-  const { exchange, message, events } = parts;
+  const { exchange, message, events } = call;
   const { statusCode: status, body } = answer;
-  const problem = problemOf(parts, answer);
+  const problem = problemOf(call, answer);
   if (problem) {
     void body.dump();
     return problem();
@@ -133,26 +133,26 @@ async function pass(
     return { outcome: 'ok' };
   }
   const headers = downHeaders(answer.headers);
-  const session = sessionFor(parts, answer);
+  const session = sessionFor(call, answer);
   if (session !== undefined) headers['mcp-session-id'] = session;
-  const shown = shownTools(parts, tools);
-  if (asEvents) return passEvents(parts, answer, headers, both(shown, events));
-  const { timeoutMs } = parts.route.entry;
+  const shown = shownTools(call, tools);
+  if (asEvents) return passEvents(call, answer, headers, both(shown, events));
+  const { timeoutMs } = call.route.entry;
   const length = headerOf(answer.headers, 'content-length');
   if (!shown && status < 400 && Number(length) <= WHOLE) {
     const bytes = body.isOver ? body.rest() : await steadyWhole(body, WHOLE, timeoutMs);
-    return passSmall(parts, status, headers, bytes);
+    return passSmall(call, status, headers, bytes);
   }
-  if (status >= 400) return passError(parts, status, headers, await steadyWhole(body, WHOLE, timeoutMs));
+  if (status >= 400) return passError(call, status, headers, await steadyWhole(body, WHOLE, timeoutMs));
   if (shown && exchange.method === 'POST') {
     const bytes = await steadyWhole(body, LARGEST_LIST, timeoutMs);
-    credentialWatch(parts.route)(bytes);
+    credentialWatch(call.route)(bytes);
     const list = shown(parseExact(bytes.toString('utf8')));
     exchange.send({ status, body: list, headers });
     return outcomeOf(list);
   }
   return passJson(
-    parts,
+    call,
     status,
     { ...headers, ...(length !== undefined && { 'content-length': length }) },
     body,
@@ -196,14 +196,14 @@ const WHOLE: number = 64 * 1024;
 
 /** JSON of a size that is known to be small: most answers of tools, in one piece. */
 function passSmall(
-  parts: UpstreamCall,
+  call: UpstreamCall,
   status: number,
   headers: Readonly<Record<string, string>>,
   answer: Buffer,
 ): CallOutcome {
-  const { exchange } = parts;
-  credentialWatch(parts.route)(answer);
-  if (answer.length === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
+  const { exchange } = call;
+  credentialWatch(call.route)(answer);
+  if (answer.length === 0) return refuse(call, 502, 'answers a request without a body', 'http_error');
   const outcome = outcomeOfBody(answer);
   exchange.begin(status, { ...headers, 'content-length': String(answer.length) });
   exchange.end(answer);
@@ -212,15 +212,15 @@ function passSmall(
 
 /** JSON: a small answer is held until it is whole, so that one that breaks off is an error and not half an answer. */
 async function passJson(
-  parts: UpstreamCall,
+  call: UpstreamCall,
   status: number,
   headers: Readonly<Record<string, string>>,
   body: AnswerBody,
 ): Promise<CallOutcome> {
-  const { exchange } = parts;
+  const { exchange } = call;
   const inspector = new JsonInspector();
   exchange.onClose(() => inspector.free());
-  const watch = credentialWatch(parts.route);
+  const watch = credentialWatch(call.route);
   await body.each((part) => {
     watch(part);
     inspector.push(part);
@@ -228,8 +228,8 @@ async function passJson(
     if (inspector.size <= WHOLE) return undefined;
     exchange.begin(status, headers);
     return exchange.write(inspector.bytes());
-  }, parts.route.entry.timeoutMs);
-  if (inspector.size === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
+  }, call.route.entry.timeoutMs);
+  if (inspector.size === 0) return refuse(call, 502, 'answers a request without a body', 'http_error');
   const outcome = inspector.outcome();
   if (exchange.begun) {
     exchange.end();
@@ -264,15 +264,15 @@ async function passEvents(
 
 /** A JSON error passes as it is, unless the upstream repeats the gateway's own credential in it. */
 function passError(
-  parts: UpstreamCall,
+  call: UpstreamCall,
   status: number,
   headers: Readonly<Record<string, string>>,
   bytes: Buffer,
 ): CallOutcome {
-  const { exchange, route } = parts;
+  const { exchange, route } = call;
   const own = Object.values(route.credential(undefined)).map((value) => value.replace(/^Bearer /, ''));
   if (own.some((secret) => secret !== '' && bytes.includes(secret))) {
-    return refuse(parts, status >= 500 ? 502 : status, `answers with status ${status}`, 'http_error');
+    return refuse(call, status >= 500 ? 502 : status, `answers with status ${status}`, 'http_error');
   }
   exchange.begin(status, { ...headers, 'content-length': String(bytes.length) });
   exchange.end(bytes);

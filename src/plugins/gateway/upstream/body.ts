@@ -3,9 +3,9 @@ import type { AnswerBody } from '../fast-path/upstream-request.ts';
 
 /** A body, whole. @param limit bytes @throws RangeError it is larger; whatever breaks the body off */
 export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
-  const gathered = new ByteBuffer(limit);
-  for await (const part of parts) gathered.push(part);
-  return gathered.bytes();
+  const buffer = new ByteBuffer(limit);
+  for await (const part of parts) buffer.push(part);
+  return buffer.bytes();
 }
 
 /**
@@ -15,9 +15,9 @@ export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promis
  * @throws Stalled, and as `whole`
  */
 export async function steadyWhole(body: AnswerBody, limit: number, idleMs: number): Promise<Buffer> {
-  const gathered = new ByteBuffer(limit);
-  await body.each((part) => gathered.push(part), idleMs);
-  return gathered.bytes();
+  const buffer = new ByteBuffer(limit);
+  await body.each((part) => buffer.push(part), idleMs);
+  return buffer.bytes();
 }
 
 /** Parts below this many bytes are copied together, so that they do not become millions of objects. */

@@ -54,19 +54,19 @@ export function refuse(
 
 /** What of an upstream's answer can't be passed on as it is. @returns what to answer instead */
 export function problemOf(
-  parts: UpstreamCall,
+  call: UpstreamCall,
   { statusCode: status, headers }: UpstreamAnswer,
 ): (() => CallOutcome) | undefined {
-  const { route, message, exchange } = parts;
+  const { route, message, exchange } = call;
   const type = headerOf(headers, 'content-type') ?? '';
   const failed = (what: string, as = 502) => {
     const retryAfter = headerOf(headers, 'retry-after');
     const allow = status === 405 ? allowOf(headers) : undefined;
     const passedOn = { ...(retryAfter && { 'retry-after': retryAfter }), ...(allow && { allow }) };
-    return () => refuse(parts, as, what, 'http_error', passedOn);
+    return () => refuse(call, as, what, 'http_error', passedOn);
   };
   if (status === 401 || status === 403) {
-    if (route.entry.disposition === 'relay') return () => relayed(parts, status, headers);
+    if (route.entry.disposition === 'relay') return () => relayed(call, status, headers);
     return failed(`refuses the credential of the gateway (${status})`);
   }
   if (status >= 300 && status < 400) return failed('answers with a redirect');
@@ -97,8 +97,8 @@ const PASSED = ['error', 'error_description', 'scope'];
 const ERROR = /^[a-z]{1,20}(?:_[a-z]{1,20}){0,3}$/;
 
 /** An identity that the upstream refuses: its status and challenge, pointing at our own document (G8, G26). */
-function relayed(parts: UpstreamCall, status: number, upstream: IncomingHttpHeaders): CallOutcome {
-  const { exchange, route, message, metadataUrl } = parts;
+function relayed(call: UpstreamCall, status: number, upstream: IncomingHttpHeaders): CallOutcome {
+  const { exchange, route, message, metadataUrl } = call;
   const { entry } = route;
   const given = challengesIn(upstream['www-authenticate'])[0]?.parameters;
   const passed = PASSED.flatMap((name) => {
