@@ -19,7 +19,6 @@ import { mcpEndpoint } from './calls/endpoint.ts';
 import { KeyUsage } from './calls/key-usage.ts';
 import { OpenCalls } from './calls/open-calls.ts';
 import { RejectionLimiter, registerAdmission } from './calls/rejection-limiter.ts';
-import type { GatewayServices } from './calls/services.ts';
 import { endUnhandled } from './calls/unhandled.ts';
 import { clientConfigCommand } from './commands/client-config.ts';
 import { keyCommands } from './commands/keys.ts';
@@ -114,7 +113,6 @@ export const gateway = definePlugin({
   register(context, settings) {
     const { port, host, allowedHosts, bodyLimit, requestTimeoutMs } = settings;
     const publicBase = publicBaseOf(settings);
-    let running: GatewayServices | undefined;
 
     registerKeys(context);
     registerAdmission(context);
@@ -137,10 +135,8 @@ export const gateway = definePlugin({
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',
         errorBody: surfaceErrorBody,
-        onUnhandled: (request) => running && endUnhandled(running, request),
       },
       (http, started) => {
-        running = started;
         started.openCalls.endWith(http.draining);
         adminEndpoints(http, started);
         mcpEndpoint(http, started);
@@ -148,6 +144,7 @@ export const gateway = definePlugin({
         edgeRoutes(http, started);
         discoveryRoutes(http, started);
         watchUnknownPaths(http, started);
+        http.onUnhandled((request) => endUnhandled(started, request));
       },
     );
     context.onStop(({ agent }) => agent.destroy());

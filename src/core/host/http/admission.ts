@@ -25,8 +25,8 @@ export interface AdmissionOptions {
 }
 
 /**
- * The checks at the door, in this order: well-formed target and Host (a page elsewhere could point its own name at
- * this machine), origin of writes (a page elsewhere could post here), bearer token.
+ * The checks that every request must pass before a handler, in this order: well-formed target and Host (a foreign page
+ * could point its own name at this machine), origin of writes (a foreign page could post here), bearer token.
  */
 export class Admission {
   readonly #names: ReadonlySet<string>;

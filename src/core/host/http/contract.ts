@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { CodedError } from '../../kernel/errors/holdfast-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { Unhandled } from './requests.ts';
+import type { UnhandledListener } from './requests.ts';
 
 /** A listener as a plugin asks for it. */
 export interface SurfaceOptions {
@@ -39,8 +39,6 @@ export interface SurfaceOptions {
   readonly errorBody?: (error: SurfaceError, path: string | undefined) => unknown;
   /** How long a client may take to send a whole request, milliseconds; 30,000 unless set. Answers may take longer. */
   readonly requestTimeoutMs?: number;
-  /** Called for every request whose head was read and that reached no handler, whatever refused or ended it. */
-  readonly onUnhandled?: (request: Unhandled) => void;
 }
 
 export type SurfaceError = CodedError & { readonly status: number };
@@ -65,6 +63,8 @@ export type HttpSurface = Pick<
 > & {
   /** Aborted when the surface begins to drain: end streams that would otherwise go on until the deadline. */
   readonly draining: AbortSignal;
+  /** Calls the listener for every request whose head was read and that reached no handler, whatever refused or ended it. */
+  readonly onUnhandled: (listener: UnhandledListener) => void;
 };
 
 /** One listener of the runtime: a surface, or what a plugin brings itself because it speaks another protocol (gRPC). */

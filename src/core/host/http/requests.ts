@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 
-/** Requests that wait behind another of their connection; clients of our time send none at all ahead. */
+/** Requests that may wait behind another of their connection. Today's clients do not pipeline at all. */
 const MOST_PIPELINED = 128;
 
 /** A request that ended before its handler: refused, too large, too slow, or its client left. */
@@ -11,22 +11,25 @@ export interface Unhandled {
   /** Its body was not read, or not whole. */
   readonly raw: IncomingMessage;
   readonly correlation: string;
-  /** That was sent; undefined when the client left before. */
+  /** The status that was sent; undefined when the client left before. */
   readonly status: number | undefined;
   /** From its head to its end, milliseconds. */
   readonly ms: number;
 }
 
+/** Hears of such requests. */
+export type UnhandledListener = (request: Unhandled) => void;
+
 /** A request from its head to the end of its answer. */
 export interface OpenRequest {
   readonly raw: IncomingMessage;
   readonly response: ServerResponse;
-  /** Pattern: a URL may hold a secret and is never repeated. */
+  /** The pattern of the route. The URL itself may hold a secret and is never repeated. */
   readonly route: string;
   readonly correlation: string;
   /** When its head was read, by the monotonic clock. */
   readonly started: number;
-  /** Whether a handler got to see it. */
+  /** Whether a handler got it. */
   handled: boolean;
 }
 
@@ -38,7 +41,6 @@ export interface OpenRequestsOptions {
   readonly surface: string;
   readonly log: Logger;
   readonly metrics: Metrics | undefined;
-  readonly onUnhandled: ((request: Unhandled) => void) | undefined;
 }
 
 /** The requests of a surface that are being answered: measured when they end, and waited for when it stops. */
@@ -46,14 +48,13 @@ export class OpenRequests {
   readonly #lines = new Map<Socket, Line>();
   readonly #draining = new AbortController();
   readonly #log: Logger;
-  readonly #onUnhandled: OpenRequestsOptions['onUnhandled'];
   readonly #measure: ReturnType<typeof requestMetrics>;
+  readonly #unhandledListeners: UnhandledListener[] = [];
   #count = 0;
   #allDone: (() => void) | undefined;
 
-  constructor({ surface, log, metrics, onUnhandled }: OpenRequestsOptions) {
+  constructor({ surface, log, metrics }: OpenRequestsOptions) {
     this.#log = log;
-    this.#onUnhandled = onUnhandled;
     this.#measure = requestMetrics(surface, metrics);
   }
 
@@ -62,7 +63,7 @@ export class OpenRequests {
     return this.#draining.signal;
   }
 
-  /** Counts a request until its answer is sent, or its client gone; one debug line and two metrics tell how it ended. */
+  /** Counts a request until its answer is sent or its client gone. One debug line and two metrics say how it ended. */
   enter(opened: Omit<OpenRequest, 'started' | 'handled'>): void {
     const request: OpenRequest = { ...opened, started: performance.now(), handled: false };
     const line = this.#lineOf(request.raw.socket);
@@ -79,7 +80,12 @@ export class OpenRequests {
     });
   }
 
-  /** A handler gets to see it. */
+  /** Has the listener called for each request that ends without a handler. */
+  onUnhandled(listener: UnhandledListener): void {
+    this.#unhandledListeners.push(listener);
+  }
+
+  /** Notes that a handler got the request. */
   handled({ socket }: IncomingMessage, response: ServerResponse): void {
     const request = this.#lines.get(socket)?.find((one) => one.response === response);
     if (request) request.handled = true;
@@ -129,7 +135,8 @@ export class OpenRequests {
     const ms = performance.now() - started;
     this.#measure.ended(route, status, ms);
     this.#log.debug({ route, method: raw.method, status, ms, correlation }, 'http.answered');
-    if (!handled) this.#onUnhandled?.({ raw, correlation, status, ms });
+    if (handled) return;
+    for (const listener of this.#unhandledListeners) listener({ raw, correlation, status, ms });
   }
 }
 

@@ -15,7 +15,7 @@ import { nearPath, urlOf } from './addresses.ts';
 import { Admission, isLoopback } from './admission.ts';
 import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { parseJsonBody } from './json-body.ts';
-import { OpenRequests } from './requests.ts';
+import { OpenRequests, type UnhandledListener } from './requests.ts';
 import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -31,9 +31,8 @@ const headersOfAll = (id: string): Record<string, string> => ({
 });
 
 /**
- * Makes a listener that does nothing yet. Whatever is wrong with a request (its host,
- * token, method, size, type, JSON) is answered with a coded error before a handler sees it; whatever goes wrong
- * in a handler is answered without its text.
+ * Makes a listener that does nothing yet. Whatever is wrong with a request (its host, token, method, size, type, JSON) is
+ * answered with a coded error before a handler sees it; whatever goes wrong in a handler is answered without its text.
  */
 export function createSurface(options: SurfaceOptions, { logger, metrics }: SurfaceDependencies): Surface {
   const { name, port, portVariable, bodyLimit = 1024 * 1024, requestTimeoutMs = 30_000 } = options;
@@ -49,9 +48,9 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
   const token = tokenRequired ? (options.token ?? (() => undefined)) : undefined;
   const { allowedHosts = [], checkOriginOfReads = false } = options;
   const admission = new Admission({ host, allowedHosts, checkOriginOfReads, token });
-  const routes = new RouteTable();
+  const routes = new PathMethods();
   const log = logger.child({ surface: name });
-  const requests = new OpenRequests({ surface: name, log, metrics, onUnhandled: options.onUnhandled });
+  const requests = new OpenRequests({ surface: name, log, metrics });
   const enter = (request: FastifyRequest, reply: FastifyReply): void => {
     const { raw, id: correlation } = request;
     requests.enter({ raw, response: reply.raw, route: routeOf(request), correlation });
@@ -93,8 +92,8 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
       const coded = connectionError(error, limits);
       log.debug({ code: coded.code, reason: error.code }, 'http.refused');
       socket.setTimeout(1_000, () => socket.destroy()); // for a client that does not even read
-      // About a request whose head was read: its own answer, so that it is told like any other. Not for a handler that has
-      // it already: with an answer it would not hear that its client is gone.
+      // A request whose head was read is answered on its own response, so that it is counted like any other. One that a
+      // handler has already is not: with an answer sent, the handler would not hear that the client is gone.
       const unread = open?.raw.complete === false && !open.handled;
       const request = unread ? open.raw : undefined;
       const answered = wholeAnswer(coded.status, errorBody(coded, options.errorBody, request?.url));
@@ -130,7 +129,10 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     done(request.is404 ? notFound(request, reply, routes) : undefined);
   });
   app.setErrorHandler(answer);
-  const http: HttpSurface = Object.assign(app, { draining: requests.draining });
+  const http: HttpSurface = Object.assign(app, {
+    draining: requests.draining,
+    onUnhandled: (listener: UnhandledListener) => requests.onUnhandled(listener),
+  });
 
   let closing: Promise<void> | undefined;
   return {
@@ -174,7 +176,7 @@ function routeOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? '(none)';
 }
 
-function notFound(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): HoldfastError {
+function notFound(request: FastifyRequest, reply: FastifyReply, routes: PathMethods): HoldfastError {
   const path = shownPath(request);
   const methods = routes.methodsOf(request.url.split('?', 1)[0] ?? '');
   if (methods.length === 0) return new CoreError('HF_HTTP_NOT_FOUND', { method: request.method, path });
@@ -207,7 +209,7 @@ interface Entry {
  * The routes of a surface by path pattern, for the one question that fastify does not answer: with which methods
  * would this path have been found?
  */
-export class RouteTable {
+export class PathMethods {
   readonly #entries = new Map<string, Entry>();
 
   add({ url, method }: Pick<RouteOptions, 'url' | 'method'>): void {
@@ -226,7 +228,7 @@ export class RouteTable {
   }
 }
 
-/** `:name`, optionally with a pattern of its own or a question mark; `*`; and whatever means something to RegExp. */
+/** What a path pattern has besides plain text: `:name`, with or without a pattern or `?` behind it; `*`; special signs of RegExp. */
 const PART = /:\w+(?:\([^)]*\))?(\?)?|\*|[.+^${}()|[\]\\?]/g;
 
 function patternOf(url: string): RegExp {

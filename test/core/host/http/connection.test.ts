@@ -87,12 +87,11 @@ test('[C14] headers that do not arrive are given up with 408', async (t) => {
   t.is(body.code, 'HF_HTTP_REQUEST_SLOW');
 });
 
-test('[C14,O24] what ends before its handler is counted and told, and what is no request is counted', async (t) => {
-  const told: unknown[] = [];
-  const { port, url, metrics } = await serve(t, {
-    requestTimeoutMs: 200,
-    bodyLimit: 1024,
-    onUnhandled: ({ raw: { url: path, method }, status }) => told.push([method, path, status]),
+test('[C14,O24] what ends before its handler is counted and reported, and what is no request is counted', async (t) => {
+  const reported: unknown[] = [];
+  const { port, url, metrics } = await serve(t, { requestTimeoutMs: 200, bodyLimit: 1024 }, (http) => {
+    commonRoutes(http);
+    http.onUnhandled(({ raw: { url: path, method }, status }) => reported.push([method, path, status]));
   });
   const post = `POST /echo HTTP/1.1\r\n${head}`;
   await raw(port, `${post}Content-Length: 100\r\n\r\n{`);
@@ -105,9 +104,9 @@ test('[C14,O24] what ends before its handler is counted and told, and what is no
     setTimeout(() => socket.resetAndDestroy(), 50);
     socket.on('close', () => resolve());
   });
-  while (told.length < 5) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (reported.length < 5) await new Promise((resolve) => setTimeout(resolve, 5));
   const long = `/thing/${'x'.repeat(300)}`;
-  t.deepEqual(told, [
+  t.deepEqual(reported, [
     ['POST', '/echo', 408],
     ['POST', '/echo', 400],
     ['POST', '/echo', 413],
