@@ -209,7 +209,7 @@ interface Entry {
  * The routes of a surface by path pattern, for the one question that fastify does not answer: with which methods
  * would this path have been found?
  */
-export class PathMethods {
+class PathMethods {
   readonly #entries = new Map<string, Entry>();
 
   add({ url, method }: Pick<RouteOptions, 'url' | 'method'>): void {
