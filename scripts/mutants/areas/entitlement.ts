@@ -132,8 +132,8 @@ const area: Area = {
       put: '$1',
     },
     {
-      breaks: 'G24: the open calls of a revoked key go on',
-      id: 'G24',
+      breaks: 'G14: the open calls of a revoked key go on',
+      id: 'G14',
       tests: NEAR,
       find: '=== undefined ? ($1?.servers ?? []) : []',
       put: '=== undefined ? ($1?.servers ?? []) : ($1?.servers ?? [])',

@@ -371,7 +371,7 @@ for (const [what, given, when, text, code] of answers) {
   });
 }
 
-test('[R6] a revert that fails after the deadline is alerted and tried again until it stands', (t) => {
+test('[R6,R10] a revert that fails after the deadline is alerted and tried again until it stands', (t) => {
   const stuck = after([...pending, { type: WINDOW }, failed]);
   t.deepEqual(stuck.value, { expired: 'retrying' });
   t.like(stuck.effects[0], { type: 'http.reply', params: { to: '' } });

@@ -153,3 +153,10 @@ test('[G27] a key restricted to llm_api_routes is pointed to the lists', async (
   t.is(answer.body.error.type, 'auth_error');
   t.regex(answer.body.error.message, /\/key\/list and \/budget\/list/);
 });
+
+test('[G14] /key/info describes the key that asks, so the master key is refused there', async (t) => {
+  const rig = await Rig.start(t, { routes });
+  const { status, body } = await rig.admin('GET', '/key/info');
+  t.is(status, 401);
+  t.regex(body.error.message, /The master key is no virtual key/);
+});
