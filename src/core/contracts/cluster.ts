@@ -26,6 +26,19 @@ export interface PortForward {
   close(): Promise<void>;
 }
 
+export interface ExecOptions {
+  /** The pod's only container, or its default one, unless set. */
+  readonly container?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How a command in a pod ended, and what it wrote: at most 4 MiB. */
+export interface ExecResult {
+  readonly exitCode: number;
+  readonly output: string;
+  readonly errors: string;
+}
+
 /** The cluster's API, as much of it as Holdfast needs. Every call has a deadline of its own. */
 export interface Cluster {
   /** For people: the server's address, without credentials. */
@@ -57,6 +70,17 @@ export interface Cluster {
   delete(kind: ClusterKind, name: string, namespace?: string, signal?: AbortSignal): Promise<void>;
   /** @param pod name of a running pod; @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
   forward(namespace: string, pod: string, port: number, signal?: AbortSignal): Promise<PortForward>;
+  /**
+   * Runs a command in a running pod, without a shell. What it writes may be secret: the caller must not log it.
+   *
+   * @throws HF_CLUSTER_CONFIG, HF_CLUSTER_UNREACHABLE (also: there is no such pod or program, or the right to it is missing)
+   */
+  exec(
+    namespace: string,
+    pod: string,
+    command: readonly string[],
+    options?: ExecOptions,
+  ): Promise<ExecResult>;
 }
 
 /** Provided by the plugin that speaks to a cluster, where one is configured. */

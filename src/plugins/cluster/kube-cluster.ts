@@ -1,8 +1,16 @@
-import type { Cluster, ClusterKind, ClusterObject, PortForward } from '../../core/contracts/cluster.ts';
+import type {
+  Cluster,
+  ClusterKind,
+  ClusterObject,
+  ExecOptions,
+  ExecResult,
+  PortForward,
+} from '../../core/contracts/cluster.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { type Answer, type ClusterOptions, Connection } from './connection.ts';
 import { ClusterError } from './errors.ts';
+import { runInPod } from './exec.ts';
 import { openForward } from './forward.ts';
 
 const MOST = 500;
@@ -76,6 +84,15 @@ export class KubeCluster implements Cluster {
         await forward.close();
       },
     };
+  }
+
+  exec(
+    namespace: string,
+    pod: string,
+    command: readonly string[],
+    options: ExecOptions = {},
+  ): Promise<ExecResult> {
+    return runInPod(this.#connection, { ...options, namespace, pod }, command);
   }
 
   /** Ends what is still forwarded. */

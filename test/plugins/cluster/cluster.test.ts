@@ -208,6 +208,50 @@ test.serial(
   },
 );
 
+test.serial(
+  '[O9] a command in a pod gives what it wrote and its exit code, and its failures have reasons',
+  async (t) => {
+    const { api, cluster } = await rig(t, { token: 'canary-token' }, 500);
+    for (const [name, containers] of [
+      ['collector-0', [{ name: 'collector', image: 'collector:1' }]],
+      [
+        'two',
+        [
+          { name: 'one', image: 'a:1' },
+          { name: 'other', image: 'b:1' },
+        ],
+      ],
+    ] as const) {
+      api.store.create({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace: 'default' },
+        spec: { containers },
+      });
+    }
+    const long = 'x'.repeat(200_000);
+    api.run = (_pod, [program, file]) => {
+      if (program !== 'cat') return undefined;
+      if (file === '/slow') return { hang: true };
+      if (file === '/huge') return { output: 'x'.repeat(5 * 1024 * 1024) };
+      return file === '/long' ? { output: long } : { exitCode: 1, errors: `cat: ${file}: No such file` };
+    };
+    const run = (...command: string[]) => cluster.exec('default', 'collector-0', command);
+    t.deepEqual(await run('cat', '/long'), { exitCode: 0, output: long, errors: '' });
+    t.deepEqual(await run('cat', '/none'), { exitCode: 1, output: '', errors: 'cat: /none: No such file' });
+    await t.throwsAsync(run('ls'), { message: /^HF_CLUSTER_UNREACHABLE.*"ls": executable file not found/ });
+    await t.throwsAsync(run('cat', '/slow'), { message: /nothing came within 0.5 s/ });
+    await t.throwsAsync(run('cat', '/huge'), { message: /wrote more than/ });
+    await t.throwsAsync(cluster.exec('default', 'gone', ['cat']), { message: /HF_CLUSTER_UNREACHABLE.*404/ });
+    await t.throwsAsync(cluster.exec('default', 'two', ['cat', '/long']), { message: /400/ });
+    const chosen = await cluster.exec('default', 'two', ['cat', '/long'], { container: 'other' });
+    t.is(chosen.output.length, long.length);
+    api.mishap = () => new Refusal(403, 'Forbidden', 'no');
+    const refused = await t.throwsAsync(run('cat', '/long'), { message: /HF_CLUSTER_UNREACHABLE.*403/ });
+    t.false(JSON.stringify(refused).includes('canary-token'));
+  },
+);
+
 test.serial('[B9] kubectl works against the stand-in: it creates, lists, waits, and deletes', async (t) => {
   const { api, kubeconfig } = await rig(t);
   runsDeployments(api);

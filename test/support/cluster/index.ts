@@ -32,6 +32,14 @@ interface Target {
   readonly sub: string | undefined;
 }
 
+/** How a command in a pod ends; 0 and nothing unless set. `hang`: never. */
+export interface PodRun {
+  readonly exitCode?: number;
+  readonly output?: string;
+  readonly errors?: string;
+  readonly hang?: boolean;
+}
+
 /** What happens to a call instead of what should. */
 export type Mishap = (request: {
   readonly method: string;
@@ -45,6 +53,8 @@ export class ClusterApi {
   mishap: Mishap = () => undefined;
   /** Where a port of a pod really is, on 127.0.0.1. */
   reach: (pod: Thing, port: number) => number | undefined = () => undefined;
+  /** What a command in a pod does; without an answer there is no such program in the container. */
+  run: (pod: Thing, command: readonly string[]) => PodRun | undefined = () => undefined;
   readonly #options: ClusterApiOptions;
   #server!: Server;
 
@@ -199,6 +209,10 @@ export class ClusterApi {
     const pod = this.store.find('Pod', name, namespace);
     const offered = String(request.headers['sec-websocket-protocol']).split(/, */);
     const protocol = offered.find((one) => one === 'v4.channel.k8s.io');
+    if (sub === 'exec' && pod && protocol !== undefined) {
+      this.#exec(request, stream, { pod, protocol, query: url.searchParams });
+      return;
+    }
     if (sub !== 'portforward' || !pod || protocol === undefined) {
       stream.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n');
       return;
@@ -222,7 +236,55 @@ export class ClusterApi {
     socket?.on('error', fail);
     if (!socket) fail();
   }
+
+  /** A command in a pod by WebSocket: what it writes on channels 1 and 2, how it ended on channel 3. */
+  #exec(
+    request: IncomingMessage,
+    stream: Duplex,
+    { pod, protocol, query }: { pod: Thing; protocol: string; query: URLSearchParams },
+  ): void {
+    const refuse = (status: string) => stream.end(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`);
+    const { token } = this.#options;
+    if (token !== undefined && request.headers.authorization !== `Bearer ${token}`) {
+      return void refuse('401 Unauthorized');
+    }
+    const mishap = this.mishap({ method: 'EXEC', path: new URL(request.url ?? '/', this.url).pathname });
+    if (mishap === 'hang') return;
+    if (mishap) return void refuse(`${mishap.status} ${mishap.reason}`);
+    const names: string[] = (pod.spec?.containers ?? []).map(({ name }: { name: string }) => name);
+    const container = query.get('container') ?? '';
+    if ((container === '' && names.length > 1) || (container !== '' && !names.includes(container))) {
+      return void refuse('400 Bad Request');
+    }
+    if (query.get('stdout') !== 'true' || query.get('tty') === 'true') return void refuse('400 Bad Request');
+    const command = query.getAll('command');
+    const web = acceptWebSocket(request, stream, protocol, { message: () => {}, close: () => {} });
+    const ran = this.run(pod, command);
+    if (ran?.hang) return;
+    for (const chunk of chunks(1, ran?.output ?? '')) web.send(chunk);
+    for (const chunk of chunks(2, ran?.errors ?? '')) web.send(chunk);
+    const { exitCode = 0 } = ran ?? {};
+    const failure = {
+      status: 'Failure',
+      reason: 'NonZeroExitCode',
+      message: `command terminated with non-zero exit code: exit status ${exitCode}`,
+      details: { causes: [{ reason: 'ExitCode', message: String(exitCode) }] },
+    };
+    const missing = {
+      status: 'Failure',
+      reason: 'InternalError',
+      message: `exec: "${command[0]}": executable file not found in $PATH`,
+    };
+    const status = ran === undefined ? missing : exitCode === 0 ? { status: 'Success' } : failure;
+    for (const chunk of chunks(3, JSON.stringify(status))) web.send(chunk);
+    web.close();
+  }
 }
+
+const chunks = (channel: number, text: string): Buffer[] =>
+  Array.from({ length: Math.ceil(text.length / 30_000) }, (_, at) =>
+    Buffer.concat([Buffer.from([channel]), Buffer.from(text.slice(at * 30_000, (at + 1) * 30_000))]),
+  );
 
 function targetOf(path: string): Target {
   const match =
