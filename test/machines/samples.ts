@@ -198,6 +198,10 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'SIGHTINGS_READ', at: 5, old: [{ producer: 'a', at: 1 }], fresh: [] },
       { type: 'SIGHTINGS_READ', at: 6, old: [{ producer: 'a', at: 1 }], fresh: [{ producer: 'a', at: 6 }] },
       { type: 'SIGHTINGS_READ', at: 9e8, old: [], fresh: [] },
+      { type: 'CHECKED', at: 6, checks: [{ check: 'pods', result: 'ok', text: 'well' }] },
+      { type: 'CHECKED', at: 9e8, checks: [{ check: 'pods', result: 'not', text: 'old' }] },
+      { type: 'ADOPT', at: 6, fingerprint: 'fp_1', replace: false },
+      { type: 'ADOPT', at: 6, fingerprint: 'fp_1', stored: 'fp_3', replace: false },
       { type: 'MOVED', at: 6, producer: 'a' },
       { type: 'FORCE', at: 6 },
       { type: 'FORCED', at: 7, what: ['restarted'] },
@@ -207,6 +211,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'ABANDON', at: 9 },
       { type: 'effect.failed', effect: 'collector.store_key', code: 'HF_INTERNAL', message: 'no' },
       { type: 'effect.failed', effect: 'collector.retire_key', code: 'HF_INTERNAL', message: 'no' },
+      { type: 'effect.failed', effect: 'collector.check_refresh', code: 'HF_INTERNAL', message: 'no' },
     ],
   },
   'alerts-alert': {

@@ -1,4 +1,5 @@
 import type { Alert } from '../effect.ts';
+import type { RefreshCheck } from './key-rotation-checks.ts';
 
 /** The rotation of the ingest key without its statechart: settings, context, events, and the rules over them. */
 
@@ -50,6 +51,16 @@ export interface Failure {
   readonly text: string;
 }
 
+/** How the key in use was put in the secrets store without being rotated. */
+export interface Adoption {
+  readonly fingerprint: string;
+  readonly state: 'storing' | 'stored' | 'by_hand' | 'failed';
+  /** When it began, epoch milliseconds. */
+  readonly at: number;
+  /** Where it is, what a person must do, or why it failed. */
+  readonly text?: string | undefined;
+}
+
 export interface RotationContext {
   readonly maker: Maker;
   readonly settings: RotationSettings;
@@ -71,6 +82,10 @@ export interface RotationContext {
   readonly confirmed?: true | undefined;
   /** A cluster is configured in which a refresh can be forced. */
   readonly canForce: boolean;
+  /** What the newest look at the refresh has found. */
+  readonly checks?: readonly RefreshCheck[] | undefined;
+  /** The storing of the first key, which rotates nothing. */
+  readonly adoption?: Adoption | undefined;
   /** What was done to force the refresh. */
   readonly forced?: readonly string[] | undefined;
   /** When the time of the present step is over, epoch milliseconds. */
@@ -97,6 +112,18 @@ export type RotationEvent =
       readonly settings: RotationSettings;
     }
   | { readonly type: 'REGENERATED'; readonly at: number }
+  /** The key in use is to be stored as it is. */
+  | {
+      readonly type: 'ADOPT';
+      readonly at: number;
+      readonly fingerprint?: string;
+      /** Fingerprint of what the secrets store holds; absent when it holds none. */
+      readonly stored?: string;
+      /** Whether another value in the store is replaced. */
+      readonly replace: boolean;
+    }
+  /** What has been looked at after the new key was stored. */
+  | { readonly type: 'CHECKED'; readonly at: number; readonly checks: readonly RefreshCheck[] }
   /** A person must do the step. */
   | { readonly type: 'BY_HAND'; readonly at: number; readonly text: string }
   | { readonly type: 'CONFIG_READ'; readonly at: number; readonly fingerprint?: string }
@@ -142,15 +169,28 @@ const ROTATED = 'otel_ingest_api_key';
 const LEGACY_TOKEN = 'otel_ingest_token';
 const MOST_PRODUCERS = 256;
 
-/** Why a request to rotate is refused; undefined when it may begin. */
+/** Why a request to rotate or to adopt is refused; undefined when it may begin. */
 export function refusal({ context, event }: Args): string | undefined {
+  if (event.type === 'ADOPT') return adoptionRefusal(context, event);
   if (event.type !== 'ROTATE') return undefined;
+  if (context.adoption?.state === 'storing') return 'the key in use is being stored';
   if (event.name === LEGACY_TOKEN) {
     return `${LEGACY_TOKEN} admits nobody and is never rotated, emptied or deleted: a secret-sync object still refers to it`;
   }
   if (event.name !== ROTATED) return `${event.name} is not rotated here, only ${ROTATED} is`;
   if (context.step !== undefined) return 'a rotation is under way already';
   return event.old === undefined ? 'there is no ingest key to rotate' : undefined;
+}
+
+function adoptionRefusal(
+  { step, adoption }: RotationContext,
+  { fingerprint, stored, replace }: Extract<RotationEvent, { type: 'ADOPT' }>,
+): string | undefined {
+  if (step !== undefined) return 'a rotation is under way, and stores the new key itself';
+  if (adoption?.state === 'storing') return 'the key in use is being stored already';
+  if (fingerprint === undefined) return 'there is no ingest key to store';
+  if (stored === undefined || stored === fingerprint || replace) return undefined;
+  return `the secrets store holds another key (${stored}) than the one in use (${fingerprint}): if nobody needs that one, add --replace`;
 }
 
 export function nextStep(step: Step): Step | undefined {

@@ -1,11 +1,11 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
+import { checksOf, hasFailedCheck, isConfirmed, unconfirmedAlert } from './key-rotation-checks.ts';
 import {
   type Args,
   failedAlert,
   failure,
   isFinished,
-  isRefreshed,
   leftBehind,
   merge,
   nextStep,
@@ -44,7 +44,7 @@ const inRefresh = {
   FORCE: { guard: 'canForce', target: 'forcing' },
   EXTERNAL_DONE: { actions: 'confirm' },
 } as const;
-const refreshed = { target: 'external', actions: ['noteSightings', 'finish', 'waitForOthers'] } as const;
+const refreshed = { target: 'external', actions: ['noteChecks', 'finish', 'waitForOthers'] } as const;
 const inExternal = {
   ...replaced,
   EXTERNAL_DONE: { target: 'external', reenter: true, actions: 'confirm' },
@@ -80,9 +80,14 @@ export const keyRotation = setup({
       event.fingerprint !== context.fresh,
     exhausted: ({ context, event }) =>
       'effect' in event && event.effect === 'collector.store_key' && context.tries + 1 >= MOST_TRIES,
-    refreshed: (args) => isRefreshed(withSightings(args)),
+    confirmed: isConfirmed,
+    isOverWithFailure: (args) => isOver(args) && hasFailedCheck(args),
     forceable: (args) => isOver(args) && args.context.canForce && args.context.forced === undefined,
     isOver,
+    adoptable: ({ event }) => event.type === 'ADOPT' && event.stored !== event.fingerprint,
+    storing: ({ context }) => context.adoption?.state === 'storing',
+    storingFailed: ({ context, event }) =>
+      context.adoption?.state === 'storing' && 'effect' in event && event.effect === 'collector.store_key',
     canForce: ({ context }) => context.canForce,
     finished: (args) => isFinished(withSightings(args)),
     owned: ({ context }) => context.maker === 'own',
@@ -96,6 +101,7 @@ export const keyRotation = setup({
     'collector.read_config': effect(),
     'collector.store_key': effect<{ fresh: string }>(),
     'collector.read_sightings': effect<{ old: string; fresh: string }>(),
+    'collector.check_refresh': effect<{ fresh: string; startedAt: number; storedAt: number }>(),
     'collector.force_refresh': effect(),
     'collector.retire_key': effect<{ fresh: string }>(),
     'alerts.raise': effect<Alert>(),
@@ -108,7 +114,7 @@ export const keyRotation = setup({
         step: 'regenerate' as const,
         external: external.slice(0, 64),
         producers: merge({}, producers, []),
-        ...{ fresh: undefined, done: {}, confirmed: undefined, forced: undefined },
+        ...{ fresh: undefined, done: {}, confirmed: undefined, forced: undefined, checks: undefined },
         ...{ tries: 0, note: undefined, failure: undefined, refused: undefined },
       };
     }),
@@ -125,6 +131,25 @@ export const keyRotation = setup({
     }),
     countTry: assign((args) => ({ tries: args.context.tries + 1, note: wordsOf(args) })),
     noteSightings: assign((args) => ({ producers: withSightings(args).producers })),
+    noteChecks: assign((args) => ({ checks: checksOf(args) })),
+    /** Begins to store the key in use, or finds it stored. */
+    beginAdoption: assign(({ event }) => {
+      if (event.type !== 'ADOPT' || event.fingerprint === undefined) return {};
+      const { fingerprint, stored, at } = event;
+      const state = stored === fingerprint ? ('stored' as const) : ('storing' as const);
+      return { adoption: { fingerprint, state, at }, refused: undefined };
+    }),
+    endAdoption: assign(({ context: { adoption }, event }) => {
+      if (!adoption) return {};
+      if (event.type === 'STORED') {
+        return { adoption: { ...adoption, state: 'stored' as const, text: event.place } };
+      }
+      if (event.type === 'BY_HAND') {
+        return { adoption: { ...adoption, state: 'by_hand' as const, text: event.text } };
+      }
+      if (event.type !== 'effect.failed') return {};
+      return { adoption: { ...adoption, state: 'failed' as const, text: event.message } };
+    }),
     force: assign(({ event }) => ({ forced: event.type === 'FORCED' ? event.what : [] })),
     waitForRefresh: assign((args) => ({ deadlineAt: timeOf(args) + args.context.settings.refreshMs })),
     waitForOthers: assign((args) => ({
@@ -157,6 +182,24 @@ export const keyRotation = setup({
       { target: '.regenerating', actions: 'begin' },
     ],
     ABANDON: { guard: 'underWay', target: '.failed', actions: 'fail' },
+    ADOPT: [
+      { guard: 'refused', actions: 'refuse' },
+      {
+        guard: 'adoptable',
+        actions: [
+          'beginAdoption',
+          {
+            type: 'collector.store_key',
+            params: ({ context }) => ({ fresh: context.adoption?.fingerprint ?? '' }),
+          },
+        ],
+      },
+      { actions: 'beginAdoption' },
+    ],
+    // Outcomes for a key that is stored outside of a rotation: no state waits for them then.
+    STORED: { guard: 'storing', actions: 'endAdoption' },
+    BY_HAND: { guard: 'storing', actions: 'endAdoption' },
+    'effect.failed': { guard: 'storingFailed', actions: 'endAdoption' },
   },
   states: {
     idle: {},
@@ -210,15 +253,40 @@ export const keyRotation = setup({
       entry: readSightings,
       on: {
         ...inRefresh,
-        SIGHTINGS_READ: [
-          { guard: 'refreshed', ...refreshed },
-          { guard: 'forceable', target: 'forcing', actions: 'noteSightings' },
-          { guard: 'isOver', ...refreshed },
-          { target: 'refreshPause', actions: 'noteSightings' },
-        ],
+        SIGHTINGS_READ: { target: 'checking', actions: 'noteSightings' },
         'effect.failed': {
           guard: { type: 'isOutcomeOf', params: { effect: 'collector.read_sightings' } },
           target: 'refreshPause',
+        },
+      },
+    },
+    /** What else shows that the key was taken up: the synced Secret, the pods that read it, the metrics that arrive. */
+    checking: {
+      entry: {
+        type: 'collector.check_refresh',
+        params: ({ context: { fresh = '', startedAt = 0, done } }) => ({
+          ...{ fresh, startedAt },
+          storedAt: done.store ?? startedAt,
+        }),
+      },
+      on: {
+        ...inRefresh,
+        // It was seen after the sightings were read, and would be missed until the next look.
+        MOVED: 'refreshing',
+        CHECKED: [
+          { guard: 'confirmed', ...refreshed },
+          { guard: 'forceable', target: 'forcing', actions: 'noteChecks' },
+          {
+            guard: 'isOverWithFailure',
+            ...refreshed,
+            actions: [{ type: 'alerts.raise', params: unconfirmedAlert }, ...refreshed.actions],
+          },
+          { guard: 'isOver', ...refreshed },
+          { target: 'refreshPause', actions: 'noteChecks' },
+        ],
+        'effect.failed': {
+          guard: { type: 'isOutcomeOf', params: { effect: 'collector.check_refresh' } },
+          ...refreshed,
         },
       },
     },

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
 import { reportFindings } from './findings.ts';
 import { KeyRing } from './key-ring.ts';
@@ -8,6 +9,7 @@ import {
   type KeySource,
   OwnKey,
   ownSource,
+  podsSource,
   type Reading,
 } from './key-source.ts';
 import type { CollectorOptions } from './options.ts';
@@ -20,6 +22,21 @@ export interface StartedCollector {
   readonly keys: ActiveKeys;
 }
 
+/** How long a start waits for the cluster, milliseconds; after that the keys come with the next look. */
+const START_MS = 5_000;
+
+/** Reads the keys for the first time. @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID, HF_CONFIG_SECRET_FOLDER */
+export async function openKeys(
+  services: Services,
+  options: CollectorOptions,
+  signal: AbortSignal,
+): Promise<ActiveKeys> {
+  const { collectorPods } = options;
+  const pods = collectorPods && podsSource(collectorPods, () => services.find(ClusterToken));
+  await pods?.refresh?.(AbortSignal.any([signal, AbortSignal.timeout(START_MS)]));
+  return new ActiveKeys(services, options, pods);
+}
+
 /** The keys in force: read from their source, again whenever that changes, and accepted by the ring. */
 export class ActiveKeys {
   readonly ring: KeyRing;
@@ -29,11 +46,15 @@ export class ActiveKeys {
   readonly #services: Services;
   #reading: Reading;
 
-  /** @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID, HF_CONFIG_SECRET_FOLDER of a key of our own */
-  constructor(services: Services, { effectiveConfig, lookEveryMs }: CollectorOptions) {
+  /**
+   * @param pods the source where the effective config is in pods; it was refreshed once
+   * @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID, HF_CONFIG_SECRET_FOLDER of a key of our own
+   */
+  constructor(services: Services, { effectiveConfig, lookEveryMs }: CollectorOptions, pods?: KeySource) {
     this.#services = services;
-    this.own = effectiveConfig === undefined ? new OwnKey(services.dataDir) : undefined;
-    this.source = this.own ? ownSource(this.own) : fileSource(resolve(effectiveConfig ?? ''), lookEveryMs);
+    this.own = effectiveConfig === undefined && !pods ? new OwnKey(services.dataDir) : undefined;
+    this.source =
+      pods ?? (this.own ? ownSource(this.own) : fileSource(resolve(effectiveConfig ?? ''), lookEveryMs));
     this.ring = new KeyRing(
       services.vault,
       services.clock,
@@ -47,6 +68,12 @@ export class ActiveKeys {
   /** The newest reading of the source. */
   get reading(): Reading {
     return this.#reading;
+  }
+
+  /** Has the source look again where that takes a call, then `reload`. */
+  async refresh(signal: AbortSignal): Promise<void> {
+    await this.source.refresh?.(signal);
+    this.reload();
   }
 
   /** Reads the source again, and reports what has changed. */

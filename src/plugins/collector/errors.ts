@@ -1,5 +1,8 @@
 import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
 
+/** Why a command has no answer when the instance lacks this plugin. */
+export const NO_COLLECTOR = 'it runs no collector plugin';
+
 /** Errors of the collector: its keys, findings and probe. */
 export const CollectorError = defineErrors({
   HF_COLLECTOR_NO_KEY: {
@@ -13,6 +16,11 @@ export const CollectorError = defineErrors({
     what: 'The ingest key is not rotated: {reason}.',
     remedy:
       '`holdfast stack rotate-ingest-key --show` shows how the rotation stands, `holdfast stack secrets` what each key is for.',
+  },
+  HF_COLLECTOR_ADOPTION: {
+    status: 409,
+    what: 'The ingest key in use is not stored: {reason}.',
+    remedy: '`holdfast stack key-parity` shows where which key is.',
   },
   HF_COLLECTOR_UI: {
     status: 502,

@@ -9,14 +9,16 @@ import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
-import { ActiveKeys } from './active-keys.ts';
+import { openKeys } from './active-keys.ts';
 import { collectorChecks } from './checks.ts';
 import { CollectorError } from './errors.ts';
 import { registerFindings, reportFindings } from './findings.ts';
 import { INGEST_KEY_NAME } from './key-source.ts';
 import { collectorOptions } from './options.ts';
+import { registerParity } from './parity-command.ts';
 import { registerProbe } from './probe.ts';
 import { registerRotationActor, rotationActor } from './rotation/actor.ts';
+import { adoptCommand } from './rotation/adopt-command.ts';
 import { rotateCommand } from './rotation/command.ts';
 import { registerRotationControl } from './rotation/control.ts';
 import { registerRotationEffects } from './rotation/effects.ts';
@@ -42,7 +44,7 @@ export const collector = definePlugin({
   provides: [IngestKeysToken],
   onFailure: 'continue',
   async start(services, options, signal) {
-    const keys = new ActiveKeys(services, options);
+    const keys = await openKeys(services, options, signal);
     reportFindings(services, keys.source.place, keys.reading.findings);
     const old = services.actors.get(rotationActor, INGEST_KEY_NAME)?.context.old;
     if (old !== undefined) keys.ring.watchRetired([old]);
@@ -56,6 +58,8 @@ export const collector = definePlugin({
     registerRotationEffects(context, options);
     registerRotationControl(context, options);
     context.command(rotateCommand);
+    context.command(adoptCommand);
+    registerParity(context, options);
     registerProbe(context);
     registerSecrets(context, options);
     for (const check of collectorChecks(options)) context.check(check);

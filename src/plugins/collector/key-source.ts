@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Cluster } from '../../core/contracts/cluster.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import {
   createSecretFile,
   readTokenFile,
   removeSecretFile,
   replaceSecretFile,
 } from '../../core/kernel/secret-file.ts';
-import { type Finding, readConfigFile, watchConfigFile } from './effective-config.ts';
+import { type CollectorPods, readCollectorPods } from './cluster-keys.ts';
+import { type Finding, readConfigFile, unreadable, watchConfigFile } from './effective-config.ts';
 import type { RingKeys } from './key-ring.ts';
 
 /** The result of reading a source of keys. */
@@ -17,11 +20,13 @@ export interface Reading extends RingKeys {
 
 /** Where ingest keys come from. */
 export interface KeySource {
-  /** `file`: a collector's effective config; `own`: we are the collector. */
-  readonly kind: 'file' | 'own';
+  /** `file`: a collector's effective config; `pods`: the same within its pods; `own`: we are the collector. */
+  readonly kind: 'file' | 'pods' | 'own';
   /** For people. */
   readonly place: string;
   read(): Reading;
+  /** Brings what `read` gives up to date, where that takes a call. What goes wrong is a finding of the next reading. */
+  refresh?(signal: AbortSignal): Promise<void>;
   /** @returns ends the watch */
   watch(changed: () => void): () => void;
 }
@@ -41,6 +46,67 @@ export function fileSource(file: string, lookEveryMs: number): KeySource {
       return { ...good, findings };
     },
     watch: (changed) => watchConfigFile(file, lookEveryMs, changed),
+  };
+}
+
+/**
+ * The effective config of the collector's pods. Every pod's tokens admit; the current key is that of the first pod by name.
+ *
+ * @param cluster finds the cluster, which may start later
+ */
+export function podsSource(where: CollectorPods, cluster: () => Cluster | undefined): KeySource {
+  const labels = Object.entries(where.labels).map(([label, value]) => `${label}=${value}`);
+  const place = `${where.file} in the pods ${labels.join(',')} of ${where.namespace}`;
+  let good: RingKeys = { tokens: [], reason: 'it was not read yet' };
+  let findings: readonly Finding[] = unreadable('it was not read yet').findings;
+  const complain = (reason: string) => {
+    findings = unreadable(reason).findings;
+    if (good.tokens.length === 0) good = { tokens: [], reason };
+  };
+  const refresh = async (signal: AbortSignal): Promise<void> => {
+    const api = cluster();
+    if (!api) return complain('no cluster is configured (HOLDFAST_KUBECONFIG)');
+    try {
+      const pods = await readCollectorPods(api, where, signal);
+      if (pods.length === 0) return complain('no such pod runs');
+      const readable = pods.filter(({ config }) => config.findings[0]?.code !== 'unreadable');
+      const [first] = readable;
+      findings = [
+        ...new Map(pods.flatMap(({ config }) => config.findings).map((one) => [one.code, one])).values(),
+      ];
+      if (!first) return;
+      good = {
+        tokens: [...new Set(readable.flatMap(({ config }) => config.tokens))],
+        current: first.config.ingestKey,
+        reason: first.config.findings[0]?.text ?? 'it holds none',
+      };
+    } catch (error) {
+      if (!isCoded(error)) throw error;
+      complain(error.what.replace(/\.$/, ''));
+    }
+  };
+  return {
+    kind: 'pods',
+    place,
+    read: () => ({ ...good, findings }),
+    refresh,
+    watch(changed) {
+      const ended = new AbortController();
+      let isLooking = false;
+      const look = async () => {
+        if (isLooking) return;
+        isLooking = true;
+        await refresh(ended.signal).catch(() => {});
+        isLooking = false;
+        if (!ended.signal.aborted) changed();
+      };
+      const timer = setInterval(() => void look(), where.everyMs);
+      timer.unref();
+      return () => {
+        clearInterval(timer);
+        ended.abort();
+      };
+    },
   };
 }
 

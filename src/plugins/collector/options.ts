@@ -49,9 +49,22 @@ const stack = z.strictObject({
 export type StackOptions = z.output<typeof stack>;
 export type VolumeBackup = z.output<typeof volumeBackup>;
 
-export const collectorOptions = z.strictObject({
-  /** The collector's `effective.yaml`; without it Holdfast is its own collector. */
+const namespace = z.string().min(1).max(63);
+
+const options = z.strictObject({
+  /** The collector's `effective.yaml` on this host; without it and `collectorPods` Holdfast is its own collector. */
   effectiveConfig: z.string().min(1).optional(),
+  /** The collector's pods, in which its effective config is read by a command: the account needs `create` on `pods/exec`. */
+  collectorPods: z
+    .strictObject({
+      namespace,
+      labels: z.record(z.string().min(1), z.string()).refine((labels) => Object.keys(labels).length > 0),
+      container: objectName.optional(),
+      file: z.string().startsWith('/').default('/etc/otel/supervisor-data/effective.yaml'),
+      /** How often it is read, milliseconds. */
+      everyMs: z.int().min(20).max(3_600_000).default(60_000),
+    })
+    .optional(),
   lookEveryMs: z.int().min(20).max(60_000).default(1_000),
   /** Where the keys of the stack and of the gateway lie in the secrets store. */
   secretsPath: path.default('observability'),
@@ -60,9 +73,16 @@ export const collectorOptions = z.strictObject({
   ui: z
     .strictObject({
       url: z.url({ protocol: /^https?$/ }),
-      /** File (mode 0600) with a bearer token of its API: then a rotation requests the new key from it. */
-      tokenFile: z.string().min(1).optional(),
-      regeneratePath: z.string().startsWith('/').default('/api/team/apiKey'),
+      /**
+       * File (mode 0600) with the e-mail address of a user of the UI in its first line and the password in its second: then
+       * a rotation logs in and requests the new key. Without it a person makes the key.
+       */
+      loginFile: z.string().min(1).optional(),
+      /** Where its API is, relative to `url`; unless set, it is looked for at `/api`, where the UI passes it on, and at the root. */
+      apiPath: z
+        .string()
+        .regex(/^(?:\/[\w.-]+)*$/)
+        .optional(),
     })
     .optional(),
   /** Producers outside of the cluster that a person updates, e.g. `router-edge`. */
@@ -70,7 +90,16 @@ export const collectorOptions = z.strictObject({
   /** How a refresh is forced in the cluster: what is annotated, and what is restarted. */
   refresh: z
     .strictObject({
-      namespace: z.string().min(1).max(63),
+      namespace,
+      /** The Secret that the secrets store is synced to, and its property with the ingest key. */
+      syncedSecret: z
+        .strictObject({ name: objectName, property: objectName.default('INGEST_TOKEN') })
+        .optional(),
+      /** The variable in which the workloads have the key. */
+      variable: z
+        .string()
+        .regex(/^[A-Za-z_]\w*$/)
+        .default('INGEST_TOKEN'),
       secretSync: z
         .strictObject({
           apiVersion: z.string().default('external-secrets.io/v1'),
@@ -100,5 +129,10 @@ export const collectorOptions = z.strictObject({
     })
     .prefault({}),
 });
+
+export const collectorOptions = options.refine(
+  ({ effectiveConfig, collectorPods }) => effectiveConfig === undefined || collectorPods === undefined,
+  'give one of effectiveConfig and collectorPods',
+);
 
 export type CollectorOptions = z.output<typeof collectorOptions>;

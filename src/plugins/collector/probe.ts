@@ -12,7 +12,7 @@ import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { probe } from '../../machines/collector/probe.ts';
 import type { StartedCollector } from './active-keys.ts';
-import { NO_COLLECTOR } from './rotation/command.ts';
+import { NO_COLLECTOR } from './errors.ts';
 import { type ProbeReport, runProbe } from './run-probe.ts';
 
 const PROBE_PATH = '/collector/probe';

@@ -9,9 +9,9 @@ import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { ActiveKeys, StartedCollector } from './active-keys.ts';
+import { NO_COLLECTOR } from './errors.ts';
 import { INGEST_KEY_NAME } from './key-source.ts';
 import type { CollectorOptions } from './options.ts';
-import { NO_COLLECTOR } from './rotation/command.ts';
 
 const SECRETS_PATH = '/collector/secrets';
 const DEADLINE_MS = 15_000;

@@ -25,6 +25,14 @@ export function describeRotationRecord({
       return state === 'regenerating' ? `a rotation begins, ${event.maker}` : 'refused';
     case 'SIGHTINGS_READ':
       return state.endsWith('Pause') ? HIDDEN : `sightings of producers read, ${state}`;
+    case 'CHECKED': {
+      const found = event.checks
+        .map(({ check, result }) => `${check} ${result.replace('_', ' ')}`)
+        .join(', ');
+      return `refresh looked at: ${found}${state === 'external' ? '; it goes on' : ''}`;
+    }
+    case 'ADOPT':
+      return to?.context?.adoption === undefined ? 'refused' : 'the key in use is to be stored as it is';
     case 'CONFIG_READ':
       return state === 'storing' ? 'the new key is adopted' : 'the config still names the old key';
     case 'STORED':

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
 import { Story } from '../../../src/core/host/testing/story.ts';
 import { keyRotation } from '../../../src/machines/collector/key-rotation.ts';
+import type { RefreshCheck } from '../../../src/machines/collector/key-rotation-checks.ts';
 import { type RotationEvent, rotationDefaults } from '../../../src/machines/collector/key-rotation-rules.ts';
 import { runs } from '../../support/runs.ts';
 import { machineSamples } from '../samples.ts';
@@ -30,7 +31,34 @@ const looked = (at: number, old: string[] = [], fresh: string[] = []): RotationE
   old: old.map((producer) => ({ producer, at: 1 })),
   fresh: fresh.map((producer) => ({ producer, at })),
 });
+const well = { result: 'ok', text: 'well' } as const;
+const unknown = { result: 'not_checked', text: 'nobody can look' } as const;
+/** What was looked at besides the producers. */
+const checked = (
+  at: number,
+  {
+    secret = unknown,
+    pods = unknown,
+    metrics = unknown,
+  }: Partial<Record<'secret' | 'pods' | 'metrics', Omit<RefreshCheck, 'check'>>> = {},
+): RotationEvent => ({
+  type: 'CHECKED',
+  at,
+  checks: [
+    { check: 'synced_secret', ...secret },
+    { check: 'pods', ...pods },
+    { check: 'metrics', ...metrics },
+  ],
+});
+const refreshedAt = (at: number, old: string[] = [], fresh: string[] = []) => [
+  looked(at, old, fresh),
+  checked(at),
+];
 const begun = (more = {}): RotationEvent[] => [rotate(more), { type: 'REGENERATED', at: 1 }];
+const check = {
+  type: 'collector.check_refresh',
+  params: { fresh: 'fp_new', startedAt: 0, storedAt: 3 },
+};
 const look = { type: 'collector.read_sightings', params: { old: 'fp_old', fresh: 'fp_new' } };
 
 test('[O9] with nobody to wait for, the steps follow one another and the old key is retired', (t) => {
@@ -53,6 +81,8 @@ test('[O9] with nobody to wait for, the steps follow one another and the old key
     .when(stored)
     .then({ state: 'refreshing', effects: [look], context: { deadlineAt: 3 + refreshMs } })
     .when(looked(4))
+    .then({ state: 'checking', effects: [check] })
+    .when(checked(4))
     .then({ state: 'external', effects: [look] })
     .when(looked(5))
     .then({ state: 'retiring', effects: [{ type: 'collector.retire_key', params: { fresh: 'fp_new' } }] })
@@ -72,6 +102,8 @@ test('[O9] no name of a producer keeps a key from being rotated', (t) => {
   const producers = names.map((producer) => ({ producer, at: 0 }));
   given(keyRotation, { events: [...begun({ producers }), adopted, stored] })
     .when(looked(10, names, names))
+    .then({ state: 'checking', effects: [check] })
+    .when(checked(10))
     .then({ state: 'external', effects: [look] });
   t.pass();
 });
@@ -80,11 +112,22 @@ test('[O9] a producer that still uses the old key is waited for, and its move is
   const producers = [{ producer: 'scraper', at: 0 }];
   given(keyRotation, { events: [...begun({ producers }), adopted, stored] })
     .when(looked(10, ['scraper']))
+    .then({ state: 'checking', effects: [check] })
+    .when(checked(10, { secret: well, pods: well, metrics: well }))
     .then({ state: 'refreshPause', timers: { sightings: lookMs } })
     .when(elapsed('sightings'))
     .then({ state: 'refreshing', effects: [look] })
     .when(looked(20, ['scraper'], ['scraper']))
+    .then({ state: 'checking', effects: [check] })
+    .when(checked(20))
     .then({ state: 'external', effects: [look] });
+  t.pass();
+});
+
+test('[O9] a producer that moves while the rest is looked at is not missed', (t) => {
+  given(keyRotation, { events: [...begun(), adopted, stored, looked(4, ['scraper'])] })
+    .when({ type: 'MOVED', at: 5, producer: 'scraper' })
+    .then({ state: 'refreshing', effects: [look] });
   t.pass();
 });
 
@@ -93,11 +136,13 @@ test('[O9] when the window is over the refresh is forced once where a cluster is
   const late = 3 + refreshMs;
   given(keyRotation, { events: [...begun({ producers, canForce: true }), adopted, stored] })
     .when(looked(late))
+    .then({ state: 'checking', effects: [check] })
+    .when(checked(late))
     .then({ state: 'forcing', effects: [{ type: 'collector.force_refresh' }] })
     .when({ type: 'FORCED', at: late, what: ['restarted DaemonSet x'] })
     .then({ state: 'refreshing', effects: [look], context: { deadlineAt: late + refreshMs } })
     .when(looked(late + refreshMs))
-    .then({ state: 'external', effects: [look] });
+    .then({ state: 'checking', effects: [check] });
   given(keyRotation, { events: [...begun({ producers, canForce: true }), adopted, stored] })
     .when({ type: 'FORCE', at: 9 })
     .then({ state: 'forcing', effects: [{ type: 'collector.force_refresh' }] });
@@ -105,7 +150,7 @@ test('[O9] when the window is over the refresh is forced once where a cluster is
 });
 
 test('[O9] external producers are waited for until they are seen, a person says so, or the overlap ends', (t) => {
-  const events = [...begun({ external: ['router-edge'] }), adopted, stored, looked(4)];
+  const events = [...begun({ external: ['router-edge'] }), adopted, stored, ...refreshedAt(4)];
   const retiring = {
     state: 'retiring',
     effects: [{ type: 'collector.retire_key', params: { fresh: 'fp_new' } }],
@@ -129,12 +174,12 @@ test('[O9] external producers are waited for until they are seen, a person says 
 
 test('[O9] where the collector is not ours the old key is not ours to retire', (t) => {
   const events = [rotate({ maker: 'operator' }), { type: 'BY_HAND', at: 1, text: 'in the UI' } as const];
-  given(keyRotation, { events: [...events, adopted, stored, looked(4, [], ['app'])] })
+  given(keyRotation, { events: [...events, adopted, stored, ...refreshedAt(4, [], ['app'])] })
     .when(looked(5))
     .then({ state: 'done', context: { step: undefined } });
   // Nobody is seen at our receiver: that proves nothing, so the whole window is waited for.
-  given(keyRotation, { events: [...events, adopted, stored] })
-    .when(looked(4))
+  given(keyRotation, { events: [...events, adopted, stored, looked(4)] })
+    .when(checked(4))
     .then({ state: 'refreshPause', timers: { sightings: lookMs } });
   t.pass();
 });
@@ -169,7 +214,7 @@ test('[O9] each failure has a reason, tells a person, and is resumed where it ha
   failing([rotate({ maker: 'api' })], broken('collector.regenerate_key'), 'not_regenerated', 'regenerating');
   failing(begun(), { type: 'elapsed', timer: 'adoption' }, 'not_adopted', 'adopting');
   failing(
-    [...begun(), adopted, stored, looked(4), looked(5)],
+    [...begun(), adopted, stored, ...refreshedAt(4), looked(5)],
     broken('collector.retire_key'),
     'not_retired',
     'retiring',
@@ -185,6 +230,124 @@ test('[O9] each failure has a reason, tells a person, and is resumed where it ha
   t.like(story.next(broken('collector.store_key')).step.snapshot.context, {
     failure: { reason: 'not_stored' },
   });
+});
+
+/** The story of a rotation whose collector a UI manages, where no producer is seen at our receiver. */
+const managed = [
+  rotate({ maker: 'api' }),
+  { type: 'REGENERATED', at: 1 } as const,
+  adopted,
+  stored,
+  looked(4),
+];
+const all = { secret: well, pods: well, metrics: well };
+const late = 3 + refreshMs;
+
+test('[O9] a managed collector needs no waiting when Secret, pods and metrics were looked at and are well', (t) => {
+  given(keyRotation, { events: managed })
+    .when(checked(4, all))
+    .then({
+      state: 'external',
+      effects: [look],
+      context: {
+        checks: [
+          {
+            check: 'producers',
+            result: 'not_checked',
+            text: 'no producer was seen at our receiver, neither with the old key nor with the new one',
+          },
+          { check: 'synced_secret', ...well },
+          { check: 'pods', ...well },
+          { check: 'metrics', ...well },
+        ],
+      },
+    });
+  // Each of them counts: what is not looked at, or not well, is waited for.
+  for (const name of ['secret', 'pods', 'metrics'] as const) {
+    for (const result of ['not', 'not_checked'] as const) {
+      given(keyRotation, { events: managed })
+        .when(checked(4, { ...all, [name]: { result, text: 'x' } }))
+        .then({ state: 'refreshPause', timers: { sightings: lookMs } });
+    }
+  }
+  t.pass();
+});
+
+test('[O9] when the window is over, what is not well is an alert, and what nobody looked at is recorded as not checked', (t) => {
+  const after = (events: RotationEvent[]) =>
+    events.reduce((so, next) => so.next(next as never), Story.begin(keyRotation));
+  const resultsOf = (story: Story) =>
+    (story.step.snapshot.context as { checks: RefreshCheck[] }).checks.map(
+      ({ check, result }) => `${check} ${result}`,
+    );
+  const silent = after([...managed, checked(late)]);
+  t.is(silent.step.snapshot.value, 'external');
+  t.deepEqual(
+    silent.effects.map(({ type }) => type),
+    ['collector.read_sightings'],
+  );
+  t.deepEqual(resultsOf(silent), [
+    'producers not_checked',
+    'synced_secret not_checked',
+    'pods not_checked',
+    'metrics not_checked',
+  ]);
+  const old = { result: 'not', text: 'Secret otel has fp_old' } as const;
+  const wrong = after([...managed, checked(late, { ...all, secret: old })]);
+  t.is(wrong.step.snapshot.value, 'external');
+  t.like(wrong.effects[0], {
+    type: 'alerts.raise',
+    params: { name: 'collector.rotation_not_refreshed', labels: { checks: 'synced_secret' } },
+  });
+  t.regex(JSON.stringify(wrong.effects[0]), /Secret otel has fp_old/);
+  const producers = [{ producer: 'scraper', at: 0 }];
+  const behind = after([...begun({ producers }), adopted, stored, looked(late), checked(late, all)]);
+  t.like(behind.effects[0], { params: { labels: { checks: 'producers' } } });
+  t.deepEqual(resultsOf(behind)[0], 'producers not');
+  const lost = { type: 'effect.failed', effect: 'collector.check_refresh', code: 'HF_X', message: 'broken' };
+  const failed = after(managed).next(lost);
+  t.is(failed.step.snapshot.value, 'external');
+  t.deepEqual(resultsOf(failed).slice(1), [
+    'synced_secret not_checked',
+    'pods not_checked',
+    'metrics not_checked',
+  ]);
+});
+
+test('[O9] the first key is stored as it is, once, and no other value is replaced unasked', (t) => {
+  const adopt = (more = {}): RotationEvent => ({
+    ...{ type: 'ADOPT', at: 5, fingerprint: 'fp_old', replace: false },
+    ...more,
+  });
+  const adoption = { fingerprint: 'fp_old', at: 5 };
+  const write = { type: 'collector.store_key', params: { fresh: 'fp_old' } };
+  given(keyRotation)
+    .when(adopt())
+    .then({ state: 'idle', effects: [write], context: { adoption: { ...adoption, state: 'storing' } } })
+    .when({ type: 'STORED', at: 6, place: 'there' })
+    .then({ state: 'idle', context: { adoption: { ...adoption, state: 'stored', text: 'there' } } });
+  given(keyRotation)
+    .when(adopt({ stored: 'fp_old' }))
+    .then({ state: 'idle', effects: [], context: { adoption: { ...adoption, state: 'stored' } } });
+  given(keyRotation, { events: [adopt()] })
+    .when({ type: 'BY_HAND', at: 6, text: 'put it there' })
+    .then({ state: 'idle', context: { adoption: { ...adoption, state: 'by_hand', text: 'put it there' } } });
+  given(keyRotation, { events: [adopt()] })
+    .when({ type: 'effect.failed', effect: 'collector.store_key', code: 'HF_X', message: 'broken' })
+    .then({ state: 'idle', context: { adoption: { ...adoption, state: 'failed', text: 'broken' } } });
+  given(keyRotation)
+    .when(adopt({ stored: 'fp_other', replace: true }))
+    .then({ state: 'idle', effects: [write], context: { adoption: { ...adoption, state: 'storing' } } });
+  const refused = (event: RotationEvent, reason: RegExp, before: RotationEvent[] = []) => {
+    const story = [...before, event].reduce((so, next) => so.next(next as never), Story.begin(keyRotation));
+    t.deepEqual(story.effects, []);
+    t.regex(String((story.step.snapshot.context as { refused?: string }).refused), reason);
+  };
+  refused(adopt({ stored: 'fp_other' }), /holds another key \(fp_other\)/);
+  refused(adopt({ fingerprint: undefined }), /no ingest key to store/);
+  refused(adopt(), /rotation is under way/, begun());
+  refused(adopt(), /being stored already/, [adopt()]);
+  refused(rotate(), /the key in use is being stored/, [adopt()]);
 });
 
 test('[O9] a key that is regenerated once more on the way is the one that is stored', (t) => {

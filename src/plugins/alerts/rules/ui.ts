@@ -14,7 +14,7 @@ const ruleName = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/);
 /** A UI of the HyperDX kind, where rules are to be alerts on tiles too. */
 export const uiOptions = z
   .strictObject({
-    /** Its base, `https://ui.example.org`. */
+    /** Its base, `https://ui.example.org`; its API is found at `/api/api/v2` behind the UI, which strips `/api`, or at `/api/v2`. */
     url: z.url({ protocol: /^https?$/ }),
     /** File of mode 0600 with an API token. */
     tokenFile: z.string().min(1).optional(),
@@ -35,7 +35,7 @@ export type Ui = z.output<typeof uiOptions>;
 export interface InUi {
   readonly title: string;
   readonly change: 'created' | 'changed' | 'unchanged' | 'rejected';
-  /** Why it was not even sent. */
+  /** Why it was not even sent, or what could not be looked at. */
   readonly reason?: string;
 }
 
@@ -67,18 +67,16 @@ export async function upsertInUi(
     const tile = ui.tiles[rule.name];
     return tile ? [{ rule, tile }] : [];
   });
-  const api = apiOf(ui.url, await tokenOf(ui, store), signal);
+  const api = await findApi(ui.url, await tokenOf(ui, store), signal);
   const there = await allOf(api);
+  const tiles = wanted.length === 0 ? [] : await tilesOf(api, ui.dashboardId);
   const results: InUi[] = [];
   for (const { rule, tile } of wanted) {
     const { title, measure, window: interval } = rule;
-    const reason = rejectedByUi({
-      name: title,
-      query: tile.query,
-      source: measure.table,
-      take: measure.take,
-      interval,
-    });
+    const shown = tiles.find(({ id }) => id === tile.id);
+    const reason =
+      rejectedByUi({ name: title, query: tile.query, source: measure.table, take: measure.take, interval }) ??
+      unfitTile(tile, shown, ui.dashboardId);
     if (reason !== undefined) {
       results.push({ title, change: 'rejected', reason });
       continue;
@@ -96,22 +94,95 @@ export async function upsertInUi(
     };
     const [same, another] = there.filter(({ name }) => name === title);
     if (another) throw api.refusal(`it has more than one alert named "${title}": delete all but one`);
-    if (!same) await api.send('POST', '', alert);
-    else if (!holds(same, alert))
-      await api.send('PUT', `/${encodeURIComponent(same.id)}`, merged(same, alert));
     const change = !same ? 'created' : holds(same, alert) ? 'unchanged' : 'changed';
-    results.push({ title, change });
+    if (change !== 'unchanged') {
+      const written = same
+        ? await api.send('PUT', `/alerts/${encodeURIComponent(same.id)}`, merged(same, alert))
+        : await api.send('POST', '/alerts', alert);
+      const kept = answered.safeParse(written).data?.data;
+      if (!kept || !holds(kept, alert)) {
+        throw api.refusal(`it did not keep "${title}" as it was sent: look at the alert in the UI`);
+      }
+    }
+    const unseen = tile.query === 'sql' ? { reason: NOT_SEEN_IN_SQL } : {};
+    results.push({ title, change, ...unseen });
   }
   return results;
 }
 
+const tileShape = z.looseObject({
+  id: z.string(),
+  /** What the newer API says. */
+  config: z
+    .looseObject({
+      configType: z.string().optional(),
+      displayType: z.string().optional(),
+      groupBy: z.string().nullish(),
+    })
+    .optional(),
+  /** What the older one says. */
+  series: z.array(z.looseObject({ type: z.string(), groupBy: z.array(z.string()).optional() })).optional(),
+});
+type Tile = z.output<typeof tileShape>;
+const dashboard = z.looseObject({ data: z.looseObject({ tiles: z.array(tileShape).max(1_000) }) });
+const answered = z.looseObject({ data: known });
+
+const NOT_SEEN_IN_SQL = 'not checked whether the tile is un-grouped: it is raw SQL';
+/** Tiles with which the UI can compare a threshold. */
+const DISPLAYS = ['line', 'stacked_bar', 'number', 'time'];
+
+/** @throws HF_ALERTS_UI also when there is no such dashboard */
+async function tilesOf(api: Api, id: string): Promise<readonly Tile[]> {
+  const answer = await api.send('GET', `/dashboards/${encodeURIComponent(id)}`);
+  const { data, error } = dashboard.safeParse(answer);
+  if (error) throw api.refusal('its dashboard has another shape, so the tiles cannot be checked');
+  return data.data.tiles;
+}
+
+/** Why an alert on the tile would not be the rule's: the tile is gone, of another kind, or has a value for each group. */
+function unfitTile(
+  { id, query }: Ui['tiles'][string],
+  tile: Tile | undefined,
+  board: string,
+): string | undefined {
+  if (!tile)
+    return `There is no tile ${id} on dashboard ${board}: correct the option hyperdx.tiles, or add the tile.`;
+  const { config, series = [] } = tile;
+  const isSql = config?.configType === 'sql';
+  if (isSql !== (query === 'sql')) {
+    return `Tile ${id} is ${isSql ? 'raw SQL' : 'made by the query builder'}, and the option hyperdx.tiles says otherwise.`;
+  }
+  const display = config?.displayType ?? series[0]?.type;
+  if (display === undefined || !DISPLAYS.includes(display)) {
+    return `Tile ${id} shows ${display ?? 'nothing known'}: an alert needs a line, a stacked bar or a number.`;
+  }
+  const groups = [config?.groupBy ?? '', ...series.flatMap(({ groupBy = [] }) => groupBy)].filter(
+    (one) => one.trim() !== '',
+  );
+  if (groups.length === 0) return undefined;
+  return `Tile ${id} is grouped by ${groups.join(', ').slice(0, 200)}: each group is compared alone, and a group that is silent is none at all. Take the grouping out.`;
+}
+
 type Api = ReturnType<typeof apiOf>;
+
+/** Where the API of version 2 is, seen from the UI's address: the UI takes the first `/api` away. */
+const API_PATHS = ['/api/v2', '/api/api/v2'];
+
+/** @throws HF_ALERTS_UI */
+async function findApi(url: string, token: string, signal: AbortSignal): Promise<Api> {
+  for (const path of API_PATHS) {
+    const api = apiOf(url, path, token, signal);
+    if (await api.isThere()) return api;
+  }
+  const { refusal } = apiOf(url, '', token, signal);
+  throw refusal(`it has no API at ${API_PATHS.join(' or ')}: give the address by which people open it`);
+}
 
 async function allOf(api: Api): Promise<readonly Known[]> {
   const all: Known[] = [];
   for (let page = 0; page < PAGES; page += 1) {
     const { data, error } = listed.safeParse(
-      await api.send('GET', page === 0 ? '' : `?limit=${PAGE}&offset=${all.length}`),
+      await api.send('GET', `/alerts${page === 0 ? '' : `?limit=${PAGE}&offset=${all.length}`}`),
     );
     if (error) throw api.refusal('its list of alerts has another shape');
     all.push(...data.data);
@@ -141,15 +212,15 @@ function merged(same: Known, wanted: Record<string, unknown>): Record<string, un
   };
 }
 
-function apiOf(base: string, token: string, signal: AbortSignal) {
+function apiOf(base: string, path: string, token: string, signal: AbortSignal) {
   const place = new URL(base).origin;
+  const root = `${base.replace(/\/+$/, '')}${path}`;
   const refusal = (reason: string) => new AlertsError('HF_ALERTS_UI', { place, reason });
-  async function send(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<unknown> {
-    let answer: HttpAnswer;
+  async function call(method: 'GET' | 'POST' | 'PUT', where: string, body?: object): Promise<HttpAnswer> {
     try {
-      answer = await http.call({
+      return await http.call({
         method,
-        url: `${base.replace(/\/+$/, '')}/api/v2/alerts${path}`,
+        url: `${root}${where}`,
         headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
         json: body,
         signal,
@@ -157,16 +228,24 @@ function apiOf(base: string, token: string, signal: AbortSignal) {
     } catch (error) {
       throw error instanceof HttpCallError ? refusal(`it can't be asked: ${error.reason}`) : error;
     }
+  }
+  /** A page of the UI, and a path that its proxy knows nothing of, are no API. */
+  async function isThere(): Promise<boolean> {
+    const answer = await call('GET', '/alerts?limit=1');
+    return answer.status !== 404 && !(answer.ok && answer.json() === undefined);
+  }
+  async function send(method: 'GET' | 'POST' | 'PUT', where: string, body?: object): Promise<unknown> {
+    const answer = await call(method, where, body);
     if (!answer.ok) {
       const said = answer.excerpt(200, token);
-      throw refusal(`it answered ${answer.status} to ${method}${said === '' ? '' : `: ${said}`}`);
+      throw refusal(`it answered ${answer.status} to ${method} ${where}${said === '' ? '' : `: ${said}`}`);
     }
     if (answer.bytes.length === 0) return {};
     const parsed = answer.json();
     if (parsed === undefined) throw refusal('its answer is not JSON');
     return parsed;
   }
-  return { send, refusal };
+  return { send, isThere, refusal };
 }
 
 async function tokenOf(

@@ -11,7 +11,7 @@ import { describeRotationRecord } from '../words.ts';
 export const rotationActor = defineActor({
   type: 'collector.key_rotation',
   machine: keyRotation,
-  version: 1,
+  version: 2,
   describe: describeRotationRecord,
 });
 

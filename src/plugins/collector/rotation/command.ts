@@ -2,12 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { askInstance } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import type { RefreshCheck } from '../../../machines/collector/key-rotation-checks.ts';
+import { NO_COLLECTOR } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import { ROTATION_PATH } from './control.ts';
 import type { RotationPlan, RotationView } from './view.ts';
-
-/** Why a command has no answer when the instance lacks this plugin. */
-export const NO_COLLECTOR = 'it runs no collector plugin';
 
 const POLL_MS = 500;
 /** Exit code of a rotation that goes on and waits for a person. */
@@ -73,6 +72,7 @@ async function follow(
         printed.add(step.step);
         terminal.progress('');
         print(finishedLine(step, view));
+        if (step.step === 'refresh') for (const check of view.checks) print(checkLine(check));
       }
       const names = view.pending.join(', ');
       // Without a terminal there is no progress line, so each change of the awaited producers is a line of output.
@@ -114,8 +114,6 @@ const STEPS: Readonly<Record<string, string>> = {
   regenerate: 'regenerated',
   adopt: 'adopted by the collector',
   store: 'stored',
-  refresh: 'producers refreshed',
-  external: 'external producers updated',
   retire: 'old key retired',
 };
 
@@ -131,7 +129,7 @@ function planLines(plan: RotationPlan): string[] {
     `1 regenerate  ${MAKERS[plan.maker]}`,
     `2 adopt       it is awaited in ${plan.source}`,
     `3 store       ${plan.storeIsWritable ? 'it is written to' : 'you put it in'} ${plan.store}`,
-    `4 refresh     ${plan.refreshMinutes} min for ${names.join(', ') || 'producers; none was seen in the last hour'}${plan.canForce ? ', then forced in the cluster' : ''}`,
+    `4 refresh     ${plan.refreshMinutes} min for ${names.join(', ') || 'producers; none was seen in the last hour'}${plan.canForce ? ', then forced in the cluster' : ''}; synced Secret, starts of pods and metrics are looked at`,
     `5 external    ${plan.external.join(', ') || 'none is listed (option externalProducers)'}`,
     `6 retire      the old key ends ${overlap}`,
   ];
@@ -140,13 +138,50 @@ function planLines(plan: RotationPlan): string[] {
 /** A step that is done. */
 function finishedLine(
   { step, at = '' }: { readonly step: string; readonly at?: string },
-  { fresh, forced }: RotationView,
+  view: RotationView,
 ): string {
+  const { fresh, forced, checks } = view;
+  if (step === 'external') return `${at.slice(11, 19)}  ${externalWords(view)}`;
+  if (step === 'retire' && view.maker !== 'own')
+    return `${at.slice(11, 19)}  old key ended when the collector adopted the new one`;
   const more: Readonly<Record<string, string>> = {
     adopt: fresh ?? '',
     refresh: forced && forced.length > 0 ? `forced: ${forced.join(', ')}` : '',
   };
+  if (step === 'refresh') return `${at.slice(11, 19)}  ${refreshWords(checks)}  ${more.refresh}`.trimEnd();
   return `${at.slice(11, 19)}  ${STEPS[step] ?? step}${more[step] ? `  ${more[step]}` : ''}`;
+}
+
+/** Only what was looked at and is well is called refreshed. */
+function refreshWords(checks: readonly RefreshCheck[]): string {
+  const count = (wanted: RefreshCheck['result']) => checks.filter(({ result }) => result === wanted).length;
+  if (checks.length > 0 && count('ok') === checks.length) return 'producers refreshed';
+  const open = count('not_checked') > 0 ? `, ${count('not_checked')} not checked` : '';
+  if (count('not') > 0)
+    return `producers not refreshed: ${count('ok')} checks ok, ${count('not')} not${open}`;
+  return count('ok') > 0
+    ? `producers refreshed as far as was looked at: ${count('ok')} checks ok${open}`
+    : 'refresh of producers not checked';
+}
+
+/** What is known of the producers outside: nothing, what a person says, or what our receiver has seen. */
+function externalWords({ external, isConfirmed, unconfirmed, pending }: RotationView): string {
+  if (external.length === 0) return 'no external producer is listed';
+  if (isConfirmed) return `external producers updated, a person says: ${external.join(', ')}`;
+  const left = external.filter((name) => unconfirmed.includes(name) || pending.includes(name));
+  if (left.length > 0) return `external producers not seen with the new key: ${left.join(', ')}`;
+  return `external producers seen with the new key: ${external.join(', ')}`;
+}
+
+const CHECKS = {
+  producers: 'producers',
+  synced_secret: 'synced Secret',
+  pods: 'pods',
+  metrics: 'metrics',
+} as const satisfies Record<RefreshCheck['check'], string>;
+
+function checkLine({ check, result, text }: RefreshCheck): string {
+  return `            ${result.replace('_', ' ').padEnd(12)}${CHECKS[check]}: ${text}`;
 }
 
 /** What is being waited for. */

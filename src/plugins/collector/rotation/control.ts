@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { ClusterToken } from '../../../core/contracts/cluster.ts';
-import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
+import { type SecretsStore, SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
 import type { StartedCollector } from '../active-keys.ts';
 import { CollectorError } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import type { CollectorOptions } from '../options.ts';
+import { isPlaceholder } from '../secrets.ts';
 import { rotationActor } from './actor.ts';
 import { type RotationPlan, rotationView } from './view.ts';
 
@@ -17,7 +19,18 @@ export const ROTATION_PATH = '/collector/rotation';
 const RECENT_MS = 3_600_000;
 
 const rotationRequest = z.strictObject({
-  action: z.enum(['show', 'plan', 'rotate', 'resume', 'force', 'stored', 'external_done', 'abandon']),
+  action: z.enum([
+    'show',
+    'plan',
+    'rotate',
+    'resume',
+    'force',
+    'stored',
+    'external_done',
+    'abandon',
+    'adopt',
+  ]),
+  replace: z.boolean().default(false),
   name: z.string().min(1).max(100).default(INGEST_KEY_NAME),
 });
 
@@ -33,18 +46,23 @@ export function registerRotationControl(
       surface,
       ROTATION_PATH,
       rotationRequest,
-      async ({ action, name }, { correlation, signal }) => {
+      async ({ action, name, replace }, { correlation, signal }) => {
         const at = clock.now();
         if (action === 'plan')
           return { ...rotationView(rotation()), plan: await planOf(started, options, at, signal) };
         const event =
           action === 'rotate'
             ? { type: 'ROTATE' as const, at, name, ...factsOf(started, options, at) }
-            : eventOf(action, at);
+            : action === 'adopt'
+              ? await adoptionOf(started, options, { at, replace }, signal)
+              : eventOf(action, at);
         if (event) await actors.send(rotationActor, INGEST_KEY_NAME, event, { correlation }).durable();
         const refused = rotation()?.context.refused;
         if (action === 'rotate' && refused !== undefined) {
           throw new CollectorError('HF_COLLECTOR_ROTATION', { reason: refused });
+        }
+        if (action === 'adopt' && refused !== undefined) {
+          throw new CollectorError('HF_COLLECTOR_ADOPTION', { reason: refused });
         }
         return { ...rotationView(rotation()), correlation };
       },
@@ -53,7 +71,7 @@ export function registerRotationControl(
 }
 
 function eventOf(
-  action: Exclude<z.output<typeof rotationRequest>['action'], 'plan' | 'rotate'>,
+  action: Exclude<z.output<typeof rotationRequest>['action'], 'plan' | 'rotate' | 'adopt'>,
   at: number,
 ): RotationEvent | undefined {
   switch (action) {
@@ -77,13 +95,49 @@ function factsOf({ keys: { ring, own }, services }: StartedCollector, options: C
   const [old] = ring.fingerprints;
   const recent = old === undefined ? [] : ring.sightings(old).filter((seen) => at - seen.at < RECENT_MS);
   return {
-    maker: own ? ('own' as const) : options.ui?.tokenFile ? ('api' as const) : ('operator' as const),
+    maker: own ? ('own' as const) : options.ui?.loginFile ? ('api' as const) : ('operator' as const),
     ...(old !== undefined && { old }),
     producers: recent.map((seen) => ({ producer: seen.producer, at: seen.at })),
     external: options.externalProducers,
     canForce: options.refresh !== undefined && services.find(ClusterToken) !== undefined,
     settings: options.rotation,
   };
+}
+
+/**
+ * What the machine needs to know to store the key in use. A store that cannot be read is no empty one.
+ *
+ * @throws what the secrets store throws
+ */
+async function adoptionOf(
+  { keys, services }: StartedCollector,
+  { secretsPath }: CollectorOptions,
+  { at, replace }: { readonly at: number; readonly replace: boolean },
+  signal: AbortSignal,
+): Promise<RotationEvent> {
+  await keys.refresh(signal);
+  const { ring, reading } = keys;
+  // The last good key may be an old one by now.
+  const isReadable = reading.findings[0]?.code !== 'unreadable';
+  const fingerprint =
+    isReadable && reading.current !== undefined ? ring.fingerprintOf(reading.current) : undefined;
+  const stored = await readStored(services.find(SecretsStoreToken), secretsPath, signal);
+  return {
+    ...{ type: 'ADOPT', at, replace },
+    ...(fingerprint !== undefined && { fingerprint }),
+    ...(stored !== undefined && { stored: ring.fingerprintOf(stored) }),
+  };
+}
+
+/** @returns undefined where the store holds no ingest key, or only something that keeps its place */
+async function readStored(store: SecretsStore | undefined, path: string, signal: AbortSignal) {
+  try {
+    const value = await store?.read(path, INGEST_KEY_NAME, signal);
+    return value === undefined || isPlaceholder(value) ? undefined : value;
+  } catch (error) {
+    if (isCoded(error, 'HF_CONFIG_SECRET_MISSING')) return undefined;
+    throw error;
+  }
 }
 
 async function planOf(

@@ -1,21 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, ClusterToken } from '../../../core/contracts/cluster.ts';
+import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
 import { SecretsError, SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
-import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
-import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
 import type { StartedCollector } from '../active-keys.ts';
+import { type Refresh, readSyncedSecret } from '../cluster-keys.ts';
 import { CollectorError } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import type { CollectorOptions } from '../options.ts';
 import { rotationActor } from './actor.ts';
+import { checkRefresh, type Rotated } from './checks.ts';
+import { regenerateInUi, stepsByHand } from './ui.ts';
 import { isAwaited } from './view.ts';
 
 /** How many producers are recorded besides the awaited ones. */
 const MOST_OTHERS = 16;
-const IN_UI =
-  'make a new key in the UI, Team Settings → API Keys → Regenerate; it is noticed by itself when the collector has it';
+
+/** How often and for how long a restart waits until the synced Secret has the new key, milliseconds. */
+const LOOK_MS = 500;
+const MOST_LOOKS = 20;
 
 /** The effects of the rotation's machine. Each may run twice after a crash. */
 export function registerRotationEffects(
@@ -32,24 +37,22 @@ export function registerRotationEffects(
         keys.reload();
         return outcome({ type: 'REGENERATED', at: clock.now() });
       }
-      if (maker !== 'api' || ui?.tokenFile === undefined) {
-        return outcome({ type: 'BY_HAND', at: clock.now(), text: IN_UI });
-      }
-      if (recovered) {
-        // A second request would make a second key.
-        const text = `the process ended during the request to the UI: if no new key is adopted, ${IN_UI}`;
-        return outcome({ type: 'BY_HAND', at: clock.now(), text });
-      }
-      await regenerateInUi({ ...ui, tokenFile: ui.tokenFile }, signal);
-      return outcome({ type: 'REGENERATED', at: clock.now() });
+      const byHand = (why?: string) =>
+        outcome({ type: 'BY_HAND', at: clock.now(), text: stepsByHand(ui?.url, why) });
+      if (maker !== 'api' || ui?.loginFile === undefined) return byHand();
+      // A second request would make a second key.
+      if (recovered)
+        return byHand('the process ended during the request to the UI, so a key may have been made');
+      const refused = await regenerateInUi({ ...ui, loginFile: ui.loginFile }, signal);
+      return refused === undefined ? outcome({ type: 'REGENERATED', at: clock.now() }) : byHand(refused);
     },
     { onRecovery: 'retry', adapter: 'UI' },
   );
 
   context.effect(
     'collector.read_config',
-    (_params, _effect, { keys, services: { clock } }) => {
-      keys.reload();
+    async (_params, { signal }, { keys, services: { clock } }) => {
+      await keys.refresh(signal);
       const [fingerprint] = keys.ring.fingerprints;
       return outcome({
         type: 'CONFIG_READ',
@@ -107,11 +110,33 @@ export function registerRotationEffects(
     { onRecovery: 'retry', adapter: 'OTLP receiver' },
   );
 
+  context.effect<Rotated>(
+    'collector.check_refresh',
+    async (rotated, { signal }, { keys: { ring }, services: { clock, find } }) => {
+      const surroundings = {
+        cluster: find(ClusterToken),
+        database: find(ColumnarDatabaseToken),
+        refresh,
+        fingerprintOf: (value: string) => ring.fingerprintOf(value),
+      };
+      return outcome({
+        type: 'CHECKED',
+        checks: await checkRefresh(surroundings, rotated, signal),
+        at: clock.now(),
+      });
+    },
+    { onRecovery: 'retry', adapter: ClusterToken.name },
+  );
+
   context.effect(
     'collector.force_refresh',
-    async (_params, { at, signal }, { services: { clock, find } }) => {
+    async (_params, { at, signal }, { keys: { ring }, services: { clock, find } }) => {
       const cluster = find(ClusterToken);
-      const what = cluster && refresh ? await forceRefresh(cluster, refresh, at, signal) : [];
+      const isSynced = async () => {
+        const { found } = await readSyncedSecret(cluster, refresh, signal);
+        return found.kind === 'value' && ring.fingerprintOf(found.value) === ring.fingerprints[0];
+      };
+      const what = cluster && refresh ? await forceRefresh(cluster, refresh, { at, isSynced }, signal) : [];
       return outcome({ type: 'FORCED', at: clock.now(), what });
     },
     { onRecovery: 'retry', adapter: ClusterToken.name },
@@ -134,56 +159,19 @@ function outcome(event: RotationEvent): LogEvent {
   return event;
 }
 
-/** The body of the answer holds the key, so it is not read. */
-const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 0, excess: 'cut', keepAlive: false });
-
-/**
- * Requests a new ingest key from the UI's API. The key itself is then read from the collector's config, which proves that
- * the collector has adopted it.
- *
- * @throws HF_COLLECTOR_UI, HF_CONFIG_SECRET_*
- */
-async function regenerateInUi(
-  { url, tokenFile, regeneratePath }: { url: string; tokenFile: string; regeneratePath: string },
-  signal: AbortSignal,
-): Promise<void> {
-  const authorization = `Bearer ${readTokenFile(tokenFile)}`;
-  let status: number;
-  try {
-    const place = `${url.replace(/\/+$/, '')}${regeneratePath}`;
-    const headers = { authorization, accept: 'application/json' };
-    // The head of the answer decides: a body that stalls or breaks off must not fail the step, whose repetition makes another key.
-    status = await http.stream(
-      { method: 'PATCH', url: place, headers, signal },
-      async (answer) => answer.status,
-    );
-  } catch (error) {
-    if (!(error instanceof HttpCallError)) throw error;
-    const { reason } = error;
-    throw new CollectorError('HF_COLLECTOR_UI', { reason });
-  }
-  if (status >= 500) {
-    const reason = `it answers ${status}, as it does while its document database is away`;
-    throw new CollectorError('HF_COLLECTOR_UI', { reason });
-  }
-  if (status < 200 || status > 299)
-    throw new CollectorError('HF_COLLECTOR_UI', { reason: `it answered ${status}` });
-}
-
-type Refresh = NonNullable<CollectorOptions['refresh']>;
-
 /**
  * Makes producers take up a new key now: the secret-sync object is annotated, so that it reads the secrets store, and workloads
  * that hold the old value in their environment are restarted.
  *
  * @param at when it was requested, epoch ms; a repetition after a crash has the same time, so nothing restarts twice
+ * @param isSynced whether the synced Secret has the new key: a pod that restarts before that would read the old one
  * @returns what was done, for people
  * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
  */
 async function forceRefresh(
   cluster: Cluster,
-  { namespace, secretSync, deployments, daemonSets }: Refresh,
-  at: number,
+  { namespace, secretSync, syncedSecret, deployments, daemonSets }: Refresh,
+  { at, isSynced }: { readonly at: number; readonly isSynced: () => Promise<boolean> },
   signal: AbortSignal,
 ): Promise<string[]> {
   const done: string[] = [];
@@ -192,6 +180,9 @@ async function forceRefresh(
     const patch = { metadata: { annotations: { [annotation]: String(at) } } };
     await cluster.patch({ apiVersion, kind }, name, namespace, patch, signal);
     done.push(`annotated ${kind} ${name}`);
+  }
+  for (let looks = 0; syncedSecret && looks < MOST_LOOKS && !(await isSynced()); looks += 1) {
+    await sleep(LOOK_MS, undefined, { signal });
   }
   const restartedAt = new Date(at).toISOString();
   const restart = {

@@ -1,6 +1,8 @@
 import type { ActorSnapshot } from '../../../core/kernel/actors/transition.ts';
 import type { keyRotation } from '../../../machines/collector/key-rotation.ts';
+import type { RefreshCheck } from '../../../machines/collector/key-rotation-checks.ts';
 import {
+  type Adoption,
   pending,
   type RotationContext,
   STEPS,
@@ -26,6 +28,13 @@ export interface RotationView {
   readonly pending: readonly string[];
   /** External producers that nobody has seen or confirmed. */
   readonly unconfirmed: readonly string[];
+  /** Producers outside of the cluster, and whether a person has said that they are updated. */
+  readonly external: readonly string[];
+  readonly isConfirmed: boolean;
+  /** What was looked at after the new key was stored, and what could not be. */
+  readonly checks: readonly RefreshCheck[];
+  /** How the key in use was stored without being rotated. */
+  readonly adoption?: (Omit<Adoption, 'at'> & { readonly at: string }) | undefined;
   readonly forced?: readonly string[] | undefined;
   /** What a person must do. */
   readonly note?: string | undefined;
@@ -49,9 +58,20 @@ export interface RotationPlan {
 }
 
 export function rotationView(actor: ActorSnapshot<typeof keyRotation> | undefined): RotationView {
-  if (!actor) return { state: 'idle', maker: 'none', steps: [], pending: [], unconfirmed: [] };
+  if (!actor)
+    return {
+      state: 'idle',
+      maker: 'none',
+      steps: [],
+      pending: [],
+      unconfirmed: [],
+      external: [],
+      isConfirmed: false,
+      checks: [],
+    };
   const { context } = actor;
   const { maker, old, fresh, startedAt, step, done, forced, note, failure, deadlineAt } = context;
+  const { adoption, checks = [] } = context;
   const isWaiting = step === 'refresh' || step === 'external';
   return {
     state: String(actor.value),
@@ -67,6 +87,10 @@ export function rotationView(actor: ActorSnapshot<typeof keyRotation> | undefine
     }),
     pending: pending(context),
     unconfirmed: unconfirmed(context),
+    external: context.external,
+    isConfirmed: context.confirmed === true,
+    checks,
+    adoption: adoption && { ...adoption, at: iso(adoption.at) },
     forced,
     note,
     failure,
