@@ -85,17 +85,17 @@ export class Hyperdx {
     return this.#url;
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
     const text = (await Array.fromAsync(request.setEncoding('utf8'))).join('');
     const url = new URL(request.url ?? '/', this.#url);
     const { method = 'GET' } = request;
     this.calls.push(`${method} ${url.pathname}`);
     if (this.sick !== undefined) {
-      return void json(response, this.sick, { message: `sick, ${request.headers.authorization}` });
+      return json(response, this.sick, { message: `sick, ${request.headers.authorization}` });
     }
     const { behind = 'ui' } = this.#options;
     if (behind === 'ui' && !url.pathname.startsWith('/api/')) {
-      return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>the app</html>');
+      return response.writeHead(200, { 'content-type': 'text/html' }).end('<html>the app</html>');
     }
     const path = behind === 'ui' ? url.pathname.slice('/api'.length) : url.pathname;
     const call = { method, path, url, request, text };
@@ -103,13 +103,13 @@ export class Hyperdx {
     return this.#internal(call, response);
   }
 
-  #internal({ method, path, request, text }: Call, response: ServerResponse): void {
+  #internal({ method, path, request, text }: Call, response: ServerResponse): unknown {
     if (method === 'GET' && path === '/installation') return json(response, 200, { isTeamExisting: true });
     if (method === 'POST' && path === '/login/password') return this.#login(request, text, response);
     if (path !== '/team/apiKey') return notFound(response);
     const session = /(?:^|; )connect\.sid=([^;]+)/.exec(request.headers.cookie ?? '')?.[1];
     if (session === undefined || !this.#sessions.has(session)) {
-      return void response.writeHead(401).end('Unauthorized');
+      return response.writeHead(401).end('Unauthorized');
     }
     if (method !== 'PATCH') return notFound(response);
     this.apiKey = randomUUID();
@@ -119,12 +119,12 @@ export class Hyperdx {
     this.regenerated(this.apiKey);
   }
 
-  #login({ headers }: IncomingMessage, text: string, response: ServerResponse): void {
+  #login({ headers }: IncomingMessage, text: string, response: ServerResponse): unknown {
     const isJson = headers['content-type']?.startsWith('application/json') ?? false;
     const body = isJson ? JSON.parse(text) : Object.fromEntries(new URLSearchParams(text));
     const { email, password } = this.#options.login ?? {};
     if (email === undefined || body.email !== email || body.password !== password) {
-      return void response.writeHead(302, { location: `${this.#url}/login?err=authFail` }).end();
+      return response.writeHead(302, { location: `${this.#url}/login?err=authFail` }).end();
     }
     const session = `s%3A${randomUUID()}`;
     this.#sessions.add(session);
@@ -135,10 +135,10 @@ export class Hyperdx {
     response.end();
   }
 
-  #external({ method, path, url, request, text }: Call, response: ServerResponse): void {
+  #external({ method, path, url, request, text }: Call, response: ServerResponse): unknown {
     const { token, dashboards = {} } = this.#options;
     if (token === undefined || request.headers.authorization !== `Bearer ${token}`) {
-      return void response.writeHead(401).end('Unauthorized');
+      return response.writeHead(401).end('Unauthorized');
     }
     const [, , , kind, id] = path.split('/');
     if (kind === 'dashboards' && method === 'GET' && id !== undefined) {
@@ -197,10 +197,10 @@ export class Hyperdx {
   }
 }
 
-function json(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+function json(response: ServerResponse, status: number, body: unknown): ServerResponse {
+  return response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-function notFound(response: ServerResponse): void {
-  response.writeHead(404, { 'content-type': 'text/html' }).end('<pre>Cannot GET</pre>');
+function notFound(response: ServerResponse): ServerResponse {
+  return response.writeHead(404, { 'content-type': 'text/html' }).end('<pre>Cannot GET</pre>');
 }

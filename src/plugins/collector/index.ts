@@ -59,10 +59,10 @@ export const collector = definePlugin({
     registerRotationControl(context, options);
     context.command(rotateCommand);
     context.command(adoptCommand);
-    registerParity(context, options);
     registerProbe(context);
     registerSecrets(context, options);
     for (const check of collectorChecks(options)) context.check(check);
+    registerParity(context, options);
     registerStackChecks(context, options);
     context.health('collector', ({ keys: { source, ring, reading } }) => {
       const [finding] = reading.findings;

@@ -17,7 +17,6 @@ import {
 import type { EffectiveConfig } from './effective-config.ts';
 import { INGEST_KEY_NAME } from './key-source.ts';
 import type { CollectorOptions } from './options.ts';
-import { rotationActor } from './rotation/actor.ts';
 
 /** One place where the ingest key is, or should be. */
 export interface ParityRow {
@@ -197,16 +196,12 @@ function startOf({ startedAt }: WorkloadPod): string | undefined {
 
 /** What our own receiver has seen of the external producers; those that send elsewhere are unknown. */
 function externalPlaces(
-  { keys: { ring }, services: { actors, clock } }: StartedCollector,
+  { keys: { ring }, services: { clock } }: StartedCollector,
   { externalProducers }: CollectorOptions,
 ): Place[] {
-  const old = actors.get(rotationActor, INGEST_KEY_NAME)?.context.old;
-  const known = [...new Set([...ring.fingerprints, ...(old === undefined ? [] : [old])])];
-  const seen = known.flatMap((fingerprint) => ring.sightings(fingerprint));
   return externalProducers.map((producer): Place => {
     const what = 'external producer';
-    const own = seen.filter((one) => one.producer === producer).sort((one, other) => other.at - one.at);
-    const [newest] = own;
+    const newest = ring.newestSighting(producer);
     if (!newest) {
       const reason =
         'it was not seen at our receiver since the start: it sends elsewhere, or with no valid key';

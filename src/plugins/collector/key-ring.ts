@@ -107,6 +107,11 @@ export class KeyRing implements IngestKeys {
     return this.#sightings.of(fingerprint);
   }
 
+  /** With which key a producer was seen last, also with one that admits no longer; undefined when it was never seen. */
+  newestSighting(producer: string): Sighting | undefined {
+    return this.#sightings.newestOf(producer);
+  }
+
   #fits(digest: Buffer): boolean {
     let fits = false;
     for (const accepted of this.#accepted) fits = timingSafeEqual(accepted, digest) || fits;
@@ -173,6 +178,11 @@ class Sightings {
   of(fingerprint: string): Sighting[] {
     const seen = [...(this.#keys.get(fingerprint) ?? [])];
     return seen.map(([producer, { at }]) => ({ fingerprint, producer, at }));
+  }
+
+  newestOf(producer: string): Sighting | undefined {
+    const seen = [...this.#keys.keys()].flatMap((fingerprint) => this.of(fingerprint));
+    return seen.filter((one) => one.producer === producer).sort((one, other) => other.at - one.at)[0];
   }
 
   /** The producer to forget for a new one; undefined when all others are kept. */

@@ -114,6 +114,7 @@ test('[O8,O9] the key in every place is compared by fingerprints, and each `same
   here.mishap = () => undefined;
   here.collector = other;
   const rotated = await parity(rig);
+  t.regex(rotated.keys[5]?.reason ?? '', /^last seen 20/);
   t.deepEqual(rotated.states, [SAME[0], ...SAME.slice(1).map((row) => row.replace('same', 'differs'))]);
 });
 

@@ -11,7 +11,6 @@ import {
 } from '../../../src/core/contracts/columnar-database.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
-import { askInstance } from '../../../src/core/host/operations/control-client.ts';
 import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { openVault } from '../../../src/core/host/secrets/vault.ts';
