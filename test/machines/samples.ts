@@ -224,6 +224,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'ACKNOWLEDGE', at: 2_000, by: 'o', forMs: 60_000 },
       { type: 'SILENCE', at: 2_000, until: 9_000 },
       { type: 'UNSILENCE', at: 3_000 },
+      { type: 'TAKEN', at: 3_000, receiver: 'first' },
     ],
   },
   'jobs-job': {
@@ -281,6 +282,9 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'REFUSED', at: 90_000_000, reason: 'answered 429', retryAfterMs: 9_000 },
       { type: 'RETRY', at: 3 },
       { type: 'CONFIGURE', batchMs: 0 },
+      { type: 'CONFIGURE', batchMs: 0, repeatMs: 60_000 },
+      { type: 'REPOSTED', at: 9, count: 1, answer: { status: 200, body: '' } },
+      { type: 'REPOSTED', at: 9, count: 0 },
     ],
   },
   'router-config': {

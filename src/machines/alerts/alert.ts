@@ -13,21 +13,29 @@ import {
   repeat,
   reroute,
   rerouteSilently,
+  taken,
 } from './escalation.ts';
-import type { Notice } from './notice.ts';
+import type { Notice, Notification } from './notice.ts';
+
+/** A notification with the record that raised the alert, from which the log tells its cause. */
+function withRecord({ context, event }: AlertArgs, notification: Notification): Notification {
+  const { record } = event.type === 'RAISED' ? event : context;
+  return { ...notification, ...(record !== undefined && { record }) };
+}
 
 /** A one-time event that comes again within this time is counted without another notice. */
 const SAME_EVENT_MS = 3_600_000;
 
 const notify = (state: Notice['state']) =>
-  ({ type: 'alerts.notify', params: (args: AlertArgs) => noticeTo(args, state) }) as const;
+  ({ type: 'alerts.notify', params: (args: AlertArgs) => withRecord(args, noticeTo(args, state)) }) as const;
 
 const notifyNewReceivers = {
   type: 'alerts.notify',
-  params: (args: AlertArgs) => ({
-    to: newReceivers(args),
-    notice: { ...noticeTo(args, 'firing').notice, state: 'firing' as const },
-  }),
+  params: (args: AlertArgs) =>
+    withRecord(args, {
+      to: newReceivers(args),
+      notice: { ...noticeTo(args, 'firing').notice, state: 'firing' as const },
+    }),
 } as const;
 
 const isKind =
@@ -59,12 +67,13 @@ export const alert = setup({
     resolvedWithReceivers: (args) => isKind('resolved')(args) && args.context.informed.length > 0,
   },
   actions: {
-    'alerts.notify': effect<{ to: readonly string[]; notice: Notice }>(),
+    'alerts.notify': effect<Notification>(),
     begin: assign(begin),
     advance: assign(advance),
     repeat: assign(repeat),
     reroute: assign(reroute),
     rerouteSilently: assign(rerouteSilently),
+    taken: assign(taken),
     acknowledge: assign(({ event }) =>
       event.type === 'ACKNOWLEDGE'
         ? {
@@ -90,20 +99,21 @@ export const alert = setup({
     remindMs: 3_600_000,
     stepsTaken: 0,
     informed: [],
+    takenAt: {},
     since: 0,
     at: 0,
     causes: [],
     count: 0,
   },
   initial: 'quiet',
-  on: { RAISED: { guard: 'duplicate' } },
+  on: { RAISED: { guard: 'duplicate' }, TAKEN: { actions: 'taken' } },
   states: {
     quiet: {
       on: {
         RAISED: [
           { guard: 'duplicate' },
           { guard: 'resolved', actions: 'end' },
-          { guard: 'newEvent', actions: ['begin', notify('event')] },
+          { guard: 'newEvent', actions: ['begin', notify('event'), 'advance'] },
           { guard: 'event', actions: 'repeat' },
           { guard: 'silent', target: 'firing.silenced', actions: 'begin' },
           { target: 'firing.notified', actions: ['begin', notify('firing'), 'advance'] },

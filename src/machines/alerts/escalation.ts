@@ -20,6 +20,8 @@ export interface Raised {
   readonly at: number;
   /** The record that raised it, so that an effect that runs twice after a crash counts once. */
   readonly cause: string;
+  /** That record's number, by which the log tells why it was raised. */
+  readonly record?: number;
   readonly kind: 'firing' | 'resolved' | 'event';
   /** Its source repeats it on purpose, as a reminder. */
   readonly again?: boolean;
@@ -48,7 +50,9 @@ export type AlertEvent =
       readonly remindMs: number;
     }
   | { readonly type: 'SILENCE'; readonly at: number; readonly until: number }
-  | { readonly type: 'UNSILENCE'; readonly at: number };
+  | { readonly type: 'UNSILENCE'; readonly at: number }
+  /** A receiver has taken a notice of it. */
+  | { readonly type: 'TAKEN'; readonly at: number; readonly receiver: string };
 
 export interface AlertContext {
   readonly content?: AlertContent | undefined;
@@ -56,8 +60,12 @@ export interface AlertContext {
   readonly remindMs: number;
   /** How many steps have been taken. */
   readonly stepsTaken: number;
-  /** Receivers that were notified, to be notified of the end. */
+  /** Receivers that are to be notified, and later of the end. */
   readonly informed: readonly string[];
+  /** When each of them took its newest notice, epoch milliseconds. */
+  readonly takenAt: Readonly<Record<string, number>>;
+  /** The record that raised it last. */
+  readonly record?: number | undefined;
   readonly since: number;
   /** The time of the newest event that set a delay. */
   readonly at: number;
@@ -98,6 +106,8 @@ export function begin({ context, event }: AlertArgs): Partial<AlertContext> {
     since: at,
     stepsTaken: 0,
     informed: [],
+    takenAt: {},
+    record: event.record,
     count: event.kind === 'event' && context.content !== undefined ? context.count + 1 : 1,
     ack: undefined,
     silentUntil,
@@ -150,7 +160,18 @@ export function rerouteSilently({ context, event }: AlertArgs): Partial<AlertCon
 /** It was raised again: the newest content counts. */
 export function repeat({ context, event }: AlertArgs): Partial<AlertContext> {
   if (event.type !== 'RAISED') return {};
-  return { content: event.content, causes: withCause(context, event.cause), count: context.count + 1 };
+  return {
+    content: event.content,
+    causes: withCause(context, event.cause),
+    count: context.count + 1,
+    record: event.record,
+  };
+}
+
+/** A receiver has taken a notice; only those that were informed since the condition began count. */
+export function taken({ context, event }: AlertArgs): Partial<AlertContext> {
+  if (event.type !== 'TAKEN' || !context.informed.includes(event.receiver)) return {};
+  return { takenAt: { ...context.takenAt, [event.receiver]: event.at } };
 }
 
 const withCause = ({ causes }: AlertContext, cause: string) => [...causes, `${cause}`].slice(-CAUSES_KEPT);
@@ -172,7 +193,11 @@ export function noticeTo(
   const { steps, stepsTaken, informed, since } = context;
   const next = steps[stepsTaken];
   const content = (event.type === 'RAISED' ? event.content : context.content) ?? NOTHING;
-  if (state === 'resolved') return { to: informed, notice: { ...content, state, since } };
+  if (state === 'resolved') {
+    // A receiver recognises the end by what it knows of the beginning: its severity and labels.
+    const { severity, labels } = context.content ?? content;
+    return { to: informed, notice: { ...content, severity, labels, state, since } };
+  }
   if (state === 'event') return { to: next?.to ?? [], notice: { ...content, state, since } };
   if (next !== undefined) return { to: next.to, notice: { ...content, state: 'firing', since } };
   return { to: informed, notice: { ...content, state: 'reminder', since } };

@@ -14,11 +14,22 @@ export interface Notice {
   readonly value?: number;
   readonly threshold?: string;
   readonly window?: string;
+  /** Hosts and instances of what was measured. */
+  readonly places?: readonly string[];
+  /** What a person does first. */
+  readonly firstStep?: string;
   readonly runbook?: string;
+  /** The alert's actor, which hears that the notice was taken. */
+  readonly alert?: string;
+  /** The host and the instance that notifies. */
+  readonly host?: string;
+  readonly instance?: string;
+  /** The record that raised it, in words. */
+  readonly cause?: string;
 }
 
 /** What an alert says, whatever its state. */
-export type AlertContent = Omit<Notice, 'state' | 'since'>;
+export type AlertContent = Omit<Notice, 'state' | 'since' | 'alert' | 'host' | 'instance' | 'cause'>;
 
 /** A notice in a receiver's queue. */
 export interface Queued {
@@ -26,4 +37,11 @@ export interface Queued {
   readonly id: string;
   readonly at: number;
   readonly notice: Notice;
+}
+
+/** Parameters of `alerts.notify`: the receivers of a notice, and the record that raised its alert. */
+export interface Notification {
+  readonly to: readonly string[];
+  readonly notice: Notice;
+  readonly record?: number;
 }

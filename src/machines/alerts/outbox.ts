@@ -1,70 +1,34 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 import type { Queued } from './notice.ts';
+import {
+  backoffOf,
+  enqueue,
+  giveUp,
+  type OutboxArgs,
+  type OutboxContext,
+  type OutboxEvent,
+  outageAlert,
+  outageBegins,
+  outageReported,
+  posted,
+  refused,
+  repeatDelayOf,
+  reposted,
+  take,
+} from './outbox-queue.ts';
 
-/** How a receiver answered. */
-export interface Answer {
-  readonly status: number;
-  readonly body: string;
-}
-
-/** The queue of one receiver. Times are epoch milliseconds. */
-export interface OutboxContext {
-  readonly receiver: string;
-  readonly batchMs: number;
-  /** Oldest first. */
-  readonly queue: readonly Queued[];
-  /** Ids that were queued lately, to recognise one that comes again. */
-  readonly recent: readonly string[];
-  /** How many of the queue are in the current post; a post that failed is repeated with the same items. */
-  readonly sending: number;
-  readonly sent: number;
-  readonly sentAt?: number | undefined;
-  /** Posts in a row that failed. */
-  readonly failures: number;
-  readonly failingSince?: number | undefined;
-  readonly reason?: string | undefined;
-  /** The receiver's `Retry-After`, milliseconds. */
-  readonly retryAfterMs?: number | undefined;
-  /** Its last answer, bounded and without its own address. */
-  readonly answer?: Answer | undefined;
-  /** Notices that were dropped because they were too old or the queue was full. */
-  readonly lost: number;
-}
-
-export type OutboxEvent =
-  | { readonly type: 'QUEUE'; readonly item: Queued }
-  | { readonly type: 'CONFIGURE'; readonly batchMs: number }
-  | { readonly type: 'POSTED'; readonly at: number; readonly answer: Answer }
-  | {
-      readonly type: 'REFUSED';
-      readonly at: number;
-      readonly reason: string;
-      readonly answer?: Answer;
-      readonly retryAfterMs?: number;
-    }
-  /** An operator has fixed the receiver, and asks for a post at once. */
-  | { readonly type: 'RETRY'; readonly at: number }
-  | { readonly type: 'effect.failed'; readonly code?: string };
-
-export interface OutboxArgs {
-  readonly context: OutboxContext;
-  readonly event: OutboxEvent;
-}
-
-/** The most notices that wait: the 201st drops the oldest. */
-const MAX_QUEUED = 200;
-/** Ids that are remembered, to recognise a notice that is queued twice. */
-const MAX_RECENT = 200;
-/** Notices in one post. */
-const BATCH_SIZE = 20;
-/** An older notice is dropped. */
-const MAX_AGE_MS = 86_400_000;
-/** Failures in a row after which the other receivers are notified. */
-const REPORT_AFTER = 5;
-/** The alert that a receiver accepts nothing; it goes to all other receivers. */
-export const RECEIVER_AWAY = 'alerts.receiver_away';
-
+/** The alerts hear that their notices were taken. */
+const reportTaken = {
+  type: 'alerts.taken',
+  params: ({ context, event }: OutboxArgs) => ({
+    receiver: context.receiver,
+    at: 'at' in event ? event.at : 0,
+    alerts: [
+      ...new Set(context.queue.slice(0, context.sending).flatMap(({ notice }) => notice?.alert ?? [])),
+    ],
+  }),
+} as const;
 const ignoreDuplicate = { guard: 'duplicate' } as const;
 const raiseRecovery = {
   type: 'alerts.raise',
@@ -79,26 +43,37 @@ export const alertOutbox = setup({
   types: {
     context: {} as OutboxContext,
     events: {} as OutboxEvent,
-    input: {} as { readonly receiver: string; readonly batchMs?: number } | undefined,
+    input: {} as
+      | { readonly receiver: string; readonly batchMs?: number; readonly repeatMs?: number }
+      | undefined,
   },
   delays: {
     /** Notices that come together are posted together. */
     batch: ({ context }) => context.batchMs,
     backoff: ({ context }) => backoffOf(context),
+    repeat: ({ context }) => repeatDelayOf(context),
   },
   guards: {
     duplicate: ({ context, event }) => event.type === 'QUEUE' && context.recent.includes(event.item?.id),
-    empty: ({ context }) => context.queue.length === 0,
-    restIsEmpty: ({ context }) => context.queue.length <= context.sending,
-    outageBegins: ({ context }) => outageBegins(context),
-    reportedAndEmpty: ({ context }) => outageReported(context) && context.queue.length <= context.sending,
+    waits: ({ context }) => context.queue.length > 0,
+    repeats: ({ context }) => (context.repeatMs ?? 0) > 0,
+    willRepeat: ({ event }) => event.type === 'CONFIGURE' && (event.repeatMs ?? 0) > 0,
+    nothingFires: ({ event }) => event.type === 'REPOSTED' && event.count === 0,
+    outageBegins: ({ context }) =>
+      outageBegins(context) && (context.queue.length > 0 || (context.repeatMs ?? 0) > 0),
     reported: ({ context }) => outageReported(context),
   },
   actions: {
     'alerts.raise': effect<Alert>(),
     'alerts.post': effect<{ receiver: string; items: readonly Queued[] }>(),
+    'alerts.repost': effect<{ receiver: string }>(),
+    'alerts.taken': effect<{ receiver: string; at: number; alerts: readonly string[] }>(),
     enqueue: assign(enqueue),
-    configure: assign(({ event }) => (event.type === 'CONFIGURE' ? { batchMs: event.batchMs } : {})),
+    configure: assign(({ event }) =>
+      event.type === 'CONFIGURE' ? { batchMs: event.batchMs, repeatMs: event.repeatMs } : {},
+    ),
+    reposted: assign(reposted),
+    forgetRepost: assign({ repostedAt: undefined }),
     take: assign(take),
     posted: assign(posted),
     refused: assign(refused),
@@ -109,6 +84,7 @@ export const alertOutbox = setup({
   context: ({ input }) => ({
     receiver: input?.receiver ?? '',
     batchMs: input?.batchMs ?? 2_000,
+    repeatMs: input?.repeatMs,
     queue: [],
     recent: [],
     sending: 0,
@@ -122,7 +98,45 @@ export const alertOutbox = setup({
     CONFIGURE: { actions: 'configure' },
   },
   states: {
-    idle: { on: { QUEUE: [ignoreDuplicate, { target: 'batching', actions: 'enqueue' }] } },
+    idle: {
+      on: {
+        QUEUE: [ignoreDuplicate, { target: 'batching', actions: 'enqueue' }],
+        CONFIGURE: [
+          { guard: 'willRepeat', target: 'holding', actions: 'configure' },
+          { actions: 'configure' },
+        ],
+      },
+    },
+    /** Nothing waits. The receiver forgets what it is not told again, so it is told of everything once a minute. */
+    holding: {
+      after: { repeat: [{ guard: 'repeats', target: 'reposting' }, { target: 'idle' }] },
+      on: { QUEUE: [ignoreDuplicate, { target: 'batching', actions: 'enqueue' }] },
+    },
+    reposting: {
+      entry: {
+        type: 'alerts.repost',
+        params: ({ context }: OutboxArgs) => ({ receiver: context.receiver }),
+      },
+      on: {
+        REPOSTED: [
+          { guard: 'nothingFires', target: 'ended', actions: 'forgetRepost' },
+          { guard: 'reported', target: 'settled', actions: [raiseRecovery, 'reposted'] },
+          { target: 'settled', actions: 'reposted' },
+        ],
+        REFUSED: 'failed',
+        'effect.failed': 'failed',
+      },
+    },
+    /** Choice: nothing fires any more, so nothing is told again before the next notice. */
+    ended: { always: [{ guard: 'waits', target: 'batching' }, { target: 'idle' }] },
+    /** Choice: is anything left to post, or to be told again? */
+    settled: {
+      always: [
+        { guard: 'waits', target: 'batching' },
+        { guard: 'repeats', target: 'holding' },
+        { target: 'idle' },
+      ],
+    },
     batching: { after: { batch: 'sending' } },
     sending: {
       entry: [
@@ -137,10 +151,8 @@ export const alertOutbox = setup({
       ],
       on: {
         POSTED: [
-          { guard: 'reportedAndEmpty', target: 'idle', actions: [raiseRecovery, 'posted'] },
-          { guard: 'reported', target: 'batching', actions: [raiseRecovery, 'posted'] },
-          { guard: 'restIsEmpty', target: 'idle', actions: 'posted' },
-          { target: 'batching', actions: 'posted' },
+          { guard: 'reported', target: 'settled', actions: [raiseRecovery, reportTaken, 'posted'] },
+          { target: 'settled', actions: [reportTaken, 'posted'] },
         ],
         REFUSED: 'failed',
         'effect.failed': 'failed',
@@ -150,102 +162,25 @@ export const alertOutbox = setup({
     failed: {
       entry: ['refused', 'giveUp'],
       always: [
-        { guard: 'empty', target: 'idle' },
         {
           guard: 'outageBegins',
-          target: 'waiting',
+          target: 'unsettled',
           actions: {
             type: 'alerts.raise',
             params: (args: OutboxArgs): Alert => outageAlert(args, 'firing'),
           },
         },
-        { target: 'waiting' },
+        { target: 'unsettled' },
+      ],
+    },
+    /** Choice: what waits is posted again after a pause, and what fires is told again. */
+    unsettled: {
+      always: [
+        { guard: 'waits', target: 'waiting' },
+        { guard: 'repeats', target: 'holding' },
+        { target: 'idle' },
       ],
     },
     waiting: { after: { backoff: 'sending' }, on: { RETRY: 'sending' } },
   },
 });
-
-/** Chooses the next post: one that failed is repeated unchanged, so that its receiver recognises it. */
-export function take({ context: { queue, sending } }: OutboxArgs): Partial<OutboxContext> {
-  return { sending: sending > 0 ? sending : Math.min(queue.length, BATCH_SIZE) };
-}
-
-/** A full queue drops its oldest notice, never the newest and never what is being posted. */
-export function enqueue({ context, event }: OutboxArgs): Partial<OutboxContext> {
-  if (event.type !== 'QUEUE' || typeof event.item?.id !== 'string') return {};
-  const { sending, recent, lost } = context;
-  const { item } = event;
-  // A newer reminder replaces an older one of the same condition.
-  const queue = context.queue.filter((each, index) => index < sending || !isReplacedBy(each, item));
-  const full = queue.length >= MAX_QUEUED;
-  const kept = full ? [...queue.slice(0, sending), ...queue.slice(sending + 1)] : queue;
-  return {
-    queue: [...kept, item],
-    recent: [...recent, item.id].slice(-MAX_RECENT),
-    lost: full ? lost + 1 : lost,
-  };
-}
-
-const isReplacedBy = ({ notice: old }: Queued, { notice }: Queued): boolean =>
-  old.state === 'reminder' &&
-  notice.state === 'reminder' &&
-  old.name === notice.name &&
-  JSON.stringify(old.labels) === JSON.stringify(notice.labels);
-
-export function posted({ context, event }: OutboxArgs): Partial<OutboxContext> {
-  return {
-    queue: context.queue.slice(context.sending),
-    sent: context.sent + context.sending,
-    sending: 0,
-    failures: 0,
-    failingSince: undefined,
-    reason: undefined,
-    retryAfterMs: undefined,
-    ...(event.type === 'POSTED' && { sentAt: event.at, answer: event.answer }),
-  };
-}
-
-export function refused({ context, event }: OutboxArgs): Partial<OutboxContext> {
-  const answered = event.type === 'REFUSED';
-  return {
-    failures: context.failures + 1,
-    failingSince: context.failingSince ?? (answered ? event.at : undefined),
-    reason: answered ? event.reason : 'it does not answer in time',
-    retryAfterMs: answered ? event.retryAfterMs : undefined,
-    answer: answered ? event.answer : undefined,
-  };
-}
-
-/** Drops and counts what is older than a day. */
-export function giveUp({ context, event }: OutboxArgs): Partial<OutboxContext> {
-  if (event.type !== 'REFUSED') return {};
-  const queue = context.queue.filter(({ at }) => event.at - at < MAX_AGE_MS);
-  const gone = context.queue.length - queue.length;
-  return gone === 0 ? {} : { queue, sending: 0, lost: context.lost + gone };
-}
-
-/** 5 s, doubled each time up to five minutes, or what the receiver asked for. */
-function backoffOf({ failures, retryAfterMs }: OutboxContext): number {
-  const own = Math.min(5_000 * 2 ** Math.max(0, failures - 1), 300_000);
-  return Math.min(Math.max(own, retryAfterMs ?? 0), 3_600_000);
-}
-
-/** Whether this failure is the one at which the other receivers are notified. */
-const outageBegins = ({ failures }: OutboxContext): boolean => failures === REPORT_AFTER;
-/** Whether the other receivers were notified of the outage. */
-const outageReported = ({ failures }: OutboxContext): boolean => failures >= REPORT_AFTER;
-
-/** The alert to the other receivers that this one accepts no alerts, or accepts them again. */
-function outageAlert({ context }: OutboxArgs, state: 'firing' | 'resolved'): Alert {
-  const { receiver, reason, queue } = context;
-  return {
-    name: RECEIVER_AWAY,
-    severity: state === 'firing' ? 'critical' : 'info',
-    text:
-      state === 'firing'
-        ? `The receiver ${receiver} takes no alerts: ${reason ?? 'it does not answer'}; ${queue.length} wait.`
-        : `The receiver ${receiver} takes alerts again.`,
-    labels: { receiver, state },
-  };
-}

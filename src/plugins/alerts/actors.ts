@@ -4,7 +4,13 @@ import { alert } from '../../machines/alerts/alert.ts';
 import { alertOutbox } from '../../machines/alerts/outbox.ts';
 import { alertRule } from '../../machines/alerts/rule.ts';
 import { alertSilences } from '../../machines/alerts/silences.ts';
-import { describeAlert, describeOutbox, describeRule, isRoutineEvaluation } from './words.ts';
+import {
+  describeAlert,
+  describeOutbox,
+  describeRule,
+  isRoutineEvaluation,
+  isRoutineRepost,
+} from './words.ts';
 
 /** One actor a rule; its key is the rule's name. */
 export const ruleActor = defineActor({
@@ -28,6 +34,7 @@ export const outboxActor = defineActor({
   type: 'alerts.outbox',
   machine: alertOutbox,
   version: 1,
+  durability: (record) => (isRoutineRepost(record) ? 'batched' : 'sync'),
   describe: describeOutbox,
 });
 

@@ -5,10 +5,13 @@ import { defineTopic } from '../../bus/topic.ts';
 import { type SecretsStore, SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { parseActorRef } from '../../core/kernel/ids.ts';
 import type { LogEvent } from '../../core/kernel/log/record.ts';
-import type { Notice, Queued } from '../../machines/alerts/notice.ts';
-import { outboxActor } from './actors.ts';
-import { formats } from './payloads.ts';
+import type { Notification, Queued } from '../../machines/alerts/notice.ts';
+import { alertActor, outboxActor } from './actors.ts';
+import { Notices } from './notification.ts';
+import type { AlertsOptions } from './options.ts';
+import { formats, REPEAT_MS } from './payloads.ts';
 import { type Receiver, readTarget, type Target } from './receivers.ts';
 import { type Posted, postOnce } from './webhook.ts';
 
@@ -28,7 +31,13 @@ const notice = z.object({
   value: z.number().exactOptional(),
   threshold: z.string().exactOptional(),
   window: z.string().exactOptional(),
+  places: z.array(z.string()).exactOptional(),
+  firstStep: z.string().exactOptional(),
   runbook: z.string().exactOptional(),
+  alert: z.string().exactOptional(),
+  host: z.string().exactOptional(),
+  instance: z.string().exactOptional(),
+  cause: z.string().exactOptional(),
 });
 
 /** A notice for one receiver. */
@@ -38,24 +47,76 @@ export const notified = defineTopic(
   'A receiver is to be notified of an alert.',
 );
 
+/** A receiver has taken notices, each of an alert. */
+const noticesTaken = defineTopic(
+  'alerts.taken',
+  z.object({ receiver: z.string(), at: z.number(), alerts: z.array(z.string()) }),
+  'A receiver has taken notices of alerts.',
+);
+
 /** Registers the outboxes, and the effects that fill and empty them. */
-export function registerDelivery(context: PluginContext, receivers: Receivers): void {
+export function registerDelivery(
+  context: PluginContext,
+  { receivers, runbooks }: Pick<AlertsOptions, 'receivers' | 'runbooks'>,
+): void {
+  const notices = new Notices(runbooks);
   context.actor({
     ...outboxActor,
-    input: (receiver) => ({ receiver, ...batchSettings(receivers[receiver]) }),
+    input(receiver) {
+      const listed = receivers[receiver];
+      return { receiver, ...(listed && outboxSettings(listed)) };
+    },
   });
   context.route(notified, outboxActor, ({ payload: { receiver, item } }) => [
     { key: receiver, event: { type: 'QUEUE', item } as const },
   ]);
-  context.effect<{ to: readonly string[]; notice: Notice }>(
+  context.effect<Notification>(
     'alerts.notify',
-    ({ to, notice }, { id, at, cause, correlation }, { bus }) => {
+    async ({ to, notice, record }, { id, at, actor, cause, correlation }, services) => {
+      if (to.length === 0) return;
+      const { places, ...whole } = await notices.complete(notice, parseActorRef(actor).key, record, services);
       for (const receiver of to) {
-        const item = { id: `${id}/${receiver}`, at, notice: { ...notice, labels: { ...notice.labels } } };
-        bus.publish(notified, { receiver, item }, { correlation, cause });
+        const copied = { ...whole, labels: { ...whole.labels }, ...(places && { places: [...places] }) };
+        const item = { id: `${id}/${receiver}`, at, notice: copied };
+        services.bus.publish(notified, { receiver, item }, { correlation, cause });
       }
     },
     { onRecovery: 'retry' },
+  );
+  context.route(noticesTaken, alertActor, ({ payload: { receiver, at, alerts } }) =>
+    alerts.map((key) => ({ key, event: { type: 'TAKEN', at, receiver } as const })),
+  );
+  context.effect<{ receiver: string; at: number; alerts: readonly string[] }>(
+    'alerts.taken',
+    ({ receiver, at, alerts }, { cause, correlation }, { actors, bus }) => {
+      const known = alerts.filter((key) => actors.get(alertActor, key) !== undefined);
+      if (known.length > 0)
+        bus.publish(noticesTaken, { receiver, at, alerts: known }, { correlation, cause });
+    },
+    { onRecovery: 'retry' },
+  );
+  context.effect<{ receiver: string }>(
+    'alerts.repost',
+    async ({ receiver }, { signal }, services): Promise<LogEvent> => {
+      const { actors, clock, find } = services;
+      const at = clock.now();
+      const items = await Promise.all(
+        actors.list(alertActor).flatMap(({ key, value, context: { content, informed, since, record } }) => {
+          if (typeof value !== 'object' || !content || !informed.includes(receiver)) return [];
+          const notice = notices.complete({ ...content, state: 'firing', since }, key, record, services);
+          return [notice.then((each) => ({ id: `again/${key}`, at, notice: each }))];
+        }),
+      );
+      if (items.length === 0) return { type: 'REPOSTED', at, count: 0 };
+      const store = find(SecretsStoreToken);
+      const outcome = await deliver(receiver, receivers[receiver], items, {
+        now: () => clock.now(),
+        store,
+        signal,
+      });
+      return outcome.type === 'POSTED' ? { ...outcome, type: 'REPOSTED', count: items.length } : outcome;
+    },
+    { onRecovery: 'retry', adapter: 'alerts.webhook' },
   );
   context.effect<{ receiver: string; items: readonly Queued[] }>(
     'alerts.post',
@@ -67,18 +128,23 @@ export function registerDelivery(context: PluginContext, receivers: Receivers): 
   );
 }
 
-/** At a start: gives existing outboxes the configured batch time. */
+/** At a start: gives existing outboxes the configured batch time and repetition. */
 export function configureOutboxes(receivers: Receivers, { actors }: Pick<Services, 'actors'>): void {
   for (const [name, receiver] of Object.entries(receivers)) {
     const known = actors.get(outboxActor, name)?.context;
-    const { batchMs = 0 } = batchSettings(receiver);
-    if (known && known.batchMs !== batchMs) actors.send(outboxActor, name, { type: 'CONFIGURE', batchMs });
+    const settings = outboxSettings(receiver);
+    if (!known || (known.batchMs === settings.batchMs && (known.repeatMs ?? 0) === settings.repeatMs))
+      continue;
+    actors.send(outboxActor, name, { type: 'CONFIGURE', ...settings });
   }
 }
 
-/** How long an outbox collects notices for one post; the machine has a default of its own. */
-function batchSettings(receiver: Receiver | undefined): { readonly batchMs?: number } {
-  return receiver === undefined ? {} : { batchMs: Math.round(receiver.batchSeconds * 1_000) };
+/** How long an outbox collects notices for one post, and how often its receiver must be told again. */
+function outboxSettings({ batchSeconds, format }: Receiver) {
+  return {
+    batchMs: Math.round(batchSeconds * 1_000),
+    repeatMs: format === 'alertmanager-api' ? REPEAT_MS : 0,
+  };
 }
 
 interface DeliveryOptions {
@@ -129,7 +195,7 @@ export function post(
   now: number,
   signal: AbortSignal,
 ): Promise<Posted> {
-  return postOnce({ url, bearer, ...formats[format](items, idempotencyKey(items)) }, now, signal);
+  return postOnce({ url, bearer, ...formats[format](items, idempotencyKey(items), now) }, now, signal);
 }
 
 /** The same for the same notices, however often they are posted and by whichever process. */

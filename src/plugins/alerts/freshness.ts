@@ -3,10 +3,14 @@ import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { durationFlag } from '../../core/host/duration.ts';
+import { identityOf } from '../../core/host/identity.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import type { Notice, Queued } from '../../machines/alerts/notice.ts';
 import { AlertsError } from './errors.ts';
+import { guidanceOf } from './guidance.ts';
+import { formats } from './payloads.ts';
 import { type Posted, postOnce } from './webhook.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
@@ -32,15 +36,10 @@ export async function checkFreshness(
     show({}, `fresh: ${found.text}`);
     return 0;
   }
-  const stale = {
-    title: isTest ? `${String(flags.title)} (this is a test)` : String(flags.title),
-    text: found.text,
-    at: now,
-    age: found.ageHours,
-    window,
-    key: keyOf(file, found.text.replace(/[\d.]+ h ago/, ''), now),
-  };
-  const answer = receiver && (await notify(stale, receiver, context.signal));
+  const title = isTest ? `${String(flags.title)} (this is a test)` : String(flags.title);
+  const stale = noticeOf({ title, file, found, window, mostMs, now, priority: String(flags.priority) });
+  const item = { id: keyOf(file, found.text.replace(/[\d.]+ h ago/, ''), now), at: now, notice: stale };
+  const answer = receiver && (await notify(item, receiver, context.signal));
   const verdict = found.fresh ? 'fresh' : 'stale';
   const notified = answer?.kind === 'taken';
   const line = !receiver
@@ -68,12 +67,9 @@ function receiverOf(flags: Flags): FreshnessReceiver | undefined {
   if (format !== 'ntfy' && format !== 'json') {
     throw usage(`--format is ntfy or json, not ${String(format)}`);
   }
-  if (!/^[\w-]{1,16}$/.test(String(priority))) throw usage('--priority is a number or a word');
+  if (!/^[1-5]$/.test(String(priority))) throw usage('--priority is 1, the most urgent, to 5');
   const absolute = (path: string | undefined) => (path === undefined ? undefined : resolve(path));
-  return readReceiver({ url, urlFile: absolute(urlFile) }, absolute(tokenFile), {
-    format,
-    priority: String(priority),
-  });
+  return readReceiver({ url, urlFile: absolute(urlFile) }, absolute(tokenFile), format);
 }
 
 function keyOf(file: string, text: string, now: number): string {
@@ -144,21 +140,46 @@ interface FreshnessReceiver {
   readonly url: URL;
   readonly bearer?: string;
   readonly format: Format;
-  /** On the receiver's scale. */
-  readonly priority: string;
 }
 
-interface StaleFile {
+/** The notice of a stale file, as a rule's alert is one. */
+function noticeOf({
+  title,
+  file,
+  found,
+  window,
+  mostMs,
+  now,
+  priority,
+}: {
   readonly title: string;
-  readonly text: string;
-  /** Epoch milliseconds. */
-  readonly at: number;
-  /** Hours. */
-  readonly age?: number | undefined;
-  /** E.g. `36h`. */
+  readonly file: string;
+  readonly found: Freshness;
   readonly window: string;
-  /** The same for the same fault within an hour, by which a receiver recognises a repetition. */
-  readonly key: string;
+  readonly mostMs: number;
+  readonly now: number;
+  readonly priority: string;
+}): Notice {
+  const { text, ageHours } = found;
+  const since = ageHours === undefined ? now : Math.min(now, now - ageHours * HOUR + mostMs);
+  const { host } = identityOf('');
+  const { runbook } = guidanceOf({ name: 'rule.nas-backup-stale' }, undefined);
+  return {
+    state: 'firing',
+    name: 'backup-freshness',
+    severity: 'critical',
+    title,
+    text,
+    labels: { priority, source: 'backup-freshness.timer' },
+    since,
+    threshold: `above ${window}`,
+    window,
+    host,
+    cause: `the file ${file} is what the job touches at each success`,
+    firstStep: `On ${host}, look how the last run of the job ended, and start one by hand.`,
+    runbook,
+    ...(ageHours !== undefined && { value: ageHours }),
+  };
 }
 
 /** The most posts, and milliseconds between them. */
@@ -174,7 +195,7 @@ const PAUSE_MS = 200;
 function readReceiver(
   address: { readonly url?: string | undefined; readonly urlFile?: string | undefined },
   tokenFile: string | undefined,
-  rest: Pick<FreshnessReceiver, 'format' | 'priority'>,
+  format: Format,
 ): FreshnessReceiver {
   const text = address.urlFile === undefined ? (address.url ?? '') : readTokenFile(address.urlFile);
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -182,35 +203,19 @@ function readReceiver(
     const reason = 'the address of the webhook must be http or https, without a user in it';
     throw new CoreError('HF_CLI_USAGE', { reason, command: 'freshness' });
   }
-  return { url, ...rest, ...(tokenFile !== undefined && { bearer: readTokenFile(tokenFile) }) };
+  return { url, format, ...(tokenFile !== undefined && { bearer: readTokenFile(tokenFile) }) };
 }
 
 /** Posts, and again when it fails: the next run is an hour away. */
-async function notify(stale: StaleFile, receiver: FreshnessReceiver, signal: AbortSignal): Promise<Posted> {
+async function notify(item: Queued, receiver: FreshnessReceiver, signal: AbortSignal): Promise<Posted> {
   for (let tries = 1; ; tries += 1) {
-    const { url, bearer } = receiver;
-    const answer = await postOnce({ url, bearer, ...payload(stale, receiver) }, Date.now(), signal);
+    const { url, bearer, format } = receiver;
+    const answer = await postOnce(
+      { url, bearer, ...formats[format]([item], item.id, item.at) },
+      Date.now(),
+      signal,
+    );
     if (answer.kind === 'taken' || tries === TRIES) return answer;
     await delay(PAUSE_MS * tries, undefined, { signal });
   }
-}
-
-function payload({ title, text, at, age, window, key }: StaleFile, { format, priority }: FreshnessReceiver) {
-  if (format === 'ntfy') {
-    const headers = { 'content-type': 'text/plain; charset=utf-8', title, priority, tags: 'rotating_light' };
-    return { headers: { ...headers, 'idempotency-key': key }, body: text };
-  }
-  const alert = {
-    title,
-    state: 'firing',
-    value: age ?? null,
-    threshold: `above ${window}`,
-    window,
-    at: new Date(at).toISOString(),
-    labels: { priority, source: 'backup-freshness.timer' },
-    runbook: null,
-    text,
-  };
-  const headers = { 'content-type': 'application/json', 'idempotency-key': key };
-  return { headers, body: JSON.stringify(alert) };
 }

@@ -58,7 +58,7 @@ export const alerts = definePlugin({
     context.actor(alertActor);
     context.actor(silencesActor);
     context.route(alertRaised, alertActor, (envelope, { routing }) => raisedTargets(envelope, routing));
-    registerDelivery(context, options.receivers);
+    registerDelivery(context, options);
     registerRules(context, options.rules);
     registerOperations(context, options);
     registerCommands(context);

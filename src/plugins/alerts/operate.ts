@@ -2,12 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { alertRaised } from '../../core/contracts/alerts.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import { identityOf } from '../../core/host/identity.ts';
 import { type Operation, serveOperation } from '../../core/host/operations/serve.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { newCorrelation } from '../../core/kernel/clock.ts';
 import { alertActor, outboxActor, SILENCES_KEY, silencesActor } from './actors.ts';
 import { notified } from './delivery.ts';
 import { AlertsError } from './errors.ts';
+import { guidanceOf } from './guidance.ts';
 import { type AlertsOptions, fits } from './options.ts';
 import { isConfigured, reach, readTarget } from './receivers.ts';
 import { silencedUntil } from './routing.ts';
@@ -131,7 +133,15 @@ async function testReceiver(name: string, by: string, services: Services, option
   const text = `A test of the receiver ${name}, asked for by ${by} at ${new Date(at).toISOString()}.`;
   const alert = { name: 'alerts.test', severity: 'info', text, labels: { receiver: name } } as const;
   bus.publish(alertRaised, { ...alert, labels: { ...alert.labels, state: 'test' } }, { correlation });
-  const notice = { ...alert, title: 'Holdfast: this is a test', state: 'event', since: at } as const;
+  const notice = {
+    ...alert,
+    title: 'Holdfast: this is a test',
+    state: 'event',
+    since: at,
+    ...identityOf(services.dataDir),
+    firstStep: 'Nothing: it has arrived.',
+    runbook: guidanceOf(alert, options.runbooks).runbook,
+  } as const;
   const item = { id: `${correlation}/${name}`, at, notice };
   const failuresBefore = actors.get(outboxActor, name)?.context.failures ?? 0;
   bus.publish(notified, { receiver: name, item }, { correlation });

@@ -45,6 +45,8 @@ export const alertsOptions = z
      * it.
      */
     signals: z.record(z.string(), signalOptions).default({}),
+    /** Where the pages of `docs/` can be read, for the link in each alert: a path in the package without it. */
+    runbooks: z.url({ protocol: /^https?$/ }).optional(),
     /** `alerts bootstrap` makes alerts of it agree with the rules. */
     hyperdx: uiOptions.optional(),
   })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Notice, Queued } from '../../machines/alerts/notice.ts';
+import { personText } from './message.ts';
 
 /** A body and its headers, as one receiver understands them. */
 export interface Payload {
@@ -14,54 +15,56 @@ export type Format = 'json' | 'ntfy' | 'alertmanager' | 'alertmanager-api';
  *
  * @param items at least one, oldest first
  * @param key the same again when the same post is repeated after a crash
+ * @param now when it is posted, epoch milliseconds
  */
-export const formats: Readonly<Record<Format, (items: readonly Queued[], key: string) => Payload>> = {
+export const formats: Readonly<
+  Record<Format, (items: readonly Queued[], key: string, now: number) => Payload>
+> = {
   /** One notice is one object; several are an object of the same shape with the single ones in `alerts`. */
   json(items, key) {
     const alerts = items.map(genericOf);
-    const [first] = alerts;
-    const whole =
-      alerts.length === 1 ? first : { ...first, title: titleOf(items), state: worst(items), alerts };
-    return { headers: json(key), body: JSON.stringify(whole) };
+    const lead = leadOf(items);
+    const whole = { ...genericOf(lead), title: titleOf(items), state: stateOf(items) };
+    return {
+      headers: json(key),
+      body: JSON.stringify(alerts.length === 1 ? alerts[0] : { ...whole, alerts }),
+    };
   },
   ntfy(items, key) {
-    const firing = worst(items) === 'firing';
-    const urgent = items.some(({ notice }) => notice.severity === 'critical' && notice.state !== 'resolved');
-    // A rule's own priority counts where all that goes together has it: one of them may not make another less urgent.
-    const own = new Set(items.map(({ notice }) => notice.labels.priority));
-    const [wanted] = own.size === 1 ? own : [];
+    const { runbook = '', severity } = withPriority(leadOf(items).notice);
+    const firing = stateOf(items) === 'firing';
+    const click = /^https?:\/\//.test(runbook) ? { click: runbook } : {};
     return {
       headers: {
         'content-type': 'text/plain; charset=utf-8',
         'idempotency-key': key,
         title: headerText(titleOf(items)),
-        priority: wanted ?? (urgent ? '5' : firing ? '4' : '3'),
-        tags: firing ? 'rotating_light' : 'white_check_mark',
+        priority: String(Math.max(...items.map(({ notice }) => ntfyPriority(notice)))),
+        tags: `${firing ? 'rotating_light' : 'white_check_mark'},${severity}`,
+        ...click,
       },
-      body: items.map(({ notice }) => `${mark(notice.state)}${notice.text}`).join('\n'),
+      body: ntfyBody(items),
     };
   },
   /** The format of an Alertmanager's webhooks. */
   alertmanager(items, key) {
-    const alerts = items.map(({ at, notice }) => ({
-      status: notice.state === 'resolved' ? 'resolved' : 'firing',
-      labels: { alertname: notice.name, severity: notice.severity, ...withoutState(notice.labels) },
-      annotations: {
-        summary: notice.title,
-        description: notice.text,
-        ...(notice.runbook !== undefined && { runbook_url: notice.runbook }),
-        ...(notice.value !== undefined && { value: String(notice.value) }),
-      },
-      startsAt: new Date(notice.since).toISOString(),
-      endsAt: notice.state === 'resolved' ? new Date(at).toISOString() : '0001-01-01T00:00:00Z',
-      generatorURL: '',
-      fingerprint: fingerprintOf(notice),
-    }));
+    const alerts = items.map((item) => {
+      const { at, notice } = item;
+      return {
+        status: notice.state === 'resolved' ? 'resolved' : 'firing',
+        labels: prometheusLabels(notice),
+        annotations: annotationsOf(item),
+        startsAt: new Date(notice.since).toISOString(),
+        endsAt: notice.state === 'resolved' ? new Date(at).toISOString() : '0001-01-01T00:00:00Z',
+        generatorURL: '',
+        fingerprint: fingerprintOf(notice),
+      };
+    });
     const body = {
       version: '4',
       groupKey: key,
       truncatedAlerts: 0,
-      status: worst(items) === 'firing' ? 'firing' : 'resolved',
+      status: stateOf(items),
       receiver: 'holdfast',
       groupLabels: {},
       commonLabels: {},
@@ -73,20 +76,15 @@ export const formats: Readonly<Record<Format, (items: readonly Queued[], key: st
   },
   /**
    * As an Alertmanager takes alerts itself, at `/api/v2/alerts`. It recognises an alert by its labels alone, so those are
-   * without what differs between the alert and its end; it would forget one without an end after minutes.
+   * the same for the alert and its end; it keeps alerts in memory and forgets one that is not told again in time.
    */
-  'alertmanager-api'(items, key) {
-    const alerts = items.map(({ at, notice }) => {
-      const { reminder: _, ...labels } = withoutState(notice.labels);
-      const end = notice.state === 'resolved' ? at : notice.state === 'event' ? undefined : at + HELD_MS;
+  'alertmanager-api'(items, key, now) {
+    const alerts = items.map((item) => {
+      const { at, notice } = item;
+      const end = notice.state === 'resolved' ? at : notice.state === 'event' ? undefined : now + HELD_MS;
       return {
-        labels: { alertname: notice.name, ...labels },
-        annotations: {
-          summary: notice.title,
-          description: notice.text,
-          severity: notice.severity,
-          ...(notice.runbook !== undefined && { runbook_url: notice.runbook }),
-        },
+        labels: prometheusLabels(notice),
+        annotations: annotationsOf(item),
         startsAt: new Date(notice.since).toISOString(),
         ...(end !== undefined && { endsAt: new Date(end).toISOString() }),
       };
@@ -95,21 +93,24 @@ export const formats: Readonly<Record<Format, (items: readonly Queued[], key: st
   },
 };
 
-/** How long an Alertmanager holds an alert that is posted once; reminders come before. */
-const HELD_MS = 30 * 86_400_000;
+/** How often a receiver that forgets is told again of everything that fires. */
+export const REPEAT_MS = 60_000;
+/** Until it counts an alert as ended of which it is not told again: three repetitions may fail. */
+const HELD_MS = 4 * REPEAT_MS;
+
 /** The same for the same condition, firing or resolved, whatever its text. */
-function fingerprintOf({ name, labels }: Notice): string {
-  const sorted = Object.entries(withoutState(labels)).sort(([a], [b]) => (a < b ? -1 : 1));
-  return createHash('sha256')
-    .update(JSON.stringify([name, sorted]))
-    .digest('hex')
-    .slice(0, 16);
+function fingerprintOf(notice: Notice): string {
+  const sorted = Object.entries(prometheusLabels(notice)).sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(sorted)).digest('hex').slice(0, 16);
 }
 
 const json = (key: string) => ({ 'content-type': 'application/json', 'idempotency-key': key });
 
-function genericOf({ id, at, notice }: Queued) {
-  const { state, title, text, name, severity, value, threshold, window, runbook, labels, since } = notice;
+function genericOf(item: Queued) {
+  const { id, at } = item;
+  const { state, title, text, name, severity, value, threshold, window, runbook, since, ...rest } =
+    withPriority(item.notice);
+  const { labels, places = [], host, instance, cause, firstStep } = rest;
   return {
     title,
     state: state === 'resolved' ? 'resolved' : 'firing',
@@ -117,33 +118,110 @@ function genericOf({ id, at, notice }: Queued) {
     threshold: threshold ?? null,
     window: window ?? null,
     at: new Date(at).toISOString(),
-    labels: withoutState(labels),
+    labels: { ...identifying(labels), severity },
     runbook: runbook ?? null,
     id,
     name,
     kind: state,
     severity,
-    text,
+    text: personText(item),
+    summary: text,
     since: new Date(since).toISOString(),
+    where: { places, host: host ?? null, instance: instance ?? null },
+    cause: cause ?? null,
+    firstStep: firstStep ?? null,
   };
 }
 
-function titleOf(items: readonly Queued[]): string {
-  const [first] = items;
-  if (!first) return '';
-  const { notice } = first;
-  if (items.length === 1) return `${notice.state === 'resolved' ? 'Resolved: ' : ''}${notice.title}`;
-  return `${items.length} alerts: ${notice.title} and others`;
+const RANK: Readonly<Record<Notice['severity'], number>> = { critical: 2, warning: 1, info: 0 };
+
+/** The notice that stands for all: the most severe of what fires, else of what has ended. */
+function leadOf(items: readonly Queued[]): Queued {
+  const rank = ({ notice }: Queued) =>
+    RANK[withPriority(notice).severity] + (notice.state === 'resolved' ? 0 : 3);
+  return items.reduce((lead, item) => (rank(item) > rank(lead) ? item : lead));
 }
 
-const worst = (items: readonly Queued[]): 'firing' | 'resolved' =>
+/** e.g. `Resolved: NAS backup STALE`, `3 alerts, 1 resolved: NAS backup STALE and others` */
+function titleOf(items: readonly Queued[]): string {
+  const { title } = leadOf(items).notice;
+  const resolved = items.filter(({ notice }) => notice.state === 'resolved').length;
+  const isOver = resolved === items.length;
+  if (items.length === 1) return `${isOver ? 'Resolved: ' : ''}${title}`;
+  const count = isOver
+    ? `Resolved: ${items.length} alerts`
+    : `${items.length} alerts${resolved > 0 ? `, ${resolved} resolved` : ''}`;
+  return `${count}: ${title} and others`;
+}
+
+const stateOf = (items: readonly Queued[]): 'firing' | 'resolved' =>
   items.every(({ notice }) => notice.state === 'resolved') ? 'resolved' : 'firing';
 
-const mark = (state: string): string =>
-  state === 'resolved' ? 'Resolved: ' : state === 'reminder' ? 'Still: ' : '';
+/** Priority 1 is the most urgent, in every format: the label's scale ends with 5. */
+function priorityOf({ labels }: Notice): number | undefined {
+  const { priority = '' } = labels;
+  return /^[1-5]$/.test(priority) ? Number(priority) : undefined;
+}
 
-function withoutState(labels: Readonly<Record<string, string>>): Record<string, string> {
-  const { state: _, ...rest } = labels;
+/** What has priority 1 is critical, whatever severity its rule has. */
+function withPriority(notice: Notice): Notice {
+  return priorityOf(notice) === 1 ? { ...notice, severity: 'critical' } : notice;
+}
+
+/** ntfy counts from 1, its lowest, to 5. */
+function ntfyPriority(notice: Notice): number {
+  const { state, severity } = notice;
+  if (state === 'resolved') return 3;
+  const priority = priorityOf(notice);
+  if (priority !== undefined) return 6 - priority;
+  return severity === 'critical' ? 5 : severity === 'warning' ? 4 : 3;
+}
+
+/** Bytes of a message; ntfy makes a longer one an attachment, which a phone does not show. */
+const NTFY_BYTES = 4_000;
+
+function ntfyBody(items: readonly Queued[]): string {
+  const texts = items.map(personText);
+  const whole = texts.join('\n\n');
+  if (Buffer.byteLength(whole) <= NTFY_BYTES) return whole;
+  const lines = texts.map((text) => text.split('\n')[0] ?? '').join('\n');
+  const short = Buffer.from(lines)
+    .subarray(0, NTFY_BYTES - 100)
+    .toString('utf8')
+    .replace(/\uFFFD$/, '');
+  return `${short}\n(The rest: \`holdfast alerts list\`)`;
+}
+
+function annotationsOf(item: Queued): Record<string, string> {
+  const { title, text, runbook, value } = item.notice;
+  return {
+    summary: title,
+    message: text,
+    description: personText(item),
+    ...(runbook !== undefined && { runbook_url: runbook }),
+    ...(value !== undefined && { value: String(value) }),
+  };
+}
+
+/** Labels in the names that Prometheus and Alertmanager take. */
+function prometheusLabels(notice: Notice): Record<string, string> {
+  const { name, labels, host, instance, severity } = withPriority(notice);
+  const own = Object.entries(identifying(labels)).map(([key, value]) => [
+    key.replace(/\W/g, '_').replace(/^(?=\d)/, '_'),
+    value,
+  ]);
+  return {
+    ...(host !== undefined && { host }),
+    ...(instance !== undefined && { instance }),
+    ...Object.fromEntries(own),
+    alertname: name,
+    severity,
+  };
+}
+
+/** Labels without those that differ between an alert, its reminders and its end. */
+function identifying(labels: Readonly<Record<string, string>>): Record<string, string> {
+  const { state: _, reminder: __, ...rest } = labels;
   return rest;
 }
 

@@ -11,7 +11,7 @@ import type { ActorSystem } from '../../core/kernel/actors/system.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { alert } from '../../machines/alerts/alert.ts';
 import type { AlertContent } from '../../machines/alerts/notice.ts';
-import { RECEIVER_AWAY } from '../../machines/alerts/outbox.ts';
+import { RECEIVER_AWAY } from '../../machines/alerts/outbox-queue.ts';
 import type { Silence } from '../../machines/alerts/silences.ts';
 import { alertActor, SILENCES_KEY, silencesActor } from './actors.ts';
 import { type AlertRoute, escalationFor, fits } from './options.ts';
@@ -64,6 +64,7 @@ export function raisedTargets(
     type: 'RAISED',
     at,
     cause: `${correlation}:${cause ?? at}`,
+    ...(cause !== undefined && { record: cause }),
     kind: state === 'firing' || state === 'resolved' ? state : 'event',
     ...(labels.reminder !== undefined && { again: true }),
     content,
@@ -126,11 +127,13 @@ function readyEscalation(
 
 function measurement(measured: AlertRaised['measured']): Partial<AlertContent> {
   if (!measured) return {};
-  const { value, threshold, window, runbook } = measured;
+  const { value, threshold, window, places, firstStep, runbook } = measured;
   return {
     threshold,
     window,
     ...(value !== undefined && { value }),
+    ...(places !== undefined && { places }),
+    ...(firstStep !== undefined && { firstStep }),
     ...(runbook !== undefined && { runbook }),
   };
 }

@@ -21,13 +21,13 @@ export function show(
   for (const alert of lasting) {
     print(`${terminal.paint(COLOURS[alert.state], alert.state.padEnd(12))}  ${alert.alert}`);
     print(`              ${alert.text}`);
-    print(`              ${historyOf(alert)}`);
+    print(`              ${historyOf(alert, view.receivers)}`);
   }
   const recent = view.alerts.filter((alert) => happened(alert) && Date.parse(alert.since) > now - RECENT_MS);
   for (const alert of recent.sort((one, other) => other.since.localeCompare(one.since))) {
     print(`${terminal.paint('yellow', 'happened'.padEnd(12))}  ${alert.alert}`);
     print(`              ${alert.text}`);
-    print(`              ${historyOf(alert)}`);
+    print(`              ${historyOf(alert, view.receivers)}`);
   }
   if (view.rules.length > 0) print('');
   for (const rule of view.rules) print(ruleLine(rule, terminal));
@@ -43,16 +43,38 @@ export function show(
 /** A one-time event: it has a count and does not fire. */
 const happened = ({ state, count }: AlertView): boolean => state === 'quiet' && count > 0;
 
-function historyOf({ since, informed, acknowledged, silentUntil, count }: AlertView): string {
+function historyOf(alert: AlertView, receivers: readonly ReceiverView[]): string {
+  const { since, acknowledged, silentUntil, count } = alert;
   const parts = [
     `since ${short(since)}`,
     count > 1 && `raised ${count} times`,
-    informed.length > 0 ? `${informed.join(', ')} notified` : 'nobody has been notified',
+    ...deliveryOf(alert, receivers),
     acknowledged &&
       `acknowledged by ${acknowledged.by} until ${short(acknowledged.until)}${acknowledged.note ? ` (${acknowledged.note})` : ''}`,
     silentUntil && `silent until ${short(silentUntil)}`,
   ];
   return parts.filter(Boolean).join('; ');
+}
+
+/** Who has taken it, and who has not: only what a receiver has answered counts. */
+function deliveryOf(
+  { informed, taken, waiting }: AlertView,
+  receivers: readonly ReceiverView[],
+): (string | false)[] {
+  if (informed.length === 0) return ['nobody has been notified'];
+  const has = informed.filter((name) => taken[name] !== undefined);
+  const isWaiting = (name: string) => waiting.includes(name);
+  const open = informed.filter((name) => isWaiting(name) && taken[name] === undefined);
+  const gone = informed.filter((name) => !isWaiting(name) && taken[name] === undefined);
+  const reasons = open.map((name) => {
+    const { failing } = receivers.find(({ receiver }) => receiver === name) ?? {};
+    return failing ? `${name} (${failing.reason})` : name;
+  });
+  return [
+    has.length > 0 && `taken by ${has.join(', ')}`,
+    reasons.length > 0 && `not yet taken by ${reasons.join(', ')}`,
+    gone.length > 0 && `not known to be taken by ${gone.join(', ')}`,
+  ];
 }
 
 function ruleLine(rule: RuleView, { paint }: CommandContext['terminal']): string {

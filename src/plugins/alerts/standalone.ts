@@ -17,7 +17,7 @@ const freshness: CommandDefinition = {
     { flags: '--url <url>', summary: 'the address, where no secret is in it' },
     { flags: '--token-file <path>', summary: 'file of mode 0600 with a bearer token' },
     { flags: '--format <name>', summary: 'ntfy or json', default: 'ntfy' },
-    { flags: '--priority <number>', summary: 'as the receiver counts', default: '1' },
+    { flags: '--priority <number>', summary: '1, the most urgent, to 5', default: '1' },
     { flags: '--title <text>', summary: 'of the message', default: 'NAS backup STALE' },
     { flags: '--test', summary: 'send the message whatever the age, to see that it arrives' },
   ],

@@ -1,7 +1,7 @@
 import type { ActorSystem } from '../../core/kernel/actors/system.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { AlertContext } from '../../machines/alerts/escalation.ts';
-import type { OutboxContext } from '../../machines/alerts/outbox.ts';
+import type { OutboxContext } from '../../machines/alerts/outbox-queue.ts';
 import type { RuleContext } from '../../machines/alerts/rule-shapes.ts';
 import type { Silence } from '../../machines/alerts/silences.ts';
 import { alertActor, outboxActor, ruleActor } from './actors.ts';
@@ -18,8 +18,12 @@ export interface AlertView {
   readonly since: string;
   /** How often it was raised since. */
   readonly count: number;
-  /** Receivers that were notified. */
+  /** Receivers that are to be notified. */
   readonly informed: readonly string[];
+  /** Those that took the newest notice, and when. */
+  readonly taken: Readonly<Record<string, string>>;
+  /** Those whose queue still holds a notice of it. */
+  readonly waiting: readonly string[];
   readonly acknowledged?: { readonly by: string; readonly until: string; readonly note?: string };
   readonly silentUntil?: string;
 }
@@ -76,7 +80,9 @@ export function viewOf(
     actors.list(outboxActor).map(({ context }) => [context.receiver, context] as const),
   );
   return {
-    alerts: actors.list(alertActor).flatMap(({ key, value, context }) => alertView(key, value, context)),
+    alerts: actors
+      .list(alertActor)
+      .flatMap(({ key, value, context }) => alertView(key, value, context, waitingFor(key, outboxes))),
     rules: actors
       .list(ruleActor)
       .filter(({ value }) => value !== 'removed')
@@ -86,8 +92,21 @@ export function viewOf(
   };
 }
 
-function alertView(alert: string, value: unknown, context: AlertContext): AlertView[] {
-  const { content, since, count, informed, ack, silentUntil } = context;
+/** The receivers that have not taken a notice of an alert yet. */
+function waitingFor(alert: string, outboxes: ReadonlyMap<string, OutboxContext>): string[] {
+  return [...outboxes].flatMap(([receiver, { queue }]) =>
+    queue.some(({ notice }) => notice.alert === alert) ? [receiver] : [],
+  );
+}
+
+function alertView(
+  alert: string,
+  value: unknown,
+  context: AlertContext,
+  waiting: readonly string[],
+): AlertView[] {
+  // A log of an older version does not know who took it.
+  const { content, since, count, informed, takenAt = {}, ack, silentUntil } = context;
   if (!content) return [];
   return [
     {
@@ -99,6 +118,8 @@ function alertView(alert: string, value: unknown, context: AlertContext): AlertV
       since: iso(since),
       count,
       informed,
+      taken: Object.fromEntries(Object.entries(takenAt).map(([receiver, at]) => [receiver, iso(at)])),
+      waiting,
       ...(ack && {
         acknowledged: {
           by: ack.by,

@@ -45,6 +45,10 @@ export function isRoutineEvaluation({ from, to, effects, failed, event }: LogRec
   return same && !effects.some(({ type }) => type === 'alerts.raise');
 }
 
+/** Telling a receiver again of what fires: a crash may lose its record, for it is told once more after the start. */
+export const isRoutineRepost = ({ event, effects }: LogRecord): boolean =>
+  event.type === 'REPOSTED' && !effects.some(({ type }) => type === 'alerts.raise');
+
 /** The verdict of a rule from its state: `{ firing: 'resting' }` is `firing`. */
 export function verdictOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
@@ -64,6 +68,8 @@ export function describeAlert({ event, effects }: RecordOf<typeof alert>): strin
       return `${event.kind === 'event' ? 'happened' : event.kind}: ${event.content.text}${to}`;
     case 'ACKNOWLEDGE':
       return `is acknowledged by ${event.by}`;
+    case 'TAKEN':
+      return HIDDEN;
     case 'SILENCE':
       return 'is silenced';
     case 'UNSILENCE':
@@ -84,6 +90,8 @@ export function describeOutbox({ event }: RecordOf<typeof alertOutbox>): string 
       return `is to receive: ${event.item.notice.state} ${event.item.notice.title}`;
     case 'POSTED':
       return `has accepted it (${event.answer.status})`;
+    case 'REPOSTED':
+      return HIDDEN;
     case 'REFUSED':
       return `has not accepted it: ${event.reason}`;
     default:

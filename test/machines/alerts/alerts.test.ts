@@ -4,8 +4,8 @@ import { Story } from '../../../src/core/host/testing/story.ts';
 import type { Json } from '../../../src/core/kernel/json.ts';
 import { alert } from '../../../src/machines/alerts/alert.ts';
 import type { AlertEvent, Raised } from '../../../src/machines/alerts/escalation.ts';
-import type { OutboxEvent } from '../../../src/machines/alerts/outbox.ts';
 import { alertOutbox } from '../../../src/machines/alerts/outbox.ts';
+import type { OutboxEvent } from '../../../src/machines/alerts/outbox-queue.ts';
 import { alertRule } from '../../../src/machines/alerts/rule.ts';
 import type { RuleEvent, RuleSettings } from '../../../src/machines/alerts/rule-shapes.ts';
 
@@ -299,6 +299,30 @@ test('[O17] the ladder: the next one is told when nobody acknowledges, all are r
   ]);
 });
 
+test('[O17] who has taken a notice is known from the answer, of a condition and of an event, and its end is told as it began', (t) => {
+  const take = (receiver: string, at: number): AlertEvent => ({ type: 'TAKEN', at, receiver });
+  const contextOf = (events: readonly AlertEvent[]): any =>
+    events.reduce<Story>((story, event) => story.next(event as never), Story.begin(alert)).step.context;
+  const firing = raised('firing', 1);
+  t.like(contextOf([firing]), { informed: ['first'], takenAt: {} });
+  t.deepEqual(contextOf([firing, take('first', 5), take('another', 6)]).takenAt, { first: 5 });
+  t.deepEqual(contextOf([raised('event', 1), take('first', 5)]).takenAt, { first: 5 });
+  t.deepEqual(contextOf([firing, take('first', 5), raised('resolved', 2), raised('firing', 3)]).takenAt, {});
+  const over = raised('resolved', 2, {
+    content: { ...content, severity: 'info', text: 'a is fine', labels: { state: 'resolved' } },
+  });
+  const story = [{ ...firing, record: 7 }, over].reduce<Story>(
+    (one, event) => one.next(event as never),
+    Story.begin(alert),
+  );
+  t.deepEqual(story.effects, [
+    {
+      type: 'alerts.notify',
+      params: { to: ['first'], notice: { ...content, text: 'a is fine', state: 'resolved', since: 1_000 } },
+    },
+  ] as never);
+});
+
 test('[O17] what a crash raises twice is told once, and each change of state once', (t) => {
   const again = { ...raised('firing', 5), again: true };
   const story = [
@@ -422,6 +446,102 @@ test('[O17] a receiver that stays away is told of once, and what is a day old is
   const late = outbox([item('1.0'), elapsed('batch'), { ...fail, at: 86_400_002 }]);
   t.is(late.step.value, 'idle');
   t.like(late.step.context, { queue: [], lost: 1 });
+});
+
+const minute = 60_000;
+const answer = { status: 200, body: '' };
+/** The outbox of a receiver that forgets, after events. */
+const forgetful = (events: readonly (OutboxEvent | ReturnType<typeof elapsed>)[]) =>
+  events.reduce<Story>(
+    (story, event) => story.next(event as never),
+    Story.begin(alertOutbox, { receiver: 'manager', batchMs: 0, repeatMs: minute }),
+  );
+const posted = (at: number): OutboxEvent => ({ type: 'POSTED', at, answer });
+const again = (at: number, count = 1): OutboxEvent => ({
+  type: 'REPOSTED',
+  at,
+  count,
+  ...(count > 0 && { answer }),
+});
+
+test('[O17] a receiver that forgets is told of everything once a minute while something fires, and never more often', (t) => {
+  const first = [item('1.0'), elapsed('batch'), posted(1_000)] as const;
+  t.deepEqual(forgetful(first).timers, { repeat: minute });
+  const told = forgetful([...first, elapsed('repeat')]);
+  t.deepEqual(told.effects, [{ type: 'alerts.repost', params: { receiver: 'manager' } }] as never);
+  t.deepEqual(forgetful([...first, elapsed('repeat'), again(61_000)]).timers, { repeat: minute });
+  // Changes that are posted in between neither put it off nor hasten it.
+  const busy = [...first, item('2.0'), elapsed('batch'), posted(41_000)] as const;
+  t.deepEqual(forgetful(busy).timers, { repeat: 20_000 });
+  const ended = forgetful([...first, elapsed('repeat'), again(61_000, 0)]);
+  t.is(ended.step.value, 'idle');
+  t.deepEqual(ended.timers, {});
+  // What is queued meanwhile is posted next.
+  const meanwhile = forgetful([...first, elapsed('repeat'), item('3.0'), again(61_000)]);
+  t.is(meanwhile.step.value, 'batching');
+  t.deepEqual(
+    forgetful([
+      item('1.0'),
+      elapsed('batch'),
+      posted(1_000),
+      { type: 'CONFIGURE', batchMs: 0 },
+      elapsed('repeat'),
+    ]).step.value,
+    'idle',
+  );
+  t.deepEqual(outbox([item('1.0'), elapsed('batch'), posted(1_000)]).timers, {}, 'others forget nothing');
+  t.deepEqual(
+    outbox([{ type: 'CONFIGURE', batchMs: 0, repeatMs: minute }]).timers,
+    { repeat: minute },
+    'a start with another format',
+  );
+});
+
+test('[O17] a receiver that forgets and is away is tried each minute and told of once, and again when it is back', (t) => {
+  const fail: OutboxEvent = { type: 'REFUSED', at: 2, reason: 'it cannot be reached (ECONNREFUSED)' };
+  const away = (count: number) =>
+    forgetful([
+      item('1.0'),
+      elapsed('batch'),
+      posted(1_000),
+      ...Array.from({ length: count }, () => [elapsed('repeat'), fail]).flat(),
+    ]);
+  t.deepEqual(
+    [4, 5, 6].map((count) => away(count).effects.map(({ type }) => type)),
+    [[], ['alerts.raise'], []],
+  );
+  t.deepEqual(away(6).timers, { repeat: minute });
+  const back = [elapsed('repeat'), again(9_000)].reduce<Story>(
+    (story, event) => story.next(event as never),
+    away(6),
+  );
+  t.like((back.effects[0] as { params: object }).params, {
+    name: 'alerts.receiver_away',
+    labels: { receiver: 'manager', state: 'resolved' },
+  });
+  t.like(back.step.context, { failures: 0 });
+});
+
+test('[O17] the alerts of a post hear that it was taken, each once', (t) => {
+  const of = (id: string, alert?: string): OutboxEvent => ({
+    type: 'QUEUE',
+    item: {
+      id,
+      at: 1,
+      notice: { ...content, state: 'firing', since: 1, ...(alert !== undefined && { alert }) },
+    },
+  });
+  const done = outbox([
+    of('1.0', 'a'),
+    of('2.0', 'b'),
+    of('3.0', 'a'),
+    of('4.0'),
+    elapsed('batch'),
+    posted(7),
+  ]);
+  t.deepEqual(done.effects, [
+    { type: 'alerts.taken', params: { receiver: 'first', at: 7, alerts: ['a', 'b'] } },
+  ] as never);
 });
 
 test('[O17] reminders of one condition do not pile up at a receiver that is away', (t) => {

@@ -116,6 +116,8 @@ test('[O17] alerts list shows what happened in the last day and has no end, and 
     since: '2026-11-21T10:29:09.528Z',
     count: 1,
     informed: [],
+    taken: {},
+    waiting: [],
   };
   const alerts = [
     one,

@@ -1,4 +1,5 @@
 import { chmodSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { standaloneCommands } from '../../../src/main.ts';
@@ -48,10 +49,16 @@ test('[O18,O28] an older one is told with priority 1 and ends with 1, at each ru
   const [first] = receiver.received;
   t.like(first?.headers, {
     title: 'NAS backup STALE',
-    priority: '1',
+    priority: '5',
     authorization: 'Bearer token-canary-4711',
   });
-  t.regex(String(first?.body), /more than 36 h/);
+  const here = hostname();
+  t.regex(
+    String(first?.body),
+    new RegExp(
+      `more than 36 h.*\nWhere: ${here}\nSince: 20.* UTC, for 30 min\nCause: the file /.*/last-success is what.*\nFirst: On ${here}, look.*\nMore: docs/alerts.md#nas-backup-stale$`,
+    ),
+  );
   t.is((await run('--format', 'json', '--json')).code, 1);
   t.like(JSON.parse(String(receiver.received[1]?.body)), {
     title: 'NAS backup STALE',
@@ -59,7 +66,8 @@ test('[O18,O28] an older one is told with priority 1 and ends with 1, at each ru
     value: 36.5,
     threshold: 'above 36h',
     window: '36h',
-    labels: { priority: '1' },
+    labels: { priority: '1', severity: 'critical' },
+    runbook: 'docs/alerts.md#nas-backup-stale',
   });
   t.is((await run('--max-age', '37h')).code, 0);
 });

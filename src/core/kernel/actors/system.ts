@@ -222,6 +222,15 @@ export class ActorSystem {
     return type === undefined ? states : states.filter((state) => parseActorRef(state.ref).type === type);
   }
 
+  /** A record in the words of its type of actor; undefined where that has none. Total: any record may come. */
+  describe(record: LogRecord): string | undefined {
+    try {
+      return this.#types.get(parseActorRef(record.actor).type)?.definition.describe?.(record);
+    } catch {
+      return undefined; // perhaps a record of another release
+    }
+  }
+
   /** False while the log is frozen or has no room: a surface then answers 503 instead of queueing. */
   accepting(): boolean {
     return this.#log.hasRoom();

@@ -1,0 +1,139 @@
+/** What a person does first about an alert that names nothing itself, and the page that says more. */
+import type { AlertContent } from '../../machines/alerts/notice.ts';
+import { documentedRules } from './rules/documented.ts';
+
+interface Guidance {
+  readonly firstStep: string;
+  /** A page of `docs/`, with its section. */
+  readonly page: string;
+}
+
+/** By the beginning of an alert's name; the first that fits counts. */
+const GUIDANCE: readonly (readonly [string, Guidance])[] = [
+  [
+    'alerts.receiver_away',
+    step(
+      '`holdfast doctor alerts` connects to each receiver, and `holdfast alerts test <receiver>` shows its answer.',
+      'alerts.md#when-something-is-wrong',
+    ),
+  ],
+  [
+    'rule.',
+    step(
+      '`holdfast alerts list` shows the value of the rule now, and `holdfast doctor stack` whether its telemetry arrives.',
+      'alerts.md#rules',
+    ),
+  ],
+  [
+    'uptime',
+    step(
+      'See that the sender of the beats runs, then `holdfast push doctor <monitor>`; `holdfast uptime list` shows the reason that it gave last.',
+      'uptime.md',
+    ),
+  ],
+  [
+    'reconciler.',
+    step(
+      '`holdfast doctor router` shows which leg lacks its address and why; `holdfast router resync` has every leg checked now.',
+      'guides/reconcile-a-real-router.md',
+    ),
+  ],
+  [
+    'router.',
+    step(
+      '`holdfast doctor router`, then `holdfast log list --actor router.config`: undo nothing before both agree on what is in force.',
+      'guides/the-embedded-router.md',
+    ),
+  ],
+  [
+    'gateway.',
+    step(
+      '`holdfast doctor gateway` and `holdfast log list --actor gateway` show which route or key it is; the other routes go on.',
+      'gateway.md',
+    ),
+  ],
+  [
+    'collector.',
+    step(
+      '`holdfast doctor stack` compares keys and the config of the collector; nothing is lost while it still sends.',
+      'stack.md',
+    ),
+  ],
+  [
+    'otlp.',
+    step(
+      '`holdfast doctor stack`: telemetry is refused or kept on disk until the database answers again; look for a full disk first.',
+      'stack.md',
+    ),
+  ],
+  [
+    'columnar.',
+    step('See that the database runs and has room on its disk, then `holdfast doctor stack`.', 'stack.md'),
+  ],
+  [
+    'restore.',
+    step(
+      '`holdfast log list --actor restore` shows the step that failed; repeat the drill by `holdfast restore drill` before the backup is needed.',
+      'restore-drills.md',
+    ),
+  ],
+  [
+    'memory.',
+    step('`holdfast backup status`, then take a snapshot by hand: `holdfast backup snapshot`.', 'memory.md'),
+  ],
+  [
+    'log.',
+    step(
+      'Make room on the disk of the data folder: the runtime goes on by itself as soon as it can write.',
+      'log.md',
+    ),
+  ],
+  [
+    'machine.',
+    step(
+      '`holdfast log list --actor <actor>` shows the event; its state is as before, and the record is what a report of the fault needs.',
+      'log.md',
+    ),
+  ],
+  [
+    'plugin.',
+    step('`holdfast doctor` shows why the plugin failed; correct that and restart.', 'architecture.md'),
+  ],
+];
+
+const ANYTHING = step(
+  '`holdfast doctor` checks what it can, and `holdfast log list` shows what led to it.',
+  'alerts.md',
+);
+
+function step(firstStep: string, page: string): Guidance {
+  return { firstStep, page };
+}
+
+/**
+ * The first step and the link of an alert; never without.
+ *
+ * @param base where the pages of `docs/` can be read; without it the link is the page's path in the package
+ */
+export function guidanceOf(
+  { name, firstStep, runbook }: Pick<AlertContent, 'name' | 'firstStep' | 'runbook'>,
+  base: string | undefined,
+): { readonly firstStep: string; readonly runbook: string } {
+  const found = GUIDANCE.find(([beginning]) => name.startsWith(beginning))?.[1] ?? ANYTHING;
+  const rule = documentedRules.find((each) => name === `rule.${each.name}`);
+  const page = rule ? `alerts.md#${anchorOf(rule.title)}` : found.page;
+  const link = base === undefined ? `docs/${page}` : `${base.replace(/\/+$/, '')}/${page}`;
+  return { firstStep: firstStep ?? found.firstStep, runbook: runbook ?? link };
+}
+
+/** Whether a name has guidance of its own. */
+export const hasGuidance = (name: string): boolean =>
+  GUIDANCE.some(([beginning]) => name.startsWith(beginning));
+
+/** The anchor of a heading, as Markdown viewers make it. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+}
