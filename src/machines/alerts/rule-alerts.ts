@@ -6,9 +6,10 @@ const HOUR_MS = 3_600_000;
 
 /** The alert that the condition of a rule holds, or its end. */
 export function ruleAlert({ context, event }: RuleArgs, state: 'firing' | 'resolved'): Alert {
-  const { name, title, severity, condition, window, labels } = context;
+  const { name, title, severity, condition, window, reads, labels } = context;
   const { value, finding } = event.type === 'EVALUATED' ? event : context;
-  const seen = value === undefined ? `no data in ${window}` : `${value} in ${window}`;
+  const found = reads === undefined ? `${value} in ${window}` : `${value} ${reads}`;
+  const seen = value === undefined ? `no data in ${window}` : found;
   const wrong = `it is wrong when ${conditionText(condition)}${value === undefined ? ' or silent' : ''}`;
   const why =
     state === 'firing'

@@ -32,6 +32,8 @@ export interface RuleSettings {
   readonly unseenAfterMs: number;
   /** The metric, for people. */
   readonly metric: string;
+  /** What the value is, for people, e.g. `hours since the last success`. */
+  readonly reads?: string | undefined;
   /** What to do first when it fires. */
   readonly firstStep?: string | undefined;
   readonly labels: Readonly<Record<string, string>>;

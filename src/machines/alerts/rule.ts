@@ -172,4 +172,4 @@ const undefinedRule: RuleSettings = {
 };
 
 /** Settings that a later definition may leave out. */
-const blank = { runbook: undefined, firstStep: undefined };
+const blank = { runbook: undefined, firstStep: undefined, reads: undefined };

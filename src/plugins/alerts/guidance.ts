@@ -106,6 +106,9 @@ const ANYTHING = step(
   'alerts.md',
 );
 
+/** The section about signals that are not required yet. */
+const UNSEEN = 'A signal that has never come';
+
 function step(firstStep: string, page: string): Guidance {
   return { firstStep, page };
 }
@@ -121,7 +124,9 @@ export function guidanceOf(
 ): { readonly firstStep: string; readonly runbook: string } {
   const found = GUIDANCE.find(([beginning]) => name.startsWith(beginning))?.[1] ?? ANYTHING;
   const rule = documentedRules.find((each) => name === `rule.${each.name}`);
-  const page = rule ? `alerts.md#${anchorOf(rule.title)}` : found.page;
+  const isUnseen = name.startsWith('rule.') && name.endsWith('.unseen');
+  const section = rule?.title ?? (isUnseen ? UNSEEN : undefined);
+  const page = section === undefined ? found.page : `alerts.md#${anchorOf(section)}`;
   const link = base === undefined ? `docs/${page}` : `${base.replace(/\/+$/, '')}/${page}`;
   return { firstStep: firstStep ?? found.firstStep, runbook: runbook ?? link };
 }

@@ -48,10 +48,10 @@ function historyOf(alert: AlertView, receivers: readonly ReceiverView[]): string
   const parts = [
     `since ${short(since)}`,
     count > 1 && `raised ${count} times`,
-    ...deliveryOf(alert, receivers),
     acknowledged &&
       `acknowledged by ${acknowledged.by} until ${short(acknowledged.until)}${acknowledged.note ? ` (${acknowledged.note})` : ''}`,
     silentUntil && `silent until ${short(silentUntil)}`,
+    ...deliveryOf(alert, receivers),
   ];
   return parts.filter(Boolean).join('; ');
 }

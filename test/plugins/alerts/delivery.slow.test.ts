@@ -2,6 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { jobRun } from '../../../src/core/contracts/jobs.ts';
+import { identityOf } from '../../../src/core/host/identity.ts';
+import type { CommandContext } from '../../../src/core/host/plugin/command.ts';
+import { documentedRules } from '../../../src/plugins/alerts/index.ts';
+import { show } from '../../../src/plugins/alerts/show.ts';
+import { jobs } from '../../../src/plugins/jobs/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { status, type Webhook, webhook } from '../../support/webhook.ts';
@@ -200,6 +206,124 @@ test('[O17] a restart at any point between the raise and the answer loses nothin
   t.is(receiver.received.length, 3);
   t.is(new Set(keys(receiver)).size, 1);
   t.like((await alerts.view()).receivers[0], { sent: 1, waiting: 0, lost: 0 });
+  t.is(alerts.divergence(), undefined);
+});
+
+test('[O17] the list says who has taken an alert, and who has not: of a condition and of an event', async (t) => {
+  const [well, broken] = await Promise.all([webhook(t), webhook(t)]);
+  broken.behave(status(503));
+  const alerts = await rig(t, {
+    ...to({ well, broken }),
+    routes: [{ steps: [{ to: ['well', 'broken'] }] }],
+  });
+  const lines = async () => {
+    const printed: string[] = [];
+    const terminal = { paint: (_: string, text: string) => text } as CommandContext['terminal'];
+    show(
+      await alerts.view(),
+      { json: false, print: (line) => void printed.push(line), terminal },
+      alerts.clock.now(),
+    );
+    return printed.join('\n');
+  };
+  alerts.raise('a.lasts', 'firing');
+  alerts.raise('a.happened');
+  await alerts.settled();
+  t.regex(
+    await lines(),
+    /a\.lasts\n.*\n +since .*; not yet taken by well, broken\n/,
+    'nobody has answered yet',
+  );
+  await alerts.pass(1);
+  const answered = () => well.received.length === 1 && broken.received.length === 1;
+  await alerts.until('both are posted to', answered);
+  await alerts.settled();
+  const seen = await lines();
+  const known = 'taken by well; not yet taken by broken \\(it answered 503\\)';
+  t.regex(seen, new RegExp(`firing +a\\.lasts\\n.*\\n +since .*; ${known}\\n`));
+  t.regex(seen, new RegExp(`happened +a\\.happened\\n.*\\n +since .*; ${known}\\n`));
+  await alerts.pass(86_500, 3_600);
+  t.regex(await lines(), /a\.lasts\n.*\n +since .*; taken by well; not .*taken by broken/);
+  alerts.raise('a.silent', 'firing');
+  await alerts.ask('silence', { pattern: 'a.quiet', by: 'operator', forMs: 3_600_000 });
+  alerts.raise('a.quiet', 'firing');
+  await alerts.settled();
+  t.regex(await lines(), /a\.quiet\n.*\n.*nobody has been notified/);
+});
+
+test('[O17] the text of an alert has its cause from the log, its place and its first step, in each format', async (t) => {
+  const [json, ntfy, manager, api] = await Promise.all([webhook(t), webhook(t), webhook(t), webhook(t)]);
+  const alerts = await rig(t, {
+    receivers: {
+      json: { url: json.url, batchSeconds: 0 },
+      ntfy: { url: ntfy.url, batchSeconds: 0, format: 'ntfy' },
+      manager: { url: manager.url, batchSeconds: 0, format: 'alertmanager' },
+      api: { url: api.url, batchSeconds: 0, format: 'alertmanager-api' },
+      // An outbox reports by a record of its own that this one is away.
+      broken: { url: 'http://127.0.0.1:9/', batchSeconds: 0 },
+    },
+    routes: [
+      { alerts: ['a.*'], steps: [{ to: ['broken'] }] },
+      { steps: [{ to: ['json', 'ntfy', 'manager', 'api'] }] },
+    ],
+    rules: [],
+    runbooks: 'https://docs.example.org/holdfast',
+  });
+  alerts.raise('a.b', 'firing');
+  await alerts.settled();
+  await alerts.pass(120, 1);
+  await alerts.until('the outage is told', () =>
+    [json, ntfy, manager, api].every(({ received }) => received.length > 0),
+  );
+  const { host, instance } = identityOf(alerts.dir);
+  const text = json.json()[0].text;
+  const [what, where, since, cause, first, more] = text.split('\n');
+  t.regex(what, /^The receiver broken takes no alerts: it cannot be reached \(ECONNREFUSED\)/);
+  t.is(where, `Where: ${host} (instance ${instance})`);
+  t.regex(since, /^Since: 20\d\d-.* UTC$/);
+  t.is(cause, 'Cause: alerts.outbox/broken has not accepted it: it cannot be reached (ECONNREFUSED)');
+  t.regex(first, /^First: `holdfast doctor alerts` connects/);
+  t.is(more, 'More: https://docs.example.org/holdfast/alerts.md#when-something-is-wrong');
+  t.is(ntfy.received[0]?.body, text);
+  t.is(
+    ntfy.received[0]?.headers.click,
+    'https://docs.example.org/holdfast/alerts.md#when-something-is-wrong',
+  );
+  t.is(manager.json()[0].alerts[0].annotations.description, text);
+  t.is(api.json()[0][0].annotations.description, text);
+});
+
+test('[O17,O19] without telemetry and without a database a failed push of the watchdog reaches the webhook', async (t) => {
+  const receiver = await webhook(t);
+  const options = to(
+    { phone: receiver },
+    { rules: documentedRules.filter(({ name }) => name === 'watchdog-push-failing') },
+  );
+  const alerts = await rig(t, options, { plugins: [jobs()] });
+  await alerts.until('the rule is evaluated', () => true);
+  const verdict = async () => (await alerts.view()).rules[0];
+  await alerts.pass(300);
+  t.like(await verdict(), { verdict: 'ok', value: 0 }, 'no run has failed, and that was looked at');
+  const { bus, clock } = alerts.runtime.services;
+  const text = 'PUSH DELIVERY FAILED: HTTP 404: no such monitor (wget exit status 8)';
+  const run = { job: 'clickstack-watchdog', at: clock.now() };
+  bus.publish(jobRun, { phase: 'ended', ...run, outcome: 'failed', cause: 'exit', text });
+  await alerts.pass(300);
+  await alerts.pass(1);
+  await alerts.until('the alert', () => receiver.received.length === 1);
+  t.like(receiver.json()[0], {
+    title: 'Observability watchdog push delivery FAILING',
+    state: 'firing',
+    value: 1,
+  });
+  t.regex(
+    receiver.json()[0].text,
+    /clickstack-watchdog-\d+: push delivery failed: the stack was healthy.*HTTP 404: no such monitor/,
+  );
+  // It ends after a whole hour of the clock without a failed run.
+  await alerts.pass(2 * 3_600 + 600, 300);
+  await alerts.until('its end', () => receiver.received.length === 2);
+  t.like(receiver.json()[1], { state: 'resolved', labels: { severity: 'critical' } });
   t.is(alerts.divergence(), undefined);
 });
 

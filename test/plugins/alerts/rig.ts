@@ -8,7 +8,7 @@ import {
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { askInstance } from '../../../src/core/host/operations/control-client.ts';
-import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
+import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
 import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
@@ -48,7 +48,13 @@ export async function rig(
     dir = tempDir(t as never),
     clock = new VirtualClock(Date.now()),
     database,
-  }: { dir?: string; clock?: VirtualClock; database?: ColumnarDatabase | undefined } = {},
+    plugins: others = [],
+  }: {
+    dir?: string;
+    clock?: VirtualClock;
+    database?: ColumnarDatabase | undefined;
+    plugins?: readonly PluginEntry[];
+  } = {},
 ): Promise<Rig> {
   const columnar = definePlugin({
     name: 'columnar',
@@ -56,7 +62,7 @@ export async function rig(
     provides: [ColumnarDatabaseToken],
     register: (context) => context.provide(ColumnarDatabaseToken, () => database as ColumnarDatabase),
   });
-  const entries = [...(database ? [columnar()] : []), alerts(options)];
+  const entries = [...(database ? [columnar()] : []), ...others, alerts(options)];
   const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
   const lines: string[] = [];
   const logger = createLogger({

@@ -109,6 +109,7 @@ function isSame(known: RuleContext, settings: RuleSettings): boolean {
   return (
     known.runbook === settings.runbook &&
     known.firstStep === settings.firstStep &&
+    known.reads === settings.reads &&
     Object.entries(settings).every(([name, value]) => isDeepStrictEqual(held[name], value))
   );
 }

@@ -50,6 +50,7 @@ export const documentedRules: readonly RuleInput[] = [
     onNoData: 'ok',
     expect: 'steady',
     labels: { priority: '1' },
+    reads: 'hours since the last success',
     firstStep:
       'On the NAS, look whether the backup is scheduled and how its last run ended, and start one by hand. Restore nothing and delete no old backup before one has succeeded.',
   },

@@ -152,8 +152,13 @@ async function measured(
     samples,
     value: Number(row?.value ?? Number.NaN),
     ...(samples > 0 && row?.newest !== undefined && { newestAt: Number(row.newest) * 1_000 }),
-    places: (row?.places ?? []).flatMap(placeText),
+    places: samples > 0 ? (row?.places ?? []).flatMap(placeText) : expectedPlace(rule.measure),
   };
+}
+
+/** Where samples were looked for and none came from. */
+function expectedPlace({ resource }: Measure): string[] {
+  return placeText(`${resource['host.name'] ?? ''}\n${resource['service.instance.id'] ?? ''}`);
 }
 
 interface Row {

@@ -75,6 +75,8 @@ export const ruleOptions = z
       })
       .optional(),
     labels: labels.default({}),
+    /** What the value is, for people, e.g. `hours since the last success`. */
+    reads: z.string().min(1).max(100).optional(),
     /** What a person does first when it fires. */
     firstStep: z.string().min(1).max(500).optional(),
     runbook: z.string().max(500).optional(),
@@ -129,7 +131,7 @@ const HOUR_MS = 3_600_000;
 /** The settings of a rule for its machine. */
 export function settingsOf(rule: Rule): RuleSettings {
   const { name, title, severity, above, below, window, every, onNoData, expect, labels } = rule;
-  const { runbook, firstStep } = rule;
+  const { reads, runbook, firstStep } = rule;
   return {
     name,
     title,
@@ -145,6 +147,7 @@ export function settingsOf(rule: Rule): RuleSettings {
     unseenAfterMs: msOf(rule.unseenAfter),
     metric: rule.measure.metric,
     labels,
+    ...(reads !== undefined && { reads }),
     ...(firstStep !== undefined && { firstStep }),
     ...(runbook !== undefined && { runbook }),
   };
