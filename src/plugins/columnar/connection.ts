@@ -69,6 +69,7 @@ export class ConnectionWatch {
   #schemaFault: string | undefined;
   #checking: Promise<void> = Promise.resolve();
   #checks: Subscription | undefined;
+  readonly #stopped = new AbortController();
 
   constructor(dependencies: ConnectionDependencies) {
     this.#dependencies = dependencies;
@@ -87,9 +88,10 @@ export class ConnectionWatch {
       .subscribe();
   }
 
-  /** Ends after a check that is under way. */
+  /** Ends a check that is under way: a database that does not answer must not hold up a stop. */
   async stop(): Promise<void> {
     this.#checks?.unsubscribe();
+    this.#stopped.abort();
     await this.#checking;
   }
 
@@ -124,10 +126,10 @@ export class ConnectionWatch {
   async #check(): Promise<void> {
     const { database, reconnect, logger } = this.#dependencies;
     try {
-      await database.query('SELECT 1', {}, { maxSeconds: CHECK_SECONDS });
+      await database.query('SELECT 1', {}, { maxSeconds: CHECK_SECONDS, signal: this.#stopped.signal });
     } catch (error) {
-      reconnect(); // credentials and authorities may have been renewed
       if (this.#isStopped) return;
+      reconnect(); // credentials and authorities may have been renewed
       const reason = reasonOf(error);
       if (this.#state === 'lost') this.#reason = reason;
       else {
