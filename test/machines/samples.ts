@@ -10,7 +10,7 @@ const leg = {
   maxTries: 2,
 };
 
-const ask = { request: 'r1', story: 's1', who: 'test' };
+const ask = { request: 'r1', correlation: 's1', who: 'test' };
 const before = { ncid: 'n1', fingerprint: 'fp_1' };
 const after = { ncid: 'n2', fingerprint: 'fp_2' };
 const foreign = { transID: 't9', who: 'other', previous: before };

@@ -11,11 +11,11 @@ export interface AddressSetsInput {
 
 export interface AddressSetsContext {
   readonly delayMs: number;
-  /** What the sets must come to hold. */
+  /** The content that the sets must get. */
   readonly wanted: SetPrefixes;
-  /** What they hold. */
+  /** Their present content. */
   readonly populated: SetPrefixes;
-  /** When each set got what it holds, epoch milliseconds. */
+  /** When each set got its present content, epoch milliseconds. */
   readonly since: Readonly<Record<string, number>>;
 }
 
@@ -79,7 +79,7 @@ export const addressSets = setup({
     behind: ({ context }) => !equal(context.wanted, context.populated),
     differs: ({ context, event }) => event.type === 'ADDRESSES' && !equal(event.sets, context.wanted),
     isPopulated: ({ context, event }) => event.type === 'ADDRESSES' && equal(event.sets, context.populated),
-    // Outcomes of other effects come here, too.
+    // Outcomes of other effects arrive here too.
     ofPopulate: ({ event }) => 'effect' in event && event.effect === 'router.populate_sets',
   },
   delays: { population: ({ context }) => context.delayMs },

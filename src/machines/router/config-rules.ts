@@ -61,8 +61,8 @@ export function requestsOf(event: ConfigEvent): WriteRequest[] {
 
 /** The job that carries out a request. */
 export function jobOf({ active, pending }: ConfigContext, write: WriteRequest): Job {
-  const { op, request, who, story = request } = write;
-  const job = { op, before: active, fingerprint: active.fingerprint, who, request, story };
+  const { op, request, who, correlation = request } = write;
+  const job = { op, before: active, fingerprint: active.fingerprint, who, request, correlation };
   const transID = write.transID ?? '';
   switch (op) {
     case 'save':
@@ -84,8 +84,14 @@ export function revertOf({ active, pending, job }: ConfigContext): Job | undefin
   const { previous, transID } = pending;
   const revert = { op: 'revert', before: active, fingerprint: previous.fingerprint, transID } as const;
   if (!job) return { ...revert, who: 'holdfast', request: '' };
-  const { request, story } = job;
-  return { ...revert, who: 'holdfast', request, ...(story !== undefined && { story }), late: true };
+  const { request, correlation } = job;
+  return {
+    ...revert,
+    who: 'holdfast',
+    request,
+    ...(correlation !== undefined && { correlation }),
+    late: true,
+  };
 }
 
 /** The transaction is over; its transID must not come again. */
@@ -228,7 +234,7 @@ export const publishParams = ({ context: { job }, event }: Args): PublishParams 
     ...(rewritten && { rewritten }),
     ...(apc && { apc }),
     ...(job?.transID !== undefined && { transID: job.transID }),
-    ...(job?.story !== undefined && { story: job.story }),
+    ...(job?.correlation !== undefined && { correlation: job.correlation }),
   };
 };
 

@@ -26,7 +26,7 @@ export interface WriteRequest {
   /** Addresses the answer. */
   readonly request: string;
   /** The correlation id, where it is another than `request`. */
-  readonly story?: string;
+  readonly correlation?: string;
   /** The client, for people. */
   readonly who: string;
   readonly transID?: string;
@@ -45,10 +45,10 @@ export interface Job {
   readonly who: string;
   /** Addresses the answer; empty for the revert at the end of a window, which no client requested. */
   readonly request: string;
-  readonly story?: string;
+  readonly correlation?: string;
   /** The revert answers an append that the end of the window overtook. */
   readonly late?: true;
-  /** Why the apply ended without saying what it did. */
+  /** Why the apply ended without a result. */
   readonly fault?: string;
 }
 
@@ -98,7 +98,7 @@ export interface ConfigInput {
 export interface SetEvent {
   readonly type: 'SET';
   readonly request: string;
-  readonly story?: string;
+  readonly correlation?: string;
   readonly who: string;
   readonly op?: 'append' | 'commit' | 'revert';
   readonly transID?: string;
@@ -115,7 +115,7 @@ export type ConfigEvent =
   | {
       readonly type: 'APPLY_CURRENT';
       readonly request: string;
-      readonly story?: string;
+      readonly correlation?: string;
       readonly who: string;
     }
   /** The operator's settings differ from those that the actor was started with. */
@@ -129,7 +129,7 @@ export type ConfigEvent =
       readonly code: string;
       readonly status: number;
     }
-  /** The store held another config than the decision was made on. Nothing was applied. */
+  /** The store contained another config than the one that the decision was based on. Nothing was applied. */
   | ({ readonly type: 'OVERTAKEN' } & SharedState & ConfigVersion)
   | { readonly type: 'effect.failed'; readonly effect: string; readonly message: string }
   | { readonly type: 'effect.lost'; readonly effect: string };
@@ -147,7 +147,7 @@ export interface ApplyParams {
 
 /** Effect `router.verify`: find out in the store how an apply ended. Its outcome is that of the apply. */
 export interface VerifyParams extends ApplyParams {
-  /** Why the apply ended without saying so. */
+  /** Why the apply ended without a result. */
   readonly fault: string;
 }
 
@@ -159,10 +159,10 @@ export interface PublishParams {
   readonly apc?: true;
   readonly transID?: string;
   /** The correlation of the request that caused it, when one did. */
-  readonly story?: string;
+  readonly correlation?: string;
 }
 
-/** Effect `http.reply` for one request; a queued one is answered in a later story than its own. */
+/** Effect `http.reply` for one request; a queued one is answered under the correlation id of a later request. */
 export interface ReplyParams {
   readonly to: string;
   readonly status: number;

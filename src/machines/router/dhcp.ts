@@ -7,7 +7,7 @@ export interface DhcpServiceInput {
   readonly quietMs?: number;
   /** From the first rewrite of a burst to the restart at the latest: a burst without end must not put it off for ever. */
   readonly longestMs?: number;
-  /** Until a restart that failed is tried again. */
+  /** Time until a failed restart is repeated. */
   readonly retryMs?: number;
 }
 
@@ -92,7 +92,7 @@ export const dhcpService = setup({
   },
   guards: {
     rewritten: ({ context }) => context.waiting.length > 0,
-    // Outcomes of other effects come here, too.
+    // Outcomes of other effects arrive here too.
     ofRestart: ({ event }) => 'effect' in event && event.effect === 'router.restart_dhcp',
   },
   delays: {

@@ -6,7 +6,7 @@ export interface WanChange {
   readonly kind: 'pd-change' | 'down' | 'up';
   /** The delegated prefix of a `pd-change`. */
   readonly prefix?: string;
-  /** Addresses the answer to who simulates it. */
+  /** The request of the simulation that is answered. */
   readonly request?: string;
 }
 
@@ -14,10 +14,10 @@ export interface WanContext {
   /** The interface's name, from the actor's key. */
   readonly wan: string;
   readonly up: boolean;
-  /** The prefix that it was delegated last; absent while none is known. */
+  /** The last delegated prefix; absent while none is known. */
   readonly prefix?: string;
   readonly queue: readonly WanChange[];
-  /** The change that the kernel is brought to follow. */
+  /** The change that is being applied to the kernel. */
   readonly job?: WanChange | undefined;
 }
 

@@ -101,7 +101,7 @@ export const jobs = definePlugin({
   },
 });
 
-/** A failed run, as others are told of it. */
+/** A failed run, as it is published to other plugins. */
 function failedRun({ run, namespace, means, cause }: JobView): FailedRun {
   const reasons = [means, cause && `${cause.kind}: ${cause.text}`].filter((each) => each !== undefined);
   return { run, namespace, text: reasons.join('; ') };

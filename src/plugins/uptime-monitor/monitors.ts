@@ -157,8 +157,8 @@ export class Monitors {
     action: WithoutTime<Extract<MonitorEvent, { type: 'ACK' | 'PAUSE' | 'UNPAUSE' }>>,
   ): Promise<MonitorView> {
     if (!this.#settings.has(name)) {
-      const known = [...this.#settings.keys()].slice(0, 10).join(', ');
-      throw new UptimeMonitorError('HF_UPTIME_MONITOR_UNKNOWN', { monitor: name, known: known || 'none' });
+      const names = [...this.#settings.keys()].slice(0, 10).join(', ');
+      throw new UptimeMonitorError('HF_UPTIME_MONITOR_UNKNOWN', { monitor: name, known: names || 'none' });
     }
     const sent = this.#services.actors.send(monitorActor, name, { ...action, at: this.now });
     const record = await sent.durable();

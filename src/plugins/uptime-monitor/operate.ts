@@ -105,14 +105,14 @@ function show(monitors: readonly MonitorView[], { json, print, terminal }: Comma
   const width = Math.max(0, ...monitors.map(({ name }) => name.length));
   for (const { name, state, since, lastBeat, reason, acknowledged, downAt } of monitors) {
     const colour = state === 'up' ? 'green' : state === 'down' ? 'red' : 'yellow';
-    const said = [
+    const facts = [
       since && `since ${short(since)}`,
       lastBeat ? `last beat ${short(lastBeat.at)}${lastBeat.msg ? ` (${lastBeat.msg})` : ''}` : 'no beat yet',
       state === 'late' && downAt && `down at ${short(downAt)}`,
       acknowledged && `acknowledged by ${acknowledged.by} until ${short(acknowledged.until)}`,
     ];
     print(
-      `${name.padEnd(width)}  ${terminal.paint(colour, state.padEnd(7))}  ${said.filter(Boolean).join(', ')}`,
+      `${name.padEnd(width)}  ${terminal.paint(colour, state.padEnd(7))}  ${facts.filter(Boolean).join(', ')}`,
     );
     if (reason) print(`${' '.repeat(width)}  ${reason}`);
   }

@@ -139,13 +139,13 @@ function adviceOf(answer: PushAnswer): string | undefined {
 async function askCluster(command: CommandContext, namespace: string): Promise<ClusterStatus> {
   const { askIfRunning } = await import('../../core/host/operations/control-client.ts');
   try {
-    const said = await askIfRunning<ClusterStatus>(
+    const status = await askIfRunning<ClusterStatus>(
       command,
       CLUSTER_PATH,
       { namespace },
       'it has no push client',
     );
-    return said ?? { secret: 'unknown', why: 'no instance runs here that could ask the cluster' };
+    return status ?? { secret: 'unknown', why: 'no instance runs here that could ask the cluster' };
   } catch (error) {
     if (!isCoded(error)) throw error;
     return { secret: 'unknown', why: error.what };

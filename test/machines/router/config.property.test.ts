@@ -78,7 +78,7 @@ class World {
     this.#count += 1;
     const request = `r${this.#count}`;
     this.#answers.set(request, 0);
-    const from = { request, story: request, who: 'test' };
+    const from = { request, correlation: request, who: 'test' };
     this.#send({
       type: ask === 'reapply' ? 'APPLY_CURRENT' : 'SET',
       ...from,

@@ -23,7 +23,15 @@ let requests = 0;
 function set(fields: Partial<SetEvent> = {}): LogEvent {
   requests += 1;
   const request = fields.request ?? `r${requests}`;
-  return { type: 'SET', request, story: request, who: 'app', ncid: 'n0', fingerprint: 'fp_b', ...fields };
+  return {
+    type: 'SET',
+    request,
+    correlation: request,
+    who: 'app',
+    ncid: 'n0',
+    fingerprint: 'fp_b',
+    ...fields,
+  };
 }
 
 const append = (transID: string, fields: Partial<SetEvent> = {}) => set({ op: 'append', transID, ...fields });
@@ -61,7 +69,7 @@ const applying = { free: { busy: 'applying' } };
 const pending = [...ready, append('t1', { request: 'open' }), applied('n1')];
 
 test('[R8] an accepted save is applied, published and answered with its new ncid', (t) => {
-  const begun = after([...ready, set({ request: 'r', story: 's', who: 'app' })]);
+  const begun = after([...ready, set({ request: 'r', correlation: 's', who: 'app' })]);
   t.deepEqual(begun.value, applying);
   t.deepEqual(begun.effects, [
     {
@@ -72,12 +80,15 @@ test('[R8] an accepted save is applied, published and answered with its new ncid
 
   const done = after([
     ...ready,
-    set({ request: 'r', story: 's' }),
+    set({ request: 'r', correlation: 's' }),
     applied('n1', 'fp_b', ['interface.vlan.eth1.10']),
   ]);
   t.deepEqual(done.value, idle);
   t.deepEqual(done.effects, [
-    { type: 'router.publish', params: { ncid: 'n1', reapplied: ['interface.vlan.eth1.10'], story: 's' } },
+    {
+      type: 'router.publish',
+      params: { ncid: 'n1', reapplied: ['interface.vlan.eth1.10'], correlation: 's' },
+    },
     { type: 'http.reply', params: { to: 'r', status: 200, body: { errors: [], ncid: 'n1' } } },
   ]);
   t.deepEqual(done.context.active, { ncid: 'n1', fingerprint: 'fp_b' });
@@ -146,7 +157,7 @@ test('[R5] set, append, revert and auto-revert bring the ncid of their apply; co
     after([...pending, set({ op: 'revert', transID: 't1' }), applied('n2', 'fp_a')]).context.active.ncid,
     'n2',
   );
-  const reapply = { type: 'APPLY_CURRENT', request: 'r', story: 'r', who: 'app' };
+  const reapply = { type: 'APPLY_CURRENT', request: 'r', correlation: 'r', who: 'app' };
   t.is(after([...ready, reapply, applied('n0', 'fp_a')]).context.active.ncid, 'n0');
 });
 
@@ -298,7 +309,7 @@ const answers: [string, LogEvent[], LogEvent, string, keyof typeof RouterError.t
   [
     'apply_current_config while one is pending',
     pending,
-    { type: 'APPLY_CURRENT', request: 'x', story: 'x', who: 'app' },
+    { type: 'APPLY_CURRENT', request: 'x', correlation: 'x', who: 'app' },
     PENDING_TEXT,
     'HF_ROUTER_TRANSACTION_PENDING',
   ],

@@ -67,8 +67,8 @@ async function wanted(
 }
 
 /**
- * A config that was made from an older one would undo what has changed since. One without an ncid is applied to what
- * is active: the difference shown says what that means.
+ * A config that is based on an older version would undo later changes. A config without an ncid is applied to the
+ * active config: the printed difference shows the effect.
  *
  * @throws HF_ROUTER_NCID_MISMATCH
  */

@@ -13,7 +13,7 @@ const SET_TIMEOUT_MS = 150_000;
 const READ_TIMEOUT_MS = 60_000;
 const LARGEST_ANSWER = 64 * 1_048_576;
 
-/** How the router answered a write. `unknown`: it may or may not have come about. */
+/** How the router answered a write. `unknown`: it may or may not have been applied. */
 export type WriteAnswer =
   | { readonly kind: 'done'; readonly ncid: string }
   /** `code` only from our own router, whose refusal means that nothing was applied. */
@@ -57,7 +57,7 @@ export class RouterClient {
     }
   }
 
-  /** Opens a transaction with a whole config, which bears the ncid it was read with. */
+  /** Opens a transaction with a whole config, which contains the ncid that it was read with. */
   append(config: NetworkConfig, transID: string): Promise<WriteAnswer> {
     return this.#set({ ...withoutControlFields(config), transactionOp: 'append', transID });
   }
@@ -71,8 +71,8 @@ export class RouterClient {
     try {
       const timeoutMs = SET_TIMEOUT_MS;
       const answer = await this.#call({ method: 'POST', url: '/v1/config/set', json: body, timeoutMs });
-      const said = answer.json();
-      const { ncid, errors, code } = isObject(said) ? said : {};
+      const parsed = answer.json();
+      const { ncid, errors, code } = isObject(parsed) ? parsed : {};
       if (answer.status === 200) return { kind: 'done', ncid: typeof ncid === 'string' ? ncid : '' };
       const texts = Array.isArray(errors) ? errors.filter((text) => typeof text === 'string') : [];
       const reason = plainText(maskText(texts.join('; '))) || `it answered ${answer.status}`;
@@ -99,7 +99,7 @@ export function newTransId(): string {
   return `holdfast-${randomUUID()}`;
 }
 
-/** Who sits at the command line, for the router's history. */
+/** The user of the command line, for the router's history. */
 function userName(): string {
   try {
     return (

@@ -10,13 +10,13 @@ import { jsonText, plainText } from '../../../core/host/terminal.ts';
 import { isObject, jsonEqual } from '../../../core/kernel/json.ts';
 import { RouterError } from '../errors.ts';
 
-/** A value of a config that holds no further ones. */
+/** A value of a config that contains no other values. */
 export interface Leaf {
   /** Keys and indices from the top. */
   readonly path: readonly string[];
   /** A scalar, or an empty object or array. */
   readonly value: unknown;
-  /** Whether the redactor would hold it back. */
+  /** Whether the redactor would mask it. */
   readonly secret: boolean;
 }
 
@@ -66,7 +66,7 @@ function childrenOf(value: unknown): (readonly [string, unknown])[] {
   return isObject(value) ? Object.entries(value) : [];
 }
 
-/** What stands at the same place of the redacted copy; undefined where something above was held back whole. */
+/** The value at the same path of the redacted copy; undefined where a parent was masked as a whole. */
 function childOf(shown: unknown, key: string): unknown {
   if (Array.isArray(shown)) return shown[Number(key)];
   return isObject(shown) && Object.hasOwn(shown, key) ? shown[key] : undefined;
@@ -76,7 +76,7 @@ function isScalar(value: unknown): boolean {
   return (typeof value === 'string' && value !== '') || typeof value === 'number';
 }
 
-/** What stands in an editor copy for the secret at a path of the active config (R35). */
+/** The placeholder in an editor copy for the secret at a path of the active config (R35). */
 const PLACEHOLDER = /^\{\{secret (\/.*)\}\}$/s;
 
 /**
@@ -91,18 +91,18 @@ export function hideSecrets(config: NetworkConfig): NetworkConfig {
 }
 
 /**
- * Puts secrets back in the place of their placeholders.
+ * Replaces placeholders by their secrets.
  *
  * @param active where the placeholders' paths lead
  * @throws HF_ROUTER_PLACEHOLDER a placeholder names nothing, or a value was redacted and cannot be put back
  */
 export function putSecretsBack(copy: NetworkConfig, active: NetworkConfig): NetworkConfig {
-  const known = new Map(leavesOf(active).map(({ path, value }) => [pointer(path), value]));
+  const values = new Map(leavesOf(active).map(({ path, value }) => [pointer(path), value]));
   return mapLeaves(copy, ({ path, value }) => {
     if (typeof value !== 'string') return value;
     const [, named] = PLACEHOLDER.exec(value) ?? [];
     if (named !== undefined) {
-      if (known.has(named)) return known.get(named);
+      if (values.has(named)) return values.get(named);
       refuse(path, 'the placeholder there names nothing in the active config');
     }
     if (value.includes(REDACTED)) refuse(path, `${REDACTED} stands there instead of a value`);
@@ -123,7 +123,7 @@ interface Change {
   readonly after?: string;
 }
 
-/** Names a secret without telling it: equal secrets have equal names. */
+/** Names a secret without revealing it: equal secrets have equal names. */
 export type Fingerprint = (value: unknown) => string;
 
 /** Enough to distinguish the secrets of one config, and to compare them by eye. */

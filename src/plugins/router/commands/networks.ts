@@ -19,10 +19,10 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
       ]);
       const target = openTarget(flags, context, settings);
       const config = await target.active(context.signal);
-      const held = await target.addresses(config, context.signal);
+      const currentAddresses = await target.addresses(config, context.signal);
       const fields = new Map(interfacesOf(config).map(({ name, config: fields }) => [name, fields]));
       const speaking = new Set(advertisingLegs(config));
-      const legs = addressSets(config, held).map(({ intf, label, uuid, name, prefixes }) => {
+      const legs = addressSets(config, currentAddresses).map(({ intf, label, uuid, name, prefixes }) => {
         const own = fieldsOf(fields.get(intf));
         return {
           intf,
@@ -74,8 +74,8 @@ export function raCommand(settings: CommandSettings): CommandDefinition {
       const { advertisements, advertisementNotes } = await import('../config/advertisements.ts');
       const target = openTarget(flags, context, settings);
       const config = await target.active(context.signal);
-      const held = await target.addresses(config, context.signal);
-      const legs = advertisements(config, settings.raSources, held);
+      const currentAddresses = await target.addresses(config, context.signal);
+      const legs = advertisements(config, settings.raSources, currentAddresses);
       const { json, print, note, terminal } = context;
       if (json) {
         const described = legs.map((leg) => ({ ...leg, notes: advertisementNotes(leg) }));
@@ -125,10 +125,10 @@ export function explainCommand(settings: CommandSettings): CommandDefinition {
       ]);
       const target = openTarget(flags, context, settings);
       const config = await target.active(context.signal);
-      const held = await target.addresses(config, context.signal);
+      const currentAddresses = await target.addresses(config, context.signal);
       const filled = await target.filledSets(context.signal);
-      const sets = filled ?? prefixesBySet(config, held);
-      const answer = explainFlow(networksOf(config, held), sets, from, to);
+      const sets = filled ?? prefixesBySet(config, currentAddresses);
+      const answer = explainFlow(networksOf(config, currentAddresses), sets, from, to);
       const { json, print, note, terminal } = context;
       if (json) return print(JSON.stringify({ from, to, ...answer }));
       for (const { chain, why } of answer.steps)

@@ -1,5 +1,5 @@
 /**
- * The router that a command is about. Every command speaks to a `RouterTarget` and does not ask which one it has: the
+ * The router that a command works on. Every command uses a `RouterTarget`, whichever of three it is: the
  * instance that runs on the data folder, the config store of an instance that does not run, or any router by its URL.
  */
 import { resolve } from 'node:path';
@@ -16,7 +16,7 @@ import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { RaSource } from '../config/advertisements.ts';
 import type { FilledSets } from '../config/firewall.ts';
 import { interfacesOf, stringsOf } from '../config/network-config.ts';
-import type { Held } from '../config/networks.ts';
+import type { AddressLookup } from '../config/networks.ts';
 import { RouterError } from '../errors.ts';
 import { RouterClient } from './client.ts';
 
@@ -53,9 +53,9 @@ export interface RouterTarget {
   active(signal: AbortSignal): Promise<NetworkConfig>;
   /** The newest accepted writes, newest first, and what was there before them. */
   history(limit: number, signal: AbortSignal): Promise<readonly ListedEntry[]>;
-  /** The addresses that interfaces have now, delegated ones included; undefined for one that is not known. */
-  addresses(config: NetworkConfig, signal: AbortSignal): Promise<Held>;
-  /** What the packet filter's address sets hold now; undefined where that is not known. */
+  /** The present addresses of interfaces, delegated ones included; undefined for an unknown interface. */
+  addresses(config: NetworkConfig, signal: AbortSignal): Promise<AddressLookup>;
+  /** The present content of the packet filter's address sets; undefined where it cannot be read. */
   filledSets(signal: AbortSignal): Promise<FilledSets | undefined>;
   /** When the router will revert a pending transaction, epoch milliseconds; undefined where it does not say. */
   deadline(transID: string): Promise<number | undefined>;
@@ -69,7 +69,7 @@ export interface RouterTarget {
   readStore<T>(read: (store: ReadableStore) => Promise<T>): Promise<T>;
 }
 
-/** What the plugin that a command belongs to says of its router. */
+/** The settings of the plugin that a command belongs to. */
 export interface CommandSettings {
   /** The token of the instance's own API. */
   readonly token: () => string | undefined;
@@ -107,7 +107,7 @@ export function openTarget(
     : new RunningInstance(new RouterClient(api, settings.token()), dataDir, settings);
 }
 
-/** Any router, ours or not: it says what its API says. */
+/** Any router, ours or not, known only through its API. */
 class RouterByUrl implements RouterTarget {
   readonly windowMs: number = WINDOW_MS;
   protected readonly dataDir: string;
@@ -132,16 +132,16 @@ class RouterByUrl implements RouterTarget {
     return entries.filter(isListed);
   }
 
-  async addresses(config: NetworkConfig, signal: AbortSignal): Promise<Held> {
-    const held = new Map<string, readonly string[]>();
+  async addresses(config: NetworkConfig, signal: AbortSignal): Promise<AddressLookup> {
+    const addresses = new Map<string, readonly string[]>();
     for (const { name } of interfacesOf(config)) {
       const answer = await this.#client
         .get(`/v1/config/interfaces/${encodeURIComponent(name)}`, signal)
         .catch(() => signal.throwIfAborted());
       const state = isObject(answer) && isObject(answer.state) ? answer.state : undefined;
-      if (state?.ip6 !== undefined) held.set(name, stringsOf(state.ip6));
+      if (state?.ip6 !== undefined) addresses.set(name, stringsOf(state.ip6));
     }
-    return (intf) => held.get(intf);
+    return (intf) => addresses.get(intf);
   }
 
   async filledSets(_signal: AbortSignal): Promise<FilledSets | undefined> {
@@ -214,7 +214,7 @@ class StoppedInstance implements RouterTarget {
     return this.readStore((store) => store.history(limit));
   }
 
-  async addresses(): Promise<Held> {
+  async addresses(): Promise<AddressLookup> {
     return () => undefined;
   }
 

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { advertisingLegs, generateFiles, v6File } from './generated-files.ts';
 import { interfacesOf, isWan, stringsOf } from './network-config.ts';
-import { globalNetwork, type Held } from './networks.ts';
+import { type AddressLookup, globalNetwork } from './networks.ts';
 
 /** Another sender of router advertisements. */
 export interface RaSource {
@@ -41,12 +41,12 @@ const ROUTER = 'the router';
  * address of the interface, and a ULA is of global scope. Lifetimes are those that stand in the generated file.
  *
  * @param sources others that announce on these networks
- * @param held addresses that an interface has now; else the static ones of the config
+ * @param currentAddresses addresses that an interface has now; else the static ones of the config
  */
 export function advertisements(
   config: NetworkConfig,
   sources: readonly RaSource[],
-  held?: Held,
+  currentAddresses?: AddressLookup,
 ): LegAdvertisement[] {
   const speaking = new Set(advertisingLegs(config));
   const files = generateFiles(config);
@@ -55,7 +55,9 @@ export function advertisements(
     if (type !== 'lan' || isWan(fields)) return [];
     const advertises = speaking.has(intf) && fields.enabled !== false;
     const [, lease, interval, routerLifetime] = timesIn(files.get(v6File(intf)) ?? '');
-    const prefixes = [...new Set((held?.(intf) ?? stringsOf(fields.ipv6)).flatMap(globalNetwork))];
+    const prefixes = [
+      ...new Set((currentAddresses?.(intf) ?? stringsOf(fields.ipv6)).flatMap(globalNetwork)),
+    ];
     return {
       intf,
       label: typeof name === 'string' && name !== '' ? name : intf,

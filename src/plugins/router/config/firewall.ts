@@ -142,14 +142,14 @@ function missingSet(networks: readonly Network[], sets: FilledSets, side: Side):
   const { which, network, prefix } = side;
   if (network?.set !== undefined) {
     const { set, intf, label } = network;
-    const isHeld = (sets.get(set) ?? []).some((held) => side.address.match(ipaddr.parseCIDR(held)));
+    const isHeld = (sets.get(set) ?? []).some((prefix) => side.address.match(ipaddr.parseCIDR(prefix)));
     return isHeld ? [] : [{ side: which, prefix, sets: [{ name: set, intf, label }] }];
   }
   if (network) return [{ side: which, prefix, sets: [] }];
   // Nobody holds it: a network without any ULA is the likelier one to lack just this.
   const legs = networks.flatMap(({ set, intf, label }) => (set ? [{ name: set, intf, label }] : []));
   const bare = legs.filter(
-    ({ name }) => !(sets.get(name) ?? []).some((held) => isUla(ipaddr.parseCIDR(held)[0])),
+    ({ name }) => !(sets.get(name) ?? []).some((prefix) => isUla(ipaddr.parseCIDR(prefix)[0])),
   );
   return [{ side: which, prefix, sets: bare.length > 0 ? bare : legs }];
 }

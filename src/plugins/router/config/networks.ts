@@ -20,7 +20,7 @@ export interface AddressSet {
 }
 
 /** Addresses with prefix length that an interface has, e.g. what the kernel says. */
-export type Held = (intf: string) => readonly string[] | undefined;
+export type AddressLookup = (intf: string) => readonly string[] | undefined;
 
 /** Names that two or more networks share, so that a packet of one counts as a packet of the other (R34). */
 export interface SetCollision {
@@ -32,15 +32,15 @@ export interface SetCollision {
  * The IPv6 address sets that follow from a config: one for every network (whatever is no WAN and has a uuid), in the
  * order of the config (R21). A network without a global-scope address has an empty set.
  *
- * @param held the addresses that an interface has now, delegated ones among them; without it, or where it does not
+ * @param currentAddresses the addresses that an interface has now, delegated ones among them; without it, or where it does not
  *   know, the static ones of the config
  */
-export function addressSets(config: NetworkConfig, held?: Held): AddressSet[] {
+export function addressSets(config: NetworkConfig, currentAddresses?: AddressLookup): AddressSet[] {
   return interfacesOf(config).flatMap(({ name: intf, config: fields }) => {
     const meta = isObject(fields.meta) ? fields.meta : {};
     const { uuid } = meta;
     if (typeof uuid !== 'string' || uuid === '' || isWan(fields) || meta.type === undefined) return [];
-    const prefixes = new Set((held?.(intf) ?? stringsOf(fields.ipv6)).flatMap(globalNetwork));
+    const prefixes = new Set((currentAddresses?.(intf) ?? stringsOf(fields.ipv6)).flatMap(globalNetwork));
     const label = typeof meta.name === 'string' && meta.name !== '' ? meta.name : intf;
     return [{ name: setName(uuid), intf, label, uuid, prefixes: [...prefixes].sort() }];
   });
@@ -51,8 +51,11 @@ function setName(uuid: string): string {
 }
 
 /** The prefixes that each set must hold, by its name, sorted. Two networks of one set name share the set. */
-export function prefixesBySet(config: NetworkConfig, held?: Held): Map<string, string[]> {
-  const byName = Map.groupBy(addressSets(config, held), ({ name }) => name);
+export function prefixesBySet(
+  config: NetworkConfig,
+  currentAddresses?: AddressLookup,
+): Map<string, string[]> {
+  const byName = Map.groupBy(addressSets(config, currentAddresses), ({ name }) => name);
   return new Map(
     [...byName].map(([name, same]) => [name, [...new Set(same.flatMap(({ prefixes }) => prefixes))].sort()]),
   );
@@ -97,12 +100,12 @@ export interface Network {
   readonly prefixes: readonly string[];
 }
 
-/** The interfaces of a config as networks. @param held addresses that an interface has now; else those of the config */
-export function networksOf(config: NetworkConfig, held?: Held): Network[] {
+/** The interfaces of a config as networks. @param currentAddresses addresses that an interface has now; else those of the config */
+export function networksOf(config: NetworkConfig, currentAddresses?: AddressLookup): Network[] {
   const sets = new Map(addressSets(config).map((set) => [set.intf, set]));
   return interfacesOf(config).map(({ name: intf, config: fields }) => {
     const set = sets.get(intf);
-    const now = held?.(intf);
+    const now = currentAddresses?.(intf);
     const six = (now ?? stringsOf(fields.ipv6)).flatMap(globalNetwork);
     const four = [...stringsOf(fields.ipv4), ...stringsOf(fields.ipv4s), ...(now ?? [])].flatMap(network4);
     return {

@@ -13,8 +13,7 @@ import { addressSets, type PopulateParams } from '../../../machines/router/addre
 import { SETS_PATH } from '../commands/target.ts';
 import { collisionText, prefixesBySet, type SetCollision, setCollisions } from '../config/networks.ts';
 import { describeSetsRecord } from '../words.ts';
-import type { EmbeddedRouter } from './embedded-router.ts';
-import type { RouterServices } from './start.ts';
+import type { EmbeddedRouter, RouterAccess } from './embedded-router.ts';
 
 const setsActor = defineActor({
   type: 'router.address_sets',
@@ -35,7 +34,10 @@ const addressesChanged = defineTopic(
  *
  * @param delayMs from a change of addresses until the sets follow, milliseconds
  */
-export function registerAddressSets(context: PluginContext<RouterServices>, delayMs: number): void {
+export function registerAddressSets(
+  context: PluginContext<RouterAccess & { readonly collisions: CollisionWatch }>,
+  delayMs: number,
+): void {
   context.actor({ ...setsActor, input: () => ({ delayMs }) });
   context.route(addressesChanged, setsActor, ({ payload }) => [
     { key: SETS_KEY, event: { type: 'ADDRESSES', ...payload } },
@@ -51,8 +53,8 @@ export function registerAddressSets(context: PluginContext<RouterServices>, dela
   );
   context.control((surface, { services: { actors } }) => {
     surface.post(SETS_PATH, async () => {
-      const known = actors.get(setsActor, SETS_KEY)?.context;
-      return { sets: known?.populated ?? {}, wanted: known?.wanted ?? {} };
+      const context = actors.get(setsActor, SETS_KEY)?.context;
+      return { sets: context?.populated ?? {}, wanted: context?.wanted ?? {} };
     });
   });
   context.health('addressSets', ({ collisions }) => collisions.report());
@@ -62,12 +64,12 @@ export function registerAddressSets(context: PluginContext<RouterServices>, dela
 export async function publishAddresses(
   router: EmbeddedRouter,
   { bus, actors }: Pick<Services, 'bus' | 'actors'>,
-  story?: { readonly correlation: string; readonly cause: number },
+  meta?: { readonly correlation: string; readonly cause: number },
 ): Promise<void> {
-  const { config, held } = await router.addresses();
-  const sets = Object.fromEntries(prefixesBySet(config, (intf) => held.get(intf)));
+  const { config, addresses } = await router.addresses();
+  const sets = Object.fromEntries(prefixesBySet(config, (intf) => addresses.get(intf)));
   const wanted = actors.get(setsActor, SETS_KEY)?.context.wanted ?? {};
-  if (!jsonEqual(wanted, sets)) bus.publish(addressesChanged, { sets }, story);
+  if (!jsonEqual(wanted, sets)) bus.publish(addressesChanged, { sets }, meta);
 }
 
 /**
@@ -75,7 +77,7 @@ export async function publishAddresses(
  * long as it lasts. `holdfast doctor` and `router legs` read the config for themselves.
  */
 export class CollisionWatch {
-  #known: readonly SetCollision[] = [];
+  #collisions: readonly SetCollision[] = [];
 
   /** Checks now and after every change. */
   async start(router: EmbeddedRouter, { bus, logger }: Pick<Services, 'bus' | 'logger'>): Promise<void> {
@@ -83,7 +85,7 @@ export class CollisionWatch {
       try {
         const found = setCollisions(JSON.parse((await router.active()).body));
         for (const collision of found) {
-          if (this.#known.some(({ name }) => name === collision.name)) continue;
+          if (this.#collisions.some(({ name }) => name === collision.name)) continue;
           bus.publish(alertRaised, {
             name: 'router.set_collision',
             severity: 'warning',
@@ -91,7 +93,7 @@ export class CollisionWatch {
             labels: { set: collision.name },
           });
         }
-        this.#known = found;
+        this.#collisions = found;
       } catch (error) {
         logger.warn({ err: error }, 'router.collisions_unread');
       }
@@ -101,11 +103,11 @@ export class CollisionWatch {
   }
 
   report(): JsonObject | undefined {
-    if (this.#known.length === 0) return undefined;
-    const collisions = this.#known.map(({ name, networks }) => ({
+    if (this.#collisions.length === 0) return undefined;
+    const collisions = this.#collisions.map(({ name, networks }) => ({
       name,
       networks: networks.map((network) => ({ ...network })),
     }));
-    return { ok: false, reason: this.#known.map(collisionText).join('; '), collisions };
+    return { ok: false, reason: this.#collisions.map(collisionText).join('; '), collisions };
   }
 }

@@ -12,7 +12,7 @@ import { kernelSteps, type Wan } from './kernel/steps.ts';
 
 export interface ApplierTargets {
   readonly kernel: KernelDriver;
-  /** Where the files of the DHCP and DNS daemons go; none are made without it. */
+  /** The folder for the files of the DHCP and DNS daemons; without it no files are written. */
   readonly files?: GeneratedFolder | undefined;
 }
 
@@ -22,18 +22,18 @@ export interface AppliedChange {
   /** Paths of generated files that changed. */
   readonly files: readonly string[];
   undo(): Promise<void>;
-  /** The change stands; kernel and files are at the config with that fingerprint. */
+  /** Keeps the change; kernel and files have the config with that fingerprint. */
   keep(fingerprint: string): Promise<void>;
 }
 
-/** Applies configs to the kernel and the generated files, both or neither, and remembers which config they are at. */
+/** Applies configs to the kernel and the generated files, both or neither, and remembers which config they have. */
 export class ConfigApplier {
   readonly #kernel: KernelDriver;
   readonly #files: GeneratedFolder | undefined;
-  /** Fingerprint of the applied config. While it is not that of the stored one, the next apply is a complete one. */
+  /** Fingerprint of the applied config. While it differs from that of the stored config, the next apply is complete. */
   #standing: string | undefined;
   #fault: string | undefined;
-  /** State of the WANs that the config does not hold, by interface. */
+  /** State of the WANs that is not part of the config, by interface. */
   readonly #wans = new Map<string, Wan>();
 
   constructor({ kernel, files }: ApplierTargets) {
@@ -41,7 +41,7 @@ export class ConfigApplier {
     this.#files = files;
   }
 
-  /** Why the persisted config could not be applied at the start; undefined once one is. */
+  /** Why the persisted config could not be applied at the start; undefined after an apply has succeeded. */
   fault(): string | undefined {
     return this.#standing === undefined ? this.#fault : undefined;
   }
@@ -50,13 +50,13 @@ export class ConfigApplier {
     return this.#standing === fingerprint;
   }
 
-  /** What is applied is not known any more, so the next change is a complete one. */
+  /** It is no longer known what is applied, so the next apply is complete. */
   forget(): void {
     this.#standing = undefined;
   }
 
   /**
-   * Applies a config to a kernel and files of which nothing is known.
+   * Applies a config to a kernel and files whose state is not known.
    *
    * @returns the legs whose advertisement was different before
    */
@@ -99,7 +99,7 @@ export class ConfigApplier {
     return { plan, files: files?.changed ?? [], undo, keep };
   }
 
-  /** Sets what was last known of the WANs. */
+  /** Sets the last known state of the WANs. */
   recall(wans: ReadonlyMap<string, Wan>): void {
     for (const [intf, wan] of wans) this.#wans.set(intf, wan);
   }
@@ -140,7 +140,7 @@ export class ConfigApplier {
     return this.#kernel.addresses(interfacesOf(config).map(({ name }) => name));
   }
 
-  /** Names of the files that the DHCP service reads, those put there by hand included. */
+  /** Names of the files that the DHCP service reads, including files that an operator placed there. */
   async dhcpFiles(): Promise<readonly string[]> {
     return (await this.#files?.dhcpFiles()) ?? [];
   }

@@ -14,8 +14,9 @@ import type { ApplyParams, PublishParams, VerifyParams } from '../../../machines
 import { describeConfigRecord } from '../words.ts';
 import { publishAddresses } from './address-sets.ts';
 import { dhcpRewritten } from './dhcp.ts';
+import type { RouterAccess } from './embedded-router.ts';
 import { CONFIG_ACTOR } from './pending-transaction.ts';
-import type { RouterServices } from './start.ts';
+import type { RedisBackend } from './store/redis-backend.ts';
 
 export const configActor = defineActor({
   type: parseActorRef(CONFIG_ACTOR).type,
@@ -75,20 +76,20 @@ export const settingsChanged = defineTopic(
   'The configured times and limits of config transactions differ from those at the last start.',
 );
 
-/** An apply of a real daemon takes 8 s and more; beyond this the store is asked what became of it. */
+/** An apply of a real daemon takes 8 s and more; after this time the store is read to learn the outcome. */
 const APPLY_DEADLINE_MS = 300_000;
 
 /** Registers the actor, its routes and its effects. */
 export function registerConfigActor(
-  context: PluginContext<RouterServices>,
+  context: PluginContext<RouterAccess & { readonly redis: RedisBackend | undefined }>,
   settings: { readonly windowMs: number; readonly retryMs: number; readonly queueLimit: number },
 ): void {
   context.actor({ ...configActor, input: () => settings });
   context.route(setRequested, configActor, (envelope) => [
-    { key: CONFIG_KEY, event: { type: 'SET', ...storyOf(envelope), ...envelope.payload } },
+    { key: CONFIG_KEY, event: { type: 'SET', ...correlationOf(envelope), ...envelope.payload } },
   ]);
   context.route(applyRequested, configActor, (envelope) => [
-    { key: CONFIG_KEY, event: { type: 'APPLY_CURRENT', ...storyOf(envelope), ...envelope.payload } },
+    { key: CONFIG_KEY, event: { type: 'APPLY_CURRENT', ...correlationOf(envelope), ...envelope.payload } },
   ]);
   context.route(settingsChanged, configActor, ({ payload }) => [
     { key: CONFIG_KEY, event: { type: 'CONFIGURE', ...payload } },
@@ -110,9 +111,9 @@ export function registerConfigActor(
   context.effect<PublishParams>(
     'router.publish',
     async (params, { at, cause, correlation }, { router, redis, services }) => {
-      const { ncid, reapplied, rewritten, apc, transID, story } = params;
+      const { ncid, reapplied, rewritten, apc, transID } = params;
       const { bus } = services;
-      const meta = { correlation: story ?? correlation, cause };
+      const meta = { correlation: params.correlation ?? correlation, cause };
       const change = { ncid, at, ...(transID !== undefined && { transID }) };
       for (const intf of reapplied) bus.publish(routerChannels.ifaceChangeApplied, { ...change, intf }, meta);
       bus.publish(routerChannels.changeApplied, change, meta);
@@ -125,7 +126,7 @@ export function registerConfigActor(
   );
 }
 
-/** The correlation id, where the request is not the beginning of its story. */
-function storyOf({ correlation, payload }: Envelope<{ request: string }>): { story?: string } {
-  return correlation === payload.request ? {} : { story: correlation };
+/** The correlation id of a request, where it is another than the request's own id. */
+function correlationOf({ correlation, payload }: Envelope<{ request: string }>): { correlation?: string } {
+  return correlation === payload.request ? {} : { correlation };
 }

@@ -28,7 +28,7 @@ const LONGEST_ID = 256;
 /**
  * Parses the body of `POST /v1/config/set`: the config, and the control fields in it.
  *
- * @throws HF_ROUTER_REQUEST_INVALID the body or a control field is not what it must be
+ * @throws HF_ROUTER_REQUEST_INVALID the body or a control field has the wrong type
  * @throws HF_ROUTER_CONFIG_INVALID the config has a bad field
  */
 export function parseRequest(body: unknown): ConfigRequest {
@@ -71,17 +71,17 @@ function invalid(reason: string): never {
 
 /** Where a write comes from. */
 export interface Writer {
-  /** The id that the answer is addressed to; unique among the requests under way. */
+  /** The id of the request that is answered; unique among the requests under way. */
   readonly request: string;
-  /** Correlation id of the records; mostly the request's own. */
+  /** Correlation id of the records; usually the request's own id. */
   readonly correlation: string;
-  /** The record that caused it, when one did. */
+  /** The number of the record that caused it, if there is one. */
   readonly cause?: number | undefined;
   /** For people. */
   readonly who: string;
 }
 
-/** Takes every write, over HTTP or in process: parses it, seals it, publishes it, and waits for the machine's answer. */
+/** Handles every write, over HTTP or in process: parses it, seals it, publishes it, and waits for the machine's answer. */
 export class ConfigWrites {
   readonly #bus: Services['bus'];
   readonly #logger: Pick<Services['logger'], 'warn'>;
@@ -137,7 +137,7 @@ export class ConfigWrites {
     return reply;
   }
 
-  /** A request that is refused here reaches no machine, and so no record: the log line has who was refused and why. */
+  /** A request that is refused here reaches no machine and leaves no record, so a log line says who was refused and why. */
   #parse(body: unknown, writer: Pick<Writer, 'correlation' | 'who'>): ConfigRequest {
     try {
       return parseRequest(body);

@@ -6,7 +6,7 @@ import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { dhcpService, type RestartParams } from '../../../machines/router/dhcp.ts';
 import { legsOfFiles } from '../config/generated-files.ts';
 import { describeDhcpRecord } from '../words.ts';
-import type { RouterServices } from './start.ts';
+import type { RouterAccess } from './embedded-router.ts';
 
 const dhcpActor = defineActor({
   type: 'router.dhcp',
@@ -29,7 +29,7 @@ export const dhcpRewritten = defineTopic(
  *
  * @param quietMs from the last rewrite of a burst to the restart, milliseconds
  */
-export function registerDhcpService(context: PluginContext<RouterServices>, quietMs: number): void {
+export function registerDhcpService(context: PluginContext<RouterAccess>, quietMs: number): void {
   const input = { quietMs, longestMs: Math.max(quietMs, LONGEST_BURST_MS) };
   context.actor({ ...dhcpActor, input: () => input });
   context.route(dhcpRewritten, dhcpActor, ({ payload }) => [

@@ -1,6 +1,7 @@
 import type { ConfigStore, HistoryEntry, StoredConfig } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { Mutex } from '../../../core/host/concurrency.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import type { EffectContext, EffectOutcome } from '../../../core/kernel/actors/effect.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -36,9 +37,15 @@ export interface EmbeddedRouterOptions extends ApplierTargets {
   readonly configs: SealedConfigs;
   readonly vault: Vault;
   /** The version that the machine knows by an ncid, whose body the log still keeps; needed for a shared store only. */
-  readonly known?: (ncid: string) => ConfigVersion | undefined;
+  readonly versionOf?: (ncid: string) => ConfigVersion | undefined;
   /** Until an uncommitted transaction reverts, milliseconds; needed for a shared store only. */
   readonly windowMs?: number;
+}
+
+/** What handlers of the plugin work with. */
+export interface RouterAccess {
+  readonly services: Services;
+  readonly router: EmbeddedRouter;
 }
 
 type LoadedEvent = { type: 'LOADED' } & ConfigVersion & SharedState;
@@ -75,21 +82,21 @@ export class EmbeddedRouter {
   readonly #windowMs: number;
   readonly #mutex = new Mutex();
 
-  constructor({ store, configs, vault, known, windowMs, ...targets }: EmbeddedRouterOptions) {
+  constructor({ store, configs, vault, versionOf, windowMs, ...targets }: EmbeddedRouterOptions) {
     this.#store = store;
     this.#applier = new ConfigApplier(targets);
     this.#configs = configs;
     this.#vault = vault;
-    this.#readings = new StoreReadings(store, configs, known);
+    this.#readings = new StoreReadings(store, configs, versionOf);
     this.#windowMs = windowMs ?? WINDOW_MS;
   }
 
-  /** Why kernel and files are not at the persisted config; undefined while they are. */
+  /** Why kernel and files do not have the persisted config; undefined while they have it. */
   fault(): string | undefined {
     return this.#applier.fault();
   }
 
-  /** What is persisted now, and so what is served (R2). */
+  /** The persisted config, which is the one that is served (R2). */
   async active(): Promise<StoredConfig> {
     const active = await this.#store.active();
     if (!active) throw new RouterError('HF_ROUTER_STORE', { file: 'of the router', reason: 'it is empty' });
@@ -108,9 +115,9 @@ export class EmbeddedRouter {
   }
 
   /**
-   * Brings kernel and files, of which nothing is known after a start, to the persisted config.
+   * Applies the persisted config to kernel and files, whose state is not known after a start.
    *
-   * @param wans what was last known of the WANs
+   * @param wans the last known state of the WANs
    * @returns the legs whose advertisement differed, after a kill or an edit by hand, from what it is now
    */
   setUp(signal: AbortSignal, wans: ReadonlyMap<string, Wan> = new Map()): Promise<string[]> {
@@ -122,12 +129,12 @@ export class EmbeddedRouter {
   }
 
   /** The config, and every IPv6 address that the kernel has now, by interface; none of an interface it does not know. */
-  async addresses(): Promise<{ config: NetworkConfig; held: ReadonlyMap<string, readonly string[]> }> {
+  async addresses(): Promise<{ config: NetworkConfig; addresses: ReadonlyMap<string, readonly string[]> }> {
     const config = await this.#config();
-    return { config, held: await this.#applier.addresses(config) };
+    return { config, addresses: await this.#applier.addresses(config) };
   }
 
-  /** Names of the files that the DHCP service reads, those put there by hand included. */
+  /** Names of the files that the DHCP service reads, including files that an operator placed there. */
   dhcpFiles(): Promise<readonly string[]> {
     return this.#applier.dhcpFiles();
   }
@@ -151,7 +158,7 @@ export class EmbeddedRouter {
     });
   }
 
-  /** Reads the store once no apply is running any more. The sealed body comes along, for the log to keep. */
+  /** Reads the store when no apply is running. The sealed body is returned too, so that the log keeps it. */
   load(): Promise<{ event: LoadedEvent; blobs: Blobs }> {
     return this.#mutex.run(async () => {
       const active = await this.active();
@@ -160,7 +167,7 @@ export class EmbeddedRouter {
     });
   }
 
-  /** Effect `router.verify`: finds out in the store what became of an apply that ended without an answer. */
+  /** Effect `router.verify`: reads the store to find out how an apply without an answer ended. */
   verify(params: VerifyParams): Promise<EffectOutcome> {
     return this.#mutex.run(async () => {
       const active = await this.active();
@@ -189,7 +196,7 @@ export class EmbeddedRouter {
     try {
       active = await this.active();
     } catch (error) {
-      // A first run has changed nothing yet. What became of an earlier one, only the store can say.
+      // A first run has changed nothing yet. Only the store shows how an earlier run ended.
       if (!recovered && isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
       throw error;
     }
@@ -242,7 +249,7 @@ export class EmbeddedRouter {
     return applied(ncid, params.fingerprint, plan, before, next);
   }
 
-  /** The save succeeded after all, when its change had been undone: kernel and files are brought there again. */
+  /** The save succeeded although its change had been undone: the change is applied to kernel and files again. */
   async #follow({ before, fingerprint }: VerifyParams, config: NetworkConfig): Promise<void> {
     if (this.#applier.isAt(fingerprint)) return;
     try {
@@ -267,7 +274,7 @@ export class EmbeddedRouter {
     }
   }
 
-  /** `apply_current_config`: every instance again, nothing saved (R11). */
+  /** `apply_current_config`: applies every instance again and saves nothing (R11). */
   async #reapply(
     { expected, fingerprint }: ApplyParams,
     config: NetworkConfig,
@@ -283,7 +290,7 @@ export class EmbeddedRouter {
     return applied(expected, fingerprint, plan, config, config);
   }
 
-  /** An earlier run of this effect saved and was killed before it could say so. */
+  /** An earlier run of this effect saved the config and was killed before it could report that. */
   #savedBefore(params: ApplyParams, saved: NetworkConfig): LogEvent {
     const { fingerprint } = params;
     const before = this.#configs.open(params.before);

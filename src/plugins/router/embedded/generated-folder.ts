@@ -3,26 +3,26 @@ import { dirname, join } from 'node:path';
 import type { GeneratedFiles } from '../config/generated-files.ts';
 import { RouterError } from '../errors.ts';
 
-/** The files of each directory that are ours, and so go when nothing generates them; the others are the operator's. */
+/** The files of each directory that Holdfast owns and removes when they are no longer generated; others belong to the operator. */
 const OWN: Readonly<Record<string, RegExp>> = {
   'dhcp/conf': /^[^.].*_v6\.conf$/,
   dhcp6: /^[^.].*\.conf$/,
   dns: /^[^.].*\.conf$/,
 };
-/** Leading dot and suffix: the daemons pass over them. A kill leaves them behind, the next write takes them away. */
+/** The daemons ignore names with a leading dot and this suffix. The next write removes what a killed process left. */
 const LEFT_BEHIND = /^\..*\.(new|old)$/;
 
 const AT_ONCE = 32;
 
-/** A write of generated files, prepared: all that can fail for want of room has been done. */
+/** A prepared write of generated files: every step that needs space on the disk has been done. */
 export interface StagedFiles {
-  /** Paths that get another text, come or go. */
+  /** Paths of files that are changed, added or removed. */
   readonly changed: readonly string[];
-  /** Puts every file in its place, each whole or not at all. @throws HF_ROUTER_GENERATE nothing is changed then */
+  /** Renames every file to its final path, each of them atomically. @throws HF_ROUTER_GENERATE nothing is changed then */
   commit(): Promise<void>;
-  /** Back to what stood before, which needs no room on the disk. */
+  /** Restores the previous files, which needs no space on the disk. */
   undo(): Promise<void>;
-  /** What stood before is no longer wanted. */
+  /** Removes the previous files. */
   keep(): Promise<void>;
 }
 
@@ -34,13 +34,13 @@ export class GeneratedFolder {
     this.root = root;
   }
 
-  /** Names of the files that the DHCP daemon reads, those put there by hand included. */
+  /** Names of the files that the DHCP daemon reads, including files that an operator placed there. */
   async dhcpFiles(): Promise<string[]> {
     return (await this.#names('dhcp/conf')).filter((name) => !name.startsWith('.')).sort();
   }
 
   /**
-   * Writes what is wanted and is not there beside its place.
+   * Writes the files that are missing or differ under temporary names.
    *
    * @throws HF_ROUTER_GENERATE nothing is changed
    */
@@ -60,7 +60,7 @@ export class GeneratedFolder {
     }
   }
 
-  /** Makes the directories, clears what a kill left. @returns paths of own files that nothing generates any more */
+  /** Creates the directories and removes temporary files. @returns paths of own files that are no longer generated */
   async #prepare(wanted: GeneratedFiles): Promise<string[]> {
     const gone: string[] = [];
     for (const [dir, own] of Object.entries(OWN)) {
@@ -82,7 +82,7 @@ export class GeneratedFolder {
   }
 }
 
-/** Runs a few at a time, because each waits for the disk. A failure is thrown when none of its group is still running. */
+/** Runs a few at a time, because each waits for the disk. It throws a failure when the rest of that group has ended. */
 async function inBatches<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   for (let first = 0; first < items.length; first += AT_ONCE) {
     const batch = await Promise.allSettled(items.slice(first, first + AT_ONCE).map(work));
@@ -109,7 +109,7 @@ function staged(root: string, written: readonly string[], gone: readonly string[
     async commit() {
       try {
         for (const path of changed) {
-          // A second name for what stands there: taking it back is a rename, and there is never no file.
+          // A hard link to the present file: restoring it is a rename, so that there is a file at every moment.
           const existed = await absentIsFine(link(at(path), beside(at(path), 'old')).then(() => true));
           if (existed) had.add(path);
           begun.push(path);
@@ -123,7 +123,7 @@ function staged(root: string, written: readonly string[], gone: readonly string[
       }
     },
     async keep() {
-      // One that stays is taken away by the next write.
+      // The next write removes a file that stays.
       for (const path of had) await rm(beside(at(path), 'old'), { force: true }).catch(() => {});
     },
   };

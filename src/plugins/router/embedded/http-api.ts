@@ -4,8 +4,8 @@ import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract
 import type { Reply } from '../../../core/host/http/exchanges.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import { CONFIG_KEY, configActor } from './config-actor.ts';
-import type { Writer } from './config-writes.ts';
-import type { RouterServices } from './start.ts';
+import type { ConfigWrites, Writer } from './config-writes.ts';
+import type { RouterAccess } from './embedded-router.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const HISTORY_SHOWN = 100;
@@ -19,7 +19,7 @@ export function routerErrorBody({ what, code }: SurfaceError): { errors: string[
 /** The router's API. Per-interface writes, PATCH and merge do not exist. */
 export function routerRoutes(
   surface: HttpSurface,
-  { router, writes, services: { actors } }: RouterServices,
+  { router, writes, services: { actors } }: RouterAccess & { readonly writes: ConfigWrites },
 ): void {
   // The config is served as it is stored, secrets included: that is the contract of this endpoint.
   surface.get('/v1/config/active', async (_request, reply) => {

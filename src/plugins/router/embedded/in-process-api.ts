@@ -5,7 +5,8 @@ import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { stringsOf, withoutControlFields } from '../config/network-config.ts';
-import type { RouterServices } from './start.ts';
+import type { ConfigWrites } from './config-writes.ts';
+import type { RouterAccess } from './embedded-router.ts';
 
 /** The name of in-process writers in records and in the history. */
 const WHO = 'holdfast';
@@ -14,7 +15,11 @@ const WHO = 'holdfast';
  * The router's API for plugins of the same process, by the same way as over HTTP. Control fields are dropped, so that
  * no plugin can bypass the ncid check or write into another client's transaction.
  */
-export function inProcessApi({ router, writes, services: { actors, exchanges } }: RouterServices): RouterApi {
+export function inProcessApi({
+  router,
+  writes,
+  services: { actors, exchanges },
+}: RouterAccess & { readonly writes: ConfigWrites }): RouterApi {
   return {
     async active() {
       return JSON.parse((await router.active()).body);

@@ -13,7 +13,7 @@ const kernelOptions = {
     .string()
     .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/)
     .optional(),
-  /** Where the files of the DHCP and DNS daemons go; a relative path is one of the data folder. */
+  /** Folder for the files of the DHCP and DNS daemons; a relative path starts at the data folder. */
   generatedDir: z.string().min(1).default('router'),
   /** From the last rewrite of a DHCP file to the restart of the service. */
   dhcpRestartMs: z.int().min(10).default(22_000),
@@ -23,7 +23,7 @@ const kernelOptions = {
 
 /** Where the config is kept in Redis; without `redisUrl` it is kept in the data folder. */
 const redisOptions = {
-  /** A secret when it bears a password; then set it by the variable HOLDFAST_REDIS_URL. */
+  /** A secret if it contains a password; then set it with the variable HOLDFAST_REDIS_URL. */
   redisUrl: z
     .string()
     .refine((url) => parseRedisUrl(url) !== undefined, 'redis://[user:password@]host[:port] is wanted')
@@ -32,7 +32,7 @@ const redisOptions = {
   channelPrefix: z.string().min(1).max(64).default('router.'),
   /** Between two readings of Redis that find out whether another program wrote the config. */
   storeCheckMs: z.int().min(10).default(5_000),
-  /** Until a command to Redis without answer is given up. */
+  /** Timeout of a command to Redis. */
   redisTimeoutMs: z.int().min(50).default(5_000),
 };
 
@@ -51,7 +51,7 @@ export const routerOptions = z.strictObject({
     .default(1024 * 1024),
   /** Until an uncommitted transaction reverts. */
   windowMs: z.int().min(100).default(120_000),
-  /** Between two tries of a revert that must come about and fails. */
+  /** Time between two attempts of a revert that fails. */
   retryMs: z.int().min(10).default(10_000),
   /** Writes that may wait behind the one being applied. */
   queueLimit: z.int().min(1).max(10_000).default(64),

@@ -8,8 +8,8 @@ import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.t
 import { isObject } from '../../../core/kernel/json.ts';
 import { delegatingLegs, interfacesOf, isWan, stringsOf } from '../config/network-config.ts';
 import { RouterError } from '../errors.ts';
+import type { RouterAccess } from './embedded-router.ts';
 import { isDelegable } from './kernel/steps.ts';
-import type { RouterServices } from './start.ts';
 import { apcEvent, wanEvent } from './wan.ts';
 
 /** What can be simulated, as the command names it (R39). */
@@ -28,7 +28,7 @@ const body = z.strictObject({ wan: z.string().optional(), prefix: z.string().opt
  * @param isReal the kernel's network is that of this machine, where nothing is simulated
  */
 export function registerSimulations(
-  context: PluginContext<RouterServices>,
+  context: PluginContext<RouterAccess>,
   { isReal, replyTimeoutMs }: { readonly isReal: boolean; readonly replyTimeoutMs: number },
 ): void {
   context.control((surface, { router, services: { bus, exchanges } }) => {

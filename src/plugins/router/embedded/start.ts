@@ -13,19 +13,18 @@ import { CollisionWatch, publishAddresses } from './address-sets.ts';
 import { CONFIG_KEY, configActor, settingsChanged, storeLoaded } from './config-actor.ts';
 import { ConfigWrites } from './config-writes.ts';
 import { dhcpRewritten } from './dhcp.ts';
-import { EmbeddedRouter } from './embedded-router.ts';
+import { EmbeddedRouter, type RouterAccess } from './embedded-router.ts';
+import { ensureConfig } from './first-config.ts';
 import { GeneratedFolder } from './generated-folder.ts';
 import type { KernelDriver } from './kernel/driver.ts';
 import type { RouterOptions } from './options.ts';
-import { ensureConfig, SealedConfigs } from './sealed-configs.ts';
+import { SealedConfigs } from './sealed-configs.ts';
 import { RedisBackend } from './store/redis-backend.ts';
 import { SqliteConfigStore } from './store/sqlite-config-store.ts';
 import { knownWans } from './wan.ts';
 
 /** What the plugin's handlers use. */
-export interface RouterServices {
-  readonly services: Services;
-  readonly router: EmbeddedRouter;
+interface RouterServices extends RouterAccess {
   readonly writes: ConfigWrites;
   readonly collisions: CollisionWatch;
   /** Where the config is kept in Redis. */
@@ -54,19 +53,20 @@ export async function startRouter(
   try {
     const { windowMs, retryMs, queueLimit, replyTimeoutMs, generatedDir } = options;
     const configs = new SealedConfigs(log, vault);
-    const known = () => actors.get(configActor, CONFIG_KEY)?.context;
+    const storedContext = () => actors.get(configActor, CONFIG_KEY)?.context;
     const router = new EmbeddedRouter({
       store,
       configs,
       vault,
       windowMs,
-      known: (ncid) => [known()?.active, known()?.pending?.previous].find((one) => one?.ncid === ncid),
+      versionOf: (ncid) =>
+        [storedContext()?.active, storedContext()?.pending?.previous].find((one) => one?.ncid === ncid),
       kernel: await kernelOf(options),
       files: new GeneratedFolder(isAbsolute(generatedDir) ? generatedDir : join(dataDir, generatedDir)),
     });
 
     const settings = { windowMs, retryMs, queueLimit };
-    const before = known();
+    const before = storedContext();
     if (before && !jsonEqual({ ...before, ...settings }, before)) bus.publish(settingsChanged, settings);
     const takeUp = async (taking: AbortSignal): Promise<void> => {
       const origin = await ensureConfig(store, configs, services);

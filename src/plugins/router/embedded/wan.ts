@@ -10,8 +10,8 @@ import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { accessPoints } from '../../../machines/router/access-points.ts';
 import { type WanParams, type WanPublishParams, wan } from '../../../machines/router/wan.ts';
 import { describeWanRecord } from '../words.ts';
+import type { RouterAccess } from './embedded-router.ts';
 import type { Wan } from './kernel/steps.ts';
-import type { RouterServices } from './start.ts';
 
 const wanActor = defineActor({
   type: 'router.wan',
@@ -43,7 +43,7 @@ export const apcEvent = defineTopic(
 );
 
 /** Registers both kinds of actors, their routes and effects. */
-export function registerWans(context: PluginContext<RouterServices>): void {
+export function registerWans(context: PluginContext<RouterAccess>): void {
   context.actor(wanActor);
   context.actor(accessPointsActor);
   context.route(wanEvent, wanActor, ({ payload: { wan: key, ...change } }) => [

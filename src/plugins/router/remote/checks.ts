@@ -6,7 +6,7 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { countSecrets } from '../config/secrets.ts';
 import { askRedis, redisChecks, transactionCheck } from '../redis.ts';
 import { channelNames } from './events.ts';
-import type { RouterRemoteOptions } from './plugin.ts';
+import type { RouterRemoteOptions } from './options.ts';
 import { RemoteRouter, routerClient } from './remote-router.ts';
 
 const READ_MS = 10_000;

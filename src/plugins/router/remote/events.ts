@@ -233,10 +233,10 @@ export function parsePayload(text: string, at: number): Parsed {
   if (!isObject(body)) return { change: { at }, fault: 'it is no JSON object' };
   const given = body;
   const wrong = FIELDS.filter((field) => given[field] !== undefined && typeof given[field] !== 'string');
-  const said = FIELDS.filter((field) => typeof given[field] === 'string');
+  const present = FIELDS.filter((field) => typeof given[field] === 'string');
   const { up } = given;
   const change = {
-    ...Object.fromEntries(said.map((field) => [field, given[field]])),
+    ...Object.fromEntries(present.map((field) => [field, given[field]])),
     ...(typeof up === 'boolean' && { up }),
     at,
   };

@@ -28,7 +28,7 @@ export function routerClient(base: string, answerLimit: number, clock: Clock): H
   return new HttpClient({ base, timeoutMs: DEADLINE_MS, answerLimit, clock, connections: CONNECTIONS });
 }
 
-/** A read is repeated once when its connection broke: it may have been one that the router had just given up. */
+/** A read is repeated once when its connection broke: the router may just have closed it. */
 const READ_TRIES = 2;
 
 /**

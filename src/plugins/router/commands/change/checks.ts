@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-/** What became of one `--check`. */
+/** The result of one `--check`. */
 export interface CheckResult {
   readonly command: string;
   readonly outcome: 'passed' | 'failed' | 'cut off';
@@ -66,6 +66,6 @@ function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
   }
 }

@@ -66,7 +66,7 @@ export async function changeSafely({ client, config, transID, decide }: Confirme
   return verdict.keep ? commit(client, transID, answer.ncid) : await revert(client, transID, verdict.reason);
 }
 
-/** A refusal does not prove that nothing was applied, unless it is our own router's; a silence proves nothing. */
+/** Only our own router's refusal proves that nothing was applied; a missing answer proves nothing. */
 async function notAppended(
   client: RouterClient,
   transID: string,
@@ -76,7 +76,7 @@ async function notAppended(
     return { outcome: 'refused', reason: answer.reason };
   const undone = await finish(client, 'revert', transID);
   if (undone.kind === 'done') return { outcome: 'reverted', reason: answer.reason };
-  // No transaction of ours is there: nothing came about, or it is over.
+  // The router has no transaction of ours: nothing was applied, or it is over.
   if (undone.kind === 'refused') return { outcome: 'refused', reason: answer.reason };
   return { outcome: 'unknown', reason: `the append: ${answer.reason}; the revert: ${undone.reason}` };
 }
@@ -99,7 +99,7 @@ async function revert(client: RouterClient, transID: string, reason: string): Pr
   return { outcome: 'reverted', reason };
 }
 
-/** Tries again what may not have reached the router; it is the same request under the same id. */
+/** Repeats a request that may not have reached the router, under the same id. */
 async function finish(
   client: RouterClient,
   op: 'commit' | 'revert',

@@ -17,7 +17,7 @@ const GUARD = 'trap "" HUP INT TERM; read -r _; rm -rf -- "$1"';
 /**
  * Has a text edited by `$VISUAL`, `$EDITOR` or vi, in a folder of its own that only this user may enter.
  *
- * Nothing of it stays, however this ends (R35). Beside us waits a small shell in a session of its own, at the other
+ * The folder is removed in every case (R35). Beside us waits a small shell in a session of its own, at the other
  * end of a pipe: when this process is gone, by Ctrl-C or by kill -9, the pipe closes and the shell removes the folder,
  * with whatever the editor left beside the file. Should both be killed, the next edit sweeps; and in memory
  * (`/dev/shm`) nothing outlives the machine.

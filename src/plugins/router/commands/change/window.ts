@@ -15,8 +15,8 @@ export interface WindowOptions {
 }
 
 /**
- * The time in which a change may be judged (R40): it is over some seconds before the router's own deadline, and at
- * once when the operator, or the terminal, goes. Counts down on a terminal.
+ * The time in which a change can be checked and kept (R40): it ends some seconds before the router's own deadline, and
+ * at once when the operator interrupts or the terminal is closed. Counts down on a terminal.
  */
 export class Window {
   readonly #options: WindowOptions;

@@ -1,4 +1,4 @@
-/** A route as the kernel holds it. */
+/** A route of the kernel. */
 export interface Route {
   readonly family: 4 | 6;
   /** CIDR, or `default`. */
@@ -49,7 +49,7 @@ export type KernelStep =
       readonly gateway6?: string;
     };
 
-/** What the kernel says of one interface. */
+/** The state of one interface in the kernel. */
 export interface InterfaceState {
   readonly up: boolean;
   readonly ip4: readonly string[];
@@ -58,13 +58,13 @@ export interface InterfaceState {
   readonly routes: readonly Omit<Route, 'devices'>[];
 }
 
-/** Takes back what an apply did, as far as the kernel can. */
+/** Undoes an apply, as far as the kernel allows it. */
 export type Undo = () => Promise<void>;
 
 /** How the router changes the network. */
 export interface KernelDriver {
   /**
-   * Runs the steps in order, all or none. Removing what was never made is no failure: it is not there.
+   * Runs the steps in order, all or none. Removing something that does not exist is no failure.
    *
    * @throws KernelRefusal a step failed; the kernel is as it was before. After any other error that is not known
    */
@@ -75,7 +75,7 @@ export interface KernelDriver {
   addresses(interfaces: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
 }
 
-/** A step that the kernel did not take; the message is for the operator. */
+/** A step that the kernel refused; the message is for the operator. */
 export class KernelRefusal extends Error {
   override readonly name = 'KernelRefusal';
 }

@@ -11,7 +11,7 @@ import { type LinuxRoute, OWN_PROTOCOL } from './linux-snapshot.ts';
 export interface IpOptions {
   /** A network namespace by its name under `/run/netns`; this process's own without one. */
   readonly namespace?: string | undefined;
-  /** Goes on after a line that fails: for taking back as much as can be. */
+  /** Continues after a line that fails, to undo as much as possible. */
   readonly force?: boolean;
 }
 
@@ -117,7 +117,7 @@ export class IpBatch {
     if (this.#failure) throw this.#failure;
   }
 
-  /** Ends it whatever it is doing. */
+  /** Ends the process at once. */
   async kill(): Promise<void> {
     this.#child.stdin.end();
     this.#child.kill('SIGKILL');
@@ -133,19 +133,19 @@ export class IpBatch {
     });
   }
 
-  /** In the kernel's words, which name no secret: no line holds one. */
+  /** The kernel's own messages, which contain no secret, because no line contains one. */
   #refusal(): KernelRefusal {
-    const said = this.#errors
+    const messages = this.#errors
       .split('\n')
       .map((line) => line.replace(/^(RTNETLINK answers|Error): /, '').trim())
       .filter((line) => line !== '' && !line.startsWith('Command failed'));
-    return new KernelRefusal(said.join('; ') || 'the kernel refused a change');
+    return new KernelRefusal(messages.join('; ') || 'the kernel refused a change');
   }
 }
 
-/** Lines for `ip -batch`. Whatever comes from a config or the kernel is checked before it becomes a word of one. */
+/** Lines for `ip -batch`. Every value from a config or the kernel is checked before it becomes part of a line. */
 
-/** @throws KernelRefusal a word of the step is none that `ip` may be given */
+/** @throws KernelRefusal a value of the step may not be passed to `ip` */
 export function checkStep(step: KernelStep): void {
   nameWord(step.intf);
   switch (step.step) {

@@ -1,4 +1,4 @@
-/** What `ip -json -details` says of the network, read before a change so that it can be taken back. */
+/** The network as `ip -json -details` prints it, read before a change so that the change can be undone. */
 import { isObject } from '../../../../core/kernel/json.ts';
 import { stringsOf } from '../../config/network-config.ts';
 import type { InterfaceState } from './driver.ts';
@@ -9,7 +9,7 @@ export interface LinuxAddress {
   /** With prefix length. */
   readonly address: string;
   readonly linkLocal: boolean;
-  /** From a DHCP client or an advertisement: not ours to take away. */
+  /** From a DHCP client or an advertisement, so the router must not remove it. */
   readonly dynamic: boolean;
 }
 
@@ -119,7 +119,7 @@ function routeOf(found: Fields): LinuxRoute[] {
     scope: text(found.scope),
     source: text(found.prefsrc),
   };
-  const given = Object.entries(optional).filter(([, value]) => value !== undefined);
+  const present = Object.entries(optional).filter(([, value]) => value !== undefined);
   return [
     {
       // A default route without gateway says its family by its preference alone, which only IPv6 has.
@@ -128,7 +128,7 @@ function routeOf(found: Fields): LinuxRoute[] {
       devices,
       protocol: text(found.protocol) ?? 'boot',
       ...(typeof found.metric === 'number' && { metric: found.metric }),
-      ...Object.fromEntries(given),
+      ...Object.fromEntries(present),
     },
   ];
 }

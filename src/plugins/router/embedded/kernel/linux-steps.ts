@@ -12,14 +12,14 @@ const MADE: Readonly<Record<string, string>> = {
   bond: 'bond',
   wireguard: 'wireguard',
 };
-/** Routes that are put back after a flush: our own, and those that the WAN's DHCP client was given. */
+/** Routes that are restored after a flush: our own, and those of the WAN's DHCP client. */
 const PUT_BACK: ReadonlySet<string> = new Set([OWN_PROTOCOL, 'dhcp']);
 
 /** Carries out the steps of one apply, in order, on one `ip` process. */
 export class LinuxSteps {
   readonly #batch: IpBatch;
   readonly #before: Snapshot;
-  /** What stands by now; those made in this apply are new. */
+  /** The devices that exist now; those made in this apply are new. */
   readonly #links: Map<string, LinuxLink>;
   readonly #up = new Map<string, boolean>();
   readonly #flushed = new Set<string>();
@@ -135,14 +135,14 @@ export class LinuxSteps {
     const own = this.#before.routes.filter(
       ({ devices, protocol }) => devices.length === 1 && devices[0] === intf && PUT_BACK.has(protocol),
     );
-    // A flush has taken them all; without one, those go that are no longer wanted.
+    // A flush has removed all of them; without a flush the superfluous ones are removed.
     if (!this.#flushed.has(intf)) {
       for (const route of own) if (isDefault(route) && !defaultRoute) this.#route('del', route);
     }
     if (!this.#isUp(intf)) return;
-    const given = (family: 4 | 6) => (family === 4 ? gateway : gateway6);
+    const gatewayOf = (family: 4 | 6) => (family === 4 ? gateway : gateway6);
     for (const route of own) {
-      if (isDefault(route) && (!defaultRoute || given(route.family) !== undefined)) continue;
+      if (isDefault(route) && (!defaultRoute || gatewayOf(route.family) !== undefined)) continue;
       if (this.#flushed.has(intf)) this.#route('replace', route);
     }
     if (!defaultRoute) return;

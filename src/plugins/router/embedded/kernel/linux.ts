@@ -4,7 +4,7 @@ import { checkStep, cidrWord, IpBatch, type IpOptions, nameWord, routeLine } fro
 import { type LinuxLink, readSnapshot, type Snapshot, stateOf } from './linux-snapshot.ts';
 import { LinuxSteps } from './linux-steps.ts';
 
-/** Nobody waits longer for `ip` to say what stands. */
+/** Timeout of reading the state with `ip`. */
 const READ_DEADLINE_MS = 10_000;
 
 /**
@@ -57,11 +57,11 @@ export class LinuxKernel implements KernelDriver {
 
   async addresses(interfaces: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const now = await this.#read();
-    const known = interfaces.flatMap((intf): [string, readonly string[]][] => {
+    const addresses = interfaces.flatMap((intf): [string, readonly string[]][] => {
       const state = stateOf(now, intf);
       return state ? [[intf, state.ip6]] : [];
     });
-    return new Map(known);
+    return new Map(addresses);
   }
 
   async #read(): Promise<Snapshot> {
@@ -74,7 +74,7 @@ export class LinuxKernel implements KernelDriver {
   }
 }
 
-/** Long enough for any network; a kernel that hangs must not keep an apply from its answer. */
+/** Long enough for any network; a kernel that hangs must not delay the answer of an apply for ever. */
 const DEADLINE_MS = 60_000;
 
 /**
@@ -143,7 +143,7 @@ function isOther(before: LinuxLink, now: LinuxLink | undefined): boolean {
   return before.kind === 'vlan' && (before.vid !== now?.vid || before.lower !== now?.lower);
 }
 
-/** VLANs after what they stand on. */
+/** Sorts VLANs after the devices below them. */
 function lowerFirst(a: LinuxLink, b: LinuxLink): number {
   return Number(a.lower !== undefined) - Number(b.lower !== undefined);
 }

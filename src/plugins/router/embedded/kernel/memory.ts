@@ -44,16 +44,16 @@ export class MemoryKernel implements KernelDriver {
   }
 
   async addresses(interfaces: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
-    const known = interfaces.flatMap((intf): [string, readonly string[]][] => {
+    const addresses = interfaces.flatMap((intf): [string, readonly string[]][] => {
       const device = this.#devices.get(intf);
       return device ? [[intf, device.ip6]] : [];
     });
-    return new Map(known);
+    return new Map(addresses);
   }
 
-  /** Adds a route out of band, as `ip route add` would. @throws KernelRefusal a device is not known */
+  /** Adds a route out of band, as `ip route add` would. @throws KernelRefusal there is no such device */
   addRoute(route: Route): void {
-    const [first] = route.devices.map((name) => ({ name, device: this.#known(name) }));
+    const [first] = route.devices.map((name) => ({ name, device: this.#device(name) }));
     if (route.devices.length > 1) this.#multipath.push(route);
     else if (first) {
       const { name, device } = first;
@@ -61,7 +61,7 @@ export class MemoryKernel implements KernelDriver {
     }
   }
 
-  #known(intf: string): Device {
+  #device(intf: string): Device {
     const device = this.#devices.get(intf);
     if (!device) throw new KernelRefusal(`Cannot find device "${intf}"`);
     return device;
@@ -84,12 +84,12 @@ type Step<Name extends KernelStep['step']> = Extract<KernelStep, { step: Name }>
 
 /** Kinds that are hardware: they stay when the config no longer names them. */
 const HARDWARE: ReadonlySet<string> = new Set(['phy', 'wlan']);
-/** What WANs are given (RFC 3849, RFC 5737): their own network and their gateways. */
+/** The networks and gateways of the WANs (RFC 3849, RFC 5737). */
 const WAN_NETWORK = '2001:db8:ffff::';
 const GATEWAY4 = '192.0.2.1';
 const GATEWAY6 = 'fe80::1';
 
-/** Does to the draft what the kernel would do. @throws KernelRefusal with the kernel's words */
+/** Changes the draft as the kernel would. @throws KernelRefusal with the kernel's words */
 function runStep(draft: Draft, step: KernelStep): void {
   switch (step.step) {
     case 'removeLink':
@@ -121,7 +121,7 @@ function removeLink(draft: Draft, intf: string): void {
 }
 
 function setLink(draft: Draft, { intf, kind, lower, up }: Step<'setLink'>): void {
-  for (const device of lower) known(draft, device);
+  for (const device of lower) deviceOf(draft, device);
   const { ip4 = [], ip6 = [], routes = [] } = draft.get(intf) ?? {};
   draft.set(intf, { kind, up, ip4, ip6, routes: up ? routes : [] });
 }
@@ -129,11 +129,11 @@ function setLink(draft: Draft, { intf, kind, lower, up }: Step<'setLink'>): void
 function applyIpv4Settings(draft: Draft, { intf, addresses }: Step<'applyIpv4Settings'>): void {
   for (const address of addresses)
     if (!ipaddr.IPv4.isValidCIDR(address)) throw new KernelRefusal(`Invalid ipv4 address for ${intf}`);
-  draft.set(intf, connected({ ...known(draft, intf), ip4: addresses }, intf, 4));
+  draft.set(intf, connected({ ...deviceOf(draft, intf), ip4: addresses }, intf, 4));
 }
 
 function flushIP(draft: Draft, { intf, family }: Step<'flushIP'>): void {
-  const device = known(draft, intf);
+  const device = deviceOf(draft, intf);
   if (family === 4) {
     draft.set(intf, connected({ ...device, ip4: [] }, intf, 4));
     return;
@@ -148,7 +148,7 @@ function applyIpv6Settings(
 ): void {
   for (const address of addresses)
     if (!ipaddr.IPv6.isValidCIDR(address)) throw new KernelRefusal(`Invalid ipv6 address for ${intf}`);
-  const device = known(draft, intf);
+  const device = deviceOf(draft, intf);
   const global = [
     ...addresses,
     ...(delegateFrom === undefined ? [] : delegated(draft, intf, delegateFrom, address6)),
@@ -211,7 +211,7 @@ function hash(text: string): number {
   return value;
 }
 
-function known(draft: Draft, intf: string): Device {
+function deviceOf(draft: Draft, intf: string): Device {
   const device = draft.get(intf);
   if (!device) throw new KernelRefusal(`Cannot find device "${intf}"`);
   return device;

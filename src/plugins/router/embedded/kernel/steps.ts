@@ -14,9 +14,9 @@ import type { KernelStep } from './driver.ts';
 const NO_WANS: Wans = new Map();
 
 /**
- * What a plan means for the kernel. Parts that only make files (DNS, DHCP) ask nothing of it.
+ * The steps of a plan for the kernel. Parts that only write files (DNS, DHCP) need none.
  *
- * @param wans what is known of the WANs beside the config
+ * @param wans the state of the WANs that is not part of the config
  */
 export function kernelSteps(plan: ReapplyPlan, after: NetworkConfig, wans: Wans = NO_WANS): KernelStep[] {
   const defaults = new Set(viaInterfaces(after.routing));
@@ -72,15 +72,15 @@ function interfaceSteps(
 
 /** Caches a function that is called with the same few keys for thousands of legs. */
 function remembering<T>(compute: (key: string) => T): (key: string) => T {
-  const known = new Map<string, T>();
+  const cache = new Map<string, T>();
   return (key) => {
-    const value = known.get(key) ?? compute(key);
-    known.set(key, value);
+    const value = cache.get(key) ?? compute(key);
+    cache.set(key, value);
     return value;
   };
 }
 
-/** Gateways that the config itself names; what a DHCP client was given is the client's. */
+/** Gateways that the config itself names; those of a DHCP client belong to the client. */
 function gatewaysOf({ gateway, gateway6 }: Readonly<Record<string, unknown>>): {
   gateway?: string;
   gateway6?: string;
@@ -104,7 +104,7 @@ function routingSteps(plan: ReapplyPlan, after: NetworkConfig, defaults: Readonl
   }));
 }
 
-/** What is known of a WAN beside the config. */
+/** The state of a WAN that is not part of the config. */
 export interface Wan {
   readonly up: boolean;
   /** The prefix that it was delegated last, e.g. `2001:db8:7::/56`; absent while none is known. */

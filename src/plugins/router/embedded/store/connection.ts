@@ -5,7 +5,6 @@ import type { PluginContext } from '../../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../../core/kernel/actors/definition.ts';
 import { connection } from '../../../../machines/connection.ts';
 import { describeStoreRecord } from '../../words.ts';
-import type { RouterServices } from '../start.ts';
 
 const storeActor = defineActor({
   type: 'router.store',
@@ -34,7 +33,7 @@ export const writeMissed = defineTopic(
   'A write was refused because the config store is away.',
 );
 
-export function registerStoreConnection(context: PluginContext<RouterServices>): void {
+export function registerStoreConnection(context: PluginContext<object>): void {
   context.actor(storeActor);
   context.route(storeConnectionChanged, storeActor, ({ payload: { store, reason } }) =>
     reason === undefined

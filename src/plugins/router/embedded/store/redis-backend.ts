@@ -22,7 +22,7 @@ export interface RedisBackendOptions {
   readonly commandTimeoutMs: number;
 }
 
-/** Brings kernel and machine to what the store holds, an empty one to its first config. */
+/** Applies the stored config to kernel and machine, and gives an empty store its first config. */
 export type TakeUp = (signal: AbortSignal) => Promise<void>;
 
 /** How long a start waits for Redis before it goes on without. */
@@ -31,7 +31,7 @@ const OWNER = 'router';
 
 /**
  * A Redis as the router's store: follows the connection, and detects what other programs write there. While
- * it is away, reads and writes are answered as unavailable; when it comes (back), whatever it holds then is taken up.
+ * it is away, reads and writes are answered as unavailable; when it comes (back), its content is loaded.
  */
 export class RedisBackend {
   readonly store: RedisConfigStore;
@@ -42,7 +42,7 @@ export class RedisBackend {
   readonly #stopped = new AbortController();
   #takeUp: TakeUp = async () => {};
   #since: EpochMs;
-  /** The store is to be taken up; stays until that came about. */
+  /** The store must be loaded; set until that has succeeded. */
   #isDue = false;
   #running: Promise<void> | undefined;
   #cancelCheck = () => {};
@@ -78,8 +78,8 @@ export class RedisBackend {
   }
 
   /**
-   * Takes the store up, and again at every reconnect and whenever another program has written it. Without a Redis it
-   * goes on after a moment, and takes the store up when it comes.
+   * Loads the store, and again at every reconnect and whenever another program has written it. Without a Redis it
+   * returns after a moment, and loads the store when Redis can be reached.
    *
    * @throws HF_ROUTER_STORE_DATABASE the URL names another database than the documents
    */
@@ -159,7 +159,7 @@ export class RedisBackend {
     bus.publish(storeConnectionChanged, { store });
   }
 
-  /** Somebody may have written the store: it is taken up, once for all that happened meanwhile. */
+  /** Another program may have written the store: it is loaded once for all changes of that time. */
   async #due(hasReconnected = false): Promise<void> {
     this.#isDue = true;
     const running = (this.#running ?? Promise.resolve()).then(() => this.#run(hasReconnected));
@@ -234,7 +234,7 @@ const CHANNEL_PREFIX = 'router.';
 
 /**
  * The router's channels on Redis pub/sub: what is published on the bus goes out there too, in the same order. Pub/sub
- * keeps nothing, so a message that Redis cannot take is given up: subscribers there have lost their connection as
+ * keeps nothing, so a message that Redis cannot take is dropped: subscribers there have lost their connection as
  * well, and read the config again when it is back.
  */
 class RedisChannels {

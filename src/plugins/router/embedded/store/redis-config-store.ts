@@ -51,7 +51,7 @@ const name = z.string().min(1).max(1_024);
 const firstSchema = z.object({ ncid: name, score: z.number(), sealed: z.string() });
 type First = z.infer<typeof firstSchema>;
 
-/** What is known of a write beside its config. */
+/** The facts of a write that are stored beside its config. */
 const factsSchema = z.object({ ncid: name, op: name, who: name, changed: z.array(z.string()).max(1_000) });
 type WriteFacts = Pick<HistoryEntry, 'ncid' | 'op' | 'who' | 'changed'>;
 
@@ -64,8 +64,8 @@ const transactionSchema = z.object({
 
 /**
  * The config store in Redis, at the places that a router's daemon uses: `sysdb:networkConfig` in database 1,
- * `history:networkConfig` in database 0. Both hold whole configs in plaintext, by contract. How durable a save is, is
- * for Redis to say (its `appendonly` and `appendfsync`).
+ * `history:networkConfig` in database 0. Both hold whole configs in plaintext, by contract. How durable a save is
+ * depends on the settings `appendonly` and `appendfsync` of Redis.
  */
 export class RedisConfigStore implements ConfigStore {
   readonly #client: RedisClient;
@@ -73,9 +73,9 @@ export class RedisConfigStore implements ConfigStore {
   readonly #vault: () => Vault;
   readonly #onForeign: () => void;
   #seen: Seen | undefined;
-  /** The transaction as the key held it last. */
-  #held: string | null = null;
-  /** There has been a write, and so what was there before the first one is kept or gone. */
+  /** The transaction as it was last read or written. */
+  #transaction: string | null = null;
+  /** There has been a write, so the config before the first one is either kept or lost. */
   #isWritten = false;
 
   constructor({ client, historyLimit, vault, onForeign = () => {} }: RedisConfigStoreOptions) {
@@ -87,19 +87,23 @@ export class RedisConfigStore implements ConfigStore {
 
   /** @throws HF_ROUTER_STORE_UNAVAILABLE; HF_ROUTER_STORE what the key holds is no config */
   async active(): Promise<StoredConfig | undefined> {
-    const [known, knownHeld] = [this.#seen, this.#held];
+    const [seenBefore, transactionBefore] = [this.#seen, this.#transaction];
     const databases = [CONFIG_DATABASE, HISTORY_DATABASE];
     const found = await this.#ask(READ, [CONFIG_KEY, TRANSACTION_KEY], databases);
-    const [text, held, now] = found as [config: string | null, held: string | null, now: string];
+    const [text, transaction, now] = found as [
+      config: string | null,
+      transaction: string | null,
+      now: string,
+    ];
     const isForeign =
-      known !== undefined &&
-      ((text !== this.#seen?.text && known === this.#seen) ||
-        (held !== this.#held && knownHeld === this.#held));
+      seenBefore !== undefined &&
+      ((text !== this.#seen?.text && seenBefore === this.#seen) ||
+        (transaction !== this.#transaction && transactionBefore === this.#transaction));
     if (text !== this.#seen?.text || !text) this.#seen = text === null ? undefined : this.#understood(text);
-    this.#held = held;
+    this.#transaction = transaction;
     if (isForeign) this.#onForeign();
-    if (!this.#seen || held === null) return this.#seen;
-    return { ...this.#seen, transaction: this.#transactionOf(held, Number(now)) };
+    if (!this.#seen || transaction === null) return this.#seen;
+    return { ...this.#seen, transaction: this.#transactionOf(transaction, Number(now)) };
   }
 
   async save({ expected, ncid, body, at, op, who, changed, transaction }: ConfigWrite): Promise<boolean> {
@@ -122,9 +126,9 @@ export class RedisConfigStore implements ConfigStore {
     ];
     const keys = [CONFIG_KEY, HISTORY_KEY, WRITES_KEY, FIRST_KEY, TRANSACTION_KEY];
     const answer = await this.#ask(SAVE, keys, [CONFIG_DATABASE, HISTORY_DATABASE, ...texts], true);
-    const [saved, held] = answer as [saved: number, held?: string];
+    const [saved, stored] = answer as [saved: number, transaction?: string];
     if (saved !== 1) return false;
-    this.#held = held ?? null;
+    this.#transaction = stored ?? null;
     this.#seen = { ncid, body, text: body, sha: sha1(body) };
     this.#isWritten ||= op !== 'seed';
     return true;
@@ -133,7 +137,7 @@ export class RedisConfigStore implements ConfigStore {
   async commit(transID: string, expected: string): Promise<boolean> {
     const args = [CONFIG_DATABASE, HISTORY_DATABASE, transID, expected];
     if ((await this.#ask(COMMIT, [CONFIG_KEY, TRANSACTION_KEY], args, true)) !== 1) return false;
-    this.#held = null;
+    this.#transaction = null;
     return true;
   }
 
@@ -141,15 +145,15 @@ export class RedisConfigStore implements ConfigStore {
     const keys = [HISTORY_KEY, WRITES_KEY, FIRST_KEY];
     const found = await this.#ask(HISTORY, keys, [HISTORY_DATABASE, limit]);
     const [flat, writes, kept] = found as [flat: string[], writes: string[], first: string | null];
-    const known = writes.flatMap((write) => understood(factsSchema, write.slice(SHA_LENGTH)) ?? []);
-    const ages = new Map<string, number>(known.map(({ ncid }, index) => [ncid, index]));
+    const facts = writes.flatMap((write) => understood(factsSchema, write.slice(SHA_LENGTH)) ?? []);
+    const ages = new Map<string, number>(facts.map(({ ncid }, index) => [ncid, index]));
     const entries: { age: number; entry: HistoryEntry }[] = [];
     for (let i = 0; i + 1 < flat.length; i += 2) {
       const ncid = flat[i] ?? '';
-      const age = ages.get(ncid) ?? known.length;
+      const age = ages.get(ncid) ?? facts.length;
       entries.push({
         age,
-        entry: { score: Math.floor(Number(flat[i + 1])), ...(known[age] ?? foreign(ncid)) },
+        entry: { score: Math.floor(Number(flat[i + 1])), ...(facts[age] ?? foreign(ncid)) },
       });
     }
     const newestFirst = entries.toSorted((a, b) => b.entry.score - a.entry.score || a.age - b.age);

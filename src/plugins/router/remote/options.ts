@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { parseRedisUrl } from '../../../core/host/redis/url.ts';
+
+function isHttp(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return (url?.protocol === 'http:' || url?.protocol === 'https:') && url.hostname !== '';
+}
+
+const routerUrl = z
+  .string({
+    error: ({ input }) =>
+      input === undefined
+        ? 'it is required: set HOLDFAST_ROUTER_URL, e.g. http://192.168.1.1:8837'
+        : undefined,
+  })
+  .refine(isHttp, 'it must be the base of the router API, e.g. http://192.168.1.1:8837')
+  .refine((text) => !URL.canParse(text) || !/[@?#]/.test(text), 'it must hold no user, query or fragment');
+
+const redisUrl = z
+  .string()
+  .refine(
+    (text) => parseRedisUrl(text) !== undefined,
+    'it must be the URL of a Redis, e.g. redis://192.168.1.1:6379',
+  );
+
+/** Times are milliseconds, sizes bytes. */
+export const routerRemoteOptions = z.strictObject({
+  /** Base of the router's API. */
+  url: routerUrl,
+  /** File (mode 0600) with a bearer token, read at each call; a router on loopback, and a real daemon, ask for none. */
+  tokenFile: z.string().min(1).optional(),
+  /** The Redis that the router publishes on. Without it a save is found by the resync only. */
+  redisUrl: redisUrl.optional(),
+  /** Prefix of the channels, e.g. of `iface_change_applied`; `firerouter.` on some daemons. */
+  channelPrefix: z
+    .string()
+    .regex(/^[\w.:-]*$/, 'it may hold letters, digits, and . : _ -')
+    .default('router.'),
+  /** Timeout of a read. */
+  readTimeoutMs: z.int().min(100).max(120_000).default(15_000),
+  /** Until the outcome of a write is unknown. An apply takes eight seconds and more, so keep it well over 60,000. */
+  writeTimeoutMs: z.int().min(100).max(600_000).default(85_000),
+  /** Largest answer that is read. */
+  answerLimit: z
+    .int()
+    .min(1_024)
+    .default(8 * 1024 * 1024),
+  /** Between two pings of Redis: a cut cable is not noticed otherwise. */
+  pingMs: z.int().min(100).default(15_000),
+  /** Time without a subscription after which an alert is raised. */
+  alertAfterMs: z.int().min(100).default(60_000),
+});
+
+export type RouterRemoteOptions = z.output<typeof routerRemoteOptions>;
