@@ -4,7 +4,7 @@
  */
 
 import { z } from 'zod';
-import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import type { CommandContext, CommandDefinition, CommandFlag } from '../../../core/host/plugin/command.ts';
 import { jsonText } from '../../../core/host/terminal.ts';
 import { KEYS_PATH } from '../keys/operations.ts';
 import { clearFlag, keyNamed, readKey, termFlags, termsOfFlags } from './key-flags.ts';
@@ -78,49 +78,51 @@ const list: CommandDefinition = {
   },
 };
 
-const info: CommandDefinition = {
-  name: 'gateway keys info [key]',
+const info = commandOnKey('info', {
   summary: 'Shows one key, by its id or alias: scope, limits, spend, when it was last seen',
   example: 'holdfast gateway keys info laptop',
-  flags: [keyFile],
-  async run([name], flags, context) {
-    const key = await keyNamed(name, flags.keyFile, 'gateway keys info');
-    const answer = await askKeys('info', key, context);
-    if (context.json) return context.print(jsonText(answer));
-    for (const line of infoLines(shownKey.parse(answer))) context.print(line);
-  },
-};
+  lines: (answer) => infoLines(shownKey.parse(answer)),
+});
 
-const update: CommandDefinition = {
-  name: 'gateway keys update [key]',
+const update = commandOnKey('update', {
   summary: 'Changes what a key may do, at once and in open sessions; what is not named stays',
   example: 'holdfast gateway keys update laptop --server memory --clear rpm-limit',
-  flags: [...termFlags, clearFlag, keyFile],
-  async run([name], flags, context) {
-    const key = await keyNamed(name, flags.keyFile, 'gateway keys update');
-    const answer = await askKeys(
-      'update',
-      { ...key, ...termsOfFlags(flags, 'gateway keys update') },
-      context,
-    );
-    if (context.json) return context.print(jsonText(answer));
+  flags: [...termFlags, clearFlag],
+  lines(answer) {
     const { key_id, key_alias, revision } = shownKey.parse(answer);
-    context.print(`${key_id} (${key_alias}) was changed, revision ${revision}`);
+    return [`${key_id} (${key_alias}) was changed, revision ${revision}`];
   },
-};
+});
 
-const revoke: CommandDefinition = {
-  name: 'gateway keys revoke [key]',
+const revoke = commandOnKey('revoke', {
   summary: 'Ends a key for ever, its open streams included',
   example: 'holdfast gateway keys revoke laptop',
-  flags: [keyFile],
-  async run([name], flags, context) {
-    const key = await keyNamed(name, flags.keyFile, 'gateway keys revoke');
-    const answer = await askKeys('revoke', key, context);
-    if (context.json) return context.print(jsonText(answer));
-    context.print(`revoked ${z.array(z.string()).parse(answer.deleted_keys).join(', ')}`);
-  },
-};
+  lines: ({ deleted_keys }) => [`revoked ${z.array(z.string()).parse(deleted_keys).join(', ')}`],
+});
+
+interface KeyCommand extends Pick<CommandDefinition, 'summary' | 'example'> {
+  /** Terms of the key that the command sends with it. */
+  readonly flags?: readonly CommandFlag[];
+  /** Shows the answer of the running instance. */
+  readonly lines: (answer: Readonly<Record<string, unknown>>) => readonly string[];
+}
+
+/** A command about one key, which is named by id or alias or by a file with its value. */
+function commandOnKey(verb: string, { summary, example, flags = [], lines }: KeyCommand): CommandDefinition {
+  const command = `gateway keys ${verb}`;
+  return {
+    name: `${command} [key]`,
+    summary,
+    example,
+    flags: [...flags, keyFile],
+    async run([name], given, context) {
+      const key = await keyNamed(name, given.keyFile, command);
+      const answer = await askKeys(verb, { ...key, ...termsOfFlags(given, command) }, context);
+      if (context.json) return context.print(jsonText(answer));
+      for (const line of lines(answer)) context.print(line);
+    },
+  };
+}
 
 const rotate: CommandDefinition = {
   name: 'gateway keys rotate [key]',
