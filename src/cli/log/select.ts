@@ -4,8 +4,9 @@ import type { LogReader } from '../../core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { firstSeqAt, type Place } from './place.ts';
 
-/** Records of one batch. */
-const TURN = 2_000;
+/** A search handles signals after every so many records. */
+const RECORDS_PER_TURN = 2_000;
+/** Records that are read at once. */
 const BATCH = 500;
 
 /** Which records a command reads. */
@@ -116,7 +117,7 @@ async function* search(
   let looked = 0;
   for await (const record of reader.read({ ...bounds, ...exact, reverse })) {
     looked += 1;
-    if (looked % TURN === 0) {
+    if (looked % RECORDS_PER_TURN === 0) {
       await turn(); // lets signals be handled during a long search
       signal?.throwIfAborted();
     }

@@ -11,7 +11,7 @@ export function sourceOf(argument: string | undefined, { dataDir }: { readonly d
   return argument === undefined ? dataDir : resolve(argument);
 }
 
-/** The same for a command that reads several as one log: archives in order, then the folder. */
+/** The sources of a command that reads several of them as one log: archives in order, then the folder. */
 export function sourcesOf(given: readonly string[], context: { readonly dataDir: string }): string[] {
   return given.length === 0 ? [context.dataDir] : given.map((one) => resolve(one));
 }

@@ -5,9 +5,10 @@ import type { JobFacts, PodFacts } from '../../machines/jobs/failure.ts';
 const JOB = { apiVersion: 'batch/v1', kind: 'Job' };
 const CRON_JOB = { apiVersion: 'batch/v1', kind: 'CronJob' };
 const POD = { apiVersion: 'v1', kind: 'Pod' };
-/** Objects that one list of the cluster holds at most. */
-const MOST = 500;
-const LONGEST = 1_000;
+/** Objects that one list of the cluster holds at most (`Cluster.list`): a full list may be cut. */
+const LIST_LIMIT = 500;
+/** Characters that are kept of a text of the cluster: its end, which has the error. */
+const TEXT_LIMIT = 1_000;
 
 /** One Job as the cluster describes it. */
 export interface JobReading {
@@ -35,7 +36,7 @@ export async function readJobs(
     const pods = await cluster.list(POD, where, signal);
     const jobs = await cluster.list(JOB, where, signal);
     const cronJobs = await cluster.list(CRON_JOB, where, signal);
-    whole &&= jobs.length < MOST;
+    whole &&= jobs.length < LIST_LIMIT;
     found.push(...jobs.map((job) => readingOf(job, { jobs, pods, cronJobs })));
   }
   return { jobs: found, whole };
@@ -142,7 +143,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
 const objectsOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(fieldsOf) : []);
 const text = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value.slice(-LONGEST) : undefined;
+  typeof value === 'string' && value !== '' ? value.slice(-TEXT_LIMIT) : undefined;
 const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 const uidOf = ({ metadata }: ClusterObject): string =>
   metadata.uid ?? `${metadata.namespace}/${metadata.name}`;

@@ -16,7 +16,7 @@ export interface JobView {
   readonly endedAt?: string;
   /** Why it did not succeed. */
   readonly cause?: { readonly kind: CauseKind; readonly text: string };
-  /** What its end means. */
+  /** What its end says about the stack that it watches. */
   readonly means?: string;
   /** Why it is still there, and until when if anything takes it away. */
   readonly kept?: { readonly why: string; readonly text: string; readonly until?: string };
@@ -74,7 +74,10 @@ function viewOf(state: JobView['state'], context: JobContext, now: number): JobV
   };
 }
 
-/** For the watchdog: a heartbeat that was not delivered means that the stack was healthy, a killed run means nothing. */
+/**
+ * What the end of a watchdog's run says about the stack. The watchdog sends its heartbeat only when the stack is healthy, so
+ * a heartbeat that was not delivered means a healthy stack; a run that was killed says nothing.
+ */
 function meaning(state: JobView['state'], { name, job = name, cause, pod }: JobContext): string | undefined {
   if (!job.includes('watchdog')) return undefined;
   if (state === 'active') return undefined;

@@ -14,7 +14,7 @@ import {
   applyRecord,
   decide,
   decideInit,
-  type Made,
+  type NewRecord,
   recordOf,
   snapshotOf,
 } from './transition.ts';
@@ -49,12 +49,12 @@ export interface EffectRunner {
 /** How many events may wait for the log; further ones are refused. */
 const MAILBOX_LIMIT = 10_000;
 
-interface Type {
+interface ActorType {
   readonly definition: Registered;
   readonly stepper: MachineStepper;
 }
 
-interface Live extends Type {
+interface LiveActor extends ActorType {
   readonly state: ActorState;
   /** XState's snapshot, restored from the state when first needed. */
   snapshot?: AnyMachineSnapshot;
@@ -75,8 +75,8 @@ interface Waiting {
 export class ActorSystem {
   readonly #log: EventLog;
   readonly #clock: Clock;
-  readonly #types = new Map<string, Type>();
-  readonly #actors = new Map<string, Live>();
+  readonly #types = new Map<string, ActorType>();
+  readonly #actors = new Map<string, LiveActor>();
   /** States of actors whose type no plugin registers in this run. */
   readonly #carried = new Map<string, ActorState>();
   readonly #dirty = new Set<ActorState>();
@@ -136,7 +136,7 @@ export class ActorSystem {
         this.#carried.set(state.ref, state);
         continue;
       }
-      const live: Live = { ...type, state };
+      const live: LiveActor = { ...type, state };
       this.#actors.set(state.ref, live);
       if (state.version !== type.definition.version) migrations.push(this.#migration(live));
     }
@@ -144,7 +144,7 @@ export class ActorSystem {
     for (const migrate of migrations) migrate();
   }
 
-  #migration(live: Live): () => void {
+  #migration(live: LiveActor): () => void {
     const { stepper, definition, state } = live;
     const at = this.#now();
     const { decision, snapshot } = decideMigration(stepper, definition, state, at);
@@ -186,7 +186,7 @@ export class ActorSystem {
     if (!this.#actors.has(ref)) this.#type(ref);
     const plain = recordable(event);
     if (this.accepting() && this.#mailbox.length === 0) {
-      const record = this.#deliver(ref, plain, meta);
+      const record = this.#transition(ref, plain, meta);
       return { record, durable: () => this.#whenDurable(record) };
     }
     // An outcome is never refused: its effect would stay open until the next start.
@@ -216,7 +216,7 @@ export class ActorSystem {
     return this.#actors.get(ref)?.state;
   }
 
-  /** The same of all actors, or of those of one type. */
+  /** The live states of all actors, or of those of one type. */
   states(type?: string): Readonly<ActorState>[] {
     const states = [...this.#actors.values()].map((live) => live.state);
     return type === undefined ? states : states.filter((state) => parseActorRef(state.ref).type === type);
@@ -257,13 +257,13 @@ export class ActorSystem {
     return [...this.#blobHolders];
   }
 
-  #type(ref: string): Type {
+  #type(ref: string): ActorType {
     const type = this.#types.get(parseActorRef(ref).type);
     if (!type) throw new CoreError('HF_ACTOR_UNKNOWN', { actor: ref });
     return type;
   }
 
-  #deliver(actor: string, event: LogEvent, meta: SendMeta): LogRecord {
+  #transition(actor: string, event: LogEvent, meta: SendMeta): LogRecord {
     const { correlation = newCorrelation(), cause, outcome, blobs } = meta;
     const live = this.#actors.get(actor) ?? this.#start(actor, correlation, cause);
     const { definition, state, stepper } = live;
@@ -277,7 +277,7 @@ export class ActorSystem {
     return this.#append(live, record, blobs && namedIn(state, blobs));
   }
 
-  #start(actor: string, correlation: string, cause?: number): Live {
+  #start(actor: string, correlation: string, cause?: number): LiveActor {
     const type = this.#type(actor);
     const input = type.definition.input?.(parseActorRef(actor).key);
     const event: LogEvent = input === undefined ? { type: INIT } : { type: INIT, input };
@@ -296,7 +296,7 @@ export class ActorSystem {
     return this.#seq;
   }
 
-  #append({ definition, state }: Live, record: Made, blobs?: Blobs): LogRecord {
+  #append({ definition, state }: LiveActor, record: NewRecord, blobs?: Blobs): LogRecord {
     const declared = definition.durability ?? 'sync';
     const durability = typeof declared === 'function' ? durabilityOf(record, declared) : declared;
     if (durability === 'batched') record.batched = true;
@@ -324,7 +324,7 @@ export class ActorSystem {
       const waiting = this.#mailbox.shift();
       if (!waiting) return;
       try {
-        waiting.decided(this.#deliver(waiting.ref, waiting.event, waiting.meta));
+        waiting.decided(this.#transition(waiting.ref, waiting.event, waiting.meta));
       } catch (error) {
         waiting.refused(error);
       }

@@ -32,9 +32,9 @@ export interface OpenTimer {
   readonly correlation: string;
 }
 
-/** An effect that was asked for and has no outcome yet. */
+/** An effect that was requested and has no outcome yet. */
 export interface OpenEffect extends EffectRequest {
-  /** When it was asked for, epoch milliseconds. */
+  /** When it was requested, epoch milliseconds. */
   readonly at: number;
   readonly correlation: string;
 }
@@ -246,8 +246,8 @@ function recordedEffects(
   return recorded;
 }
 
-/** A record that has just been made; whether it is batched is decided next. */
-export type Made = Omit<LogRecord, 'batched'> & { batched?: true };
+/** A record before it is appended: whether it is batched is decided from the rest of it. */
+export type NewRecord = Omit<LogRecord, 'batched'> & { batched?: true };
 
 /** What led to a decision. */
 export interface Occasion {
@@ -267,7 +267,7 @@ export function recordOf(
   { machine: { id }, version }: { readonly machine: { readonly id: string }; readonly version: number },
   { at, actor, event, from, correlation, cause, outcome }: Occasion,
   { to, ignored, stale, failed, effects }: Decision,
-): Made {
+): NewRecord {
   const record: Partial<Writable<LogRecord>> = { seq, at, actor, machine: id, version, event };
   if (from !== undefined) record.from = from;
   record.to = to;
@@ -278,5 +278,5 @@ export function recordOf(
   record.correlation = correlation;
   if (cause !== undefined) record.cause = cause;
   if (outcome !== undefined) record.outcome = outcome;
-  return record as Made;
+  return record as NewRecord;
 }
