@@ -145,10 +145,34 @@ const area: Area = {
       put: 'if (false) yield',
     },
     {
-      breaks: 'B4: without a record a difference to the live store is proven',
-      tests: ['restore/'],
-      find: 'if (total > 0) yield',
+      breaks: 'B4: points that are missing are proven',
+      id: 'B4',
+      find: 'if ($1.missing.total > 0) yield',
       put: 'if (false) yield',
+    },
+    {
+      breaks: 'B4: points that are changed are proven',
+      id: 'B4',
+      find: 'if ($1.changed.total > 0) yield',
+      put: 'if (false) yield',
+    },
+    {
+      breaks: 'B4: another digest is proven',
+      id: 'B4',
+      find: "if ($1.digest?.state === 'different' && $2 === 0) {",
+      put: 'if (false) {',
+    },
+    {
+      breaks: 'B4: a file with other bytes is proven',
+      id: 'B4',
+      find: "if ($1?.state === 'different') yield",
+      put: 'if (false) yield',
+    },
+    {
+      breaks: 'B4: points that nobody could list are proven',
+      id: 'B4',
+      find: "if ($1.unlisted !== undefined && $1.digest?.state !== 'same') {",
+      put: 'if (false) {',
     },
     {
       breaks: 'B4: the count may be approximate',

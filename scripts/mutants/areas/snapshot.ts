@@ -84,7 +84,7 @@ const area: Area = {
     {
       breaks: 'B7: snapshots on its own disk are good',
       id: 'B7',
-      find: "$1?.value === 'local'",
+      find: "($1 === $2[0] && value === 'local')",
       put: 'false',
     },
     {

@@ -36,7 +36,7 @@ const area: Area = {
     {
       breaks: 'O16: every status but down is up',
       id: 'O16',
-      find: "= status === 'up';",
+      find: "= status === 'up' || status === '';",
       put: "= status !== 'down';",
     },
     {

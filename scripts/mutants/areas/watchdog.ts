@@ -90,15 +90,15 @@ const area: Area = {
       breaks: 'O13: a run without an end is not ended',
       id: 'O13',
       tests: ['watchdog/'],
-      find: "after: { deadline: { target: 'killed', actions: $1('overdue') } },",
+      find: "{ target: 'killed', actions: $1('overdue') },",
       put: '',
     },
     {
       breaks: 'O13: a killed run is told as a failed delivery',
       id: 'O13',
       tests: ['watchdog/'],
-      find: "report( $1, 'killed', [`DEADLINE EXCEEDED",
-      put: "report( $1, 'undelivered', [`DEADLINE EXCEEDED",
+      find: "return report($1, 'killed', [$2($1.deadlineMs)",
+      put: "return report($1, 'undelivered', [$2($1.deadlineMs)",
     },
     {
       breaks: 'O14: failed checks are a failed job',

@@ -66,6 +66,21 @@ function verify(dir: string): IntegrityReport {
   }
 }
 
+for (const [what, more, reason] of [
+  ['lies before the one before it', { at: 2 }, /its time lies 3 ms before that of the record before/],
+  ['names a cause that is yet to come', { cause: 6 }, /its cause, 6, comes later/],
+] as const) {
+  test(`[C9] a record that ${what} is found, although it is chained and signed`, async (t) => {
+    const dir = await signed(t, 5);
+    const log = new SqliteLog({ dataDir: dir });
+    log.append(record(6, more), { durability: 'sync' });
+    await log.close();
+    const error = t.throws<HoldfastError>(() => verify(dir), { code: 'HF_LOG_CORRUPT' });
+    t.is(error.details.seq, 6);
+    t.regex(error.what, reason);
+  });
+}
+
 /** Changes the database as somebody does who has it, and not the key. */
 function tamper(dir: string, change: (db: DatabaseSync) => void): void {
   const db = new DatabaseSync(join(dir, 'log.db'));
