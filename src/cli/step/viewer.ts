@@ -35,7 +35,7 @@ export interface Viewer {
 
 /** What a key asks of the log. */
 export type LogRequest =
-  /** So many records on, or back when below zero; to the last one that fits when there are fewer. */
+  /** Moves by a number of records, back when it is below zero; at most to the end of the log. */
   | { readonly kind: 'walk'; readonly by: number }
   | { readonly kind: 'end'; readonly of: 'first' | 'last' }
   | { readonly kind: 'story'; readonly back: boolean }

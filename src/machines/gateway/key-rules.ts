@@ -89,7 +89,7 @@ export type CallRequest = {
   readonly openCount?: number;
   /** The gateway's own limit for that number, which holds where the key's terms set none. */
   readonly defaultLimit?: number;
-  /** So many identical calls came within a second: a refusal is for all of them, and what is admitted is one of them. */
+  /** How many identical calls share the decision: a refusal is for all of them, an admission only for the first. */
   readonly count?: number;
 };
 

@@ -88,7 +88,7 @@ export const virtualKey = setup({
     rotate: assign(({ context, event }) => {
       if (event.type !== 'KEY_ROTATED') return {};
       const { at, presented, overlapMs } = event;
-      // What was rotated out stays known: whoever still calls with it is told so, and found where it may leak.
+      // Old values stay known, so that calls with one are refused as such, and one that leaks is found.
       const old = Object.entries(context.presents).map(([name, { until }]) => {
         return [name, { until: Math.min(until ?? Number.POSITIVE_INFINITY, at + overlapMs) }] as const;
       });
@@ -118,12 +118,12 @@ export const virtualKey = setup({
       return {
         lastSeenAt: at,
         refused: context.refused + count,
-        // Else the minute of a clock that was set back would begin anew at every refusal, and never end.
+        // After a clock was set back, its minute would otherwise begin again at every refusal and never end.
         ...(at < context.window.at && { window: windowAt(context, at).window }),
       };
     }),
     warned: assign(({ event }) => ({ warnedAt: calling(event).at })),
-    // What never reached its upstream has cost nothing.
+    // A call that never reached its upstream costs nothing.
     refund: assign(({ context, event }) => {
       if (event.type !== 'CALL_ENDED' || !event.cost) return {};
       const reached = event.outcome !== 'unreachable' && event.outcome !== 'gone';
@@ -155,11 +155,11 @@ export const virtualKey = setup({
         ],
       },
     },
-    // Not final: who still calls with it belongs in the log.
+    // Not a final state: calls with a revoked key are recorded, too.
     revoked: {},
   },
   on: {
-    // Two that change one key at once: the second finds that it came too late.
+    // Of two changes that were made at the same time, the second may no longer be possible.
     KEY_CREATED: { actions: [reply(409)] },
     KEY_UPDATED: { actions: [reply(409)] },
     KEY_ROTATED: { actions: [reply(409)] },

@@ -25,7 +25,7 @@ export interface HttpClientOptions {
   readonly timeoutMs: number;
   /** The longest answer, bytes. */
   readonly answerLimit: number;
-  /** What happens to a longer answer: it fails the call unless told to cut it. */
+  /** What happens to a longer answer: `refuse` fails the call, `cut` returns its beginning. `refuse` unless set. */
   readonly excess?: 'refuse' | 'cut';
   readonly clock?: Clock;
   /** The longest wait for a connection, milliseconds; 10,000 unless set. */
@@ -204,7 +204,7 @@ export class HttpClient {
   }
 
   /**
-   * The same for an answer that is read as it comes. The deadline covers reading; what is left unread is let go.
+   * One request, whose answer is read as it comes. The deadline covers reading; what is left unread is discarded.
    *
    * @param read its coded errors are passed on; the limit of the answer is its own to keep
    * @throws as `call`
@@ -226,7 +226,7 @@ export class HttpClient {
     } catch (error) {
       signal?.throwIfAborted();
       if (isCoded(error)) throw error;
-      const cause = over.signal.aborted ? new Late(timeoutMs) : error;
+      const cause = over.signal.aborted ? new DeadlinePassed(timeoutMs) : error;
       throw new HttpCallError(url.origin, method, failureOf(cause, connectTimeoutMs));
     } finally {
       cancel();
@@ -320,8 +320,8 @@ async function sendByFetch(
 }
 
 /**
- * undici heeds a signal only once the request has a connection: neither connecting nor waiting for one of the pool may
- * outlast the call. What comes too late is let go.
+ * undici heeds a signal only once the request has a connection, but neither connecting nor waiting for a connection of the
+ * pool may outlast the call. An answer that comes too late is discarded.
  */
 async function unlessAborted<T extends { discard(): void }>(
   sending: Promise<T>,
@@ -345,8 +345,8 @@ async function unlessAborted<T extends { discard(): void }>(
 
 async function* noBody(): AsyncGenerator<Uint8Array> {}
 
-/** The deadline of the call is over. */
-class Late extends Error {
+/** The deadline of the call has passed. */
+class DeadlinePassed extends Error {
   readonly ms: number;
 
   constructor(ms: number) {
@@ -356,7 +356,7 @@ class Late extends Error {
 }
 
 function failureOf(error: unknown, connectTimeoutMs: number) {
-  if (error instanceof Late) {
+  if (error instanceof DeadlinePassed) {
     return {
       failure: 'timeout',
       code: 'TIMEOUT',

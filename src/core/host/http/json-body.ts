@@ -15,7 +15,7 @@ export function parseJsonBody(body: Buffer): unknown {
   return readJsonBody(body).value;
 }
 
-/** The same, with the text that it was read from. @throws HF_HTTP_BODY_INVALID */
+/** Parses a body as `parseJsonBody` does, and also returns its text. @throws HF_HTTP_BODY_INVALID */
 export function readJsonBody(body: Buffer): { readonly value: unknown; readonly text: string } {
   if (body.length === 0) refuse('it is empty');
   if (!isUtf8(body)) refuse('it is not UTF-8');

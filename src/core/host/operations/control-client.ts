@@ -41,7 +41,7 @@ export async function askInstance<T extends object>(
   });
 }
 
-/** The same, for what can be done without an instance too. @returns undefined when none runs on the data folder */
+/** As `askInstance`, for work that a command can also do itself. @returns undefined when no instance runs on the data folder */
 export async function askIfRunning<T extends object>(
   instance: InstanceAddress,
   path: string,

@@ -20,7 +20,7 @@ export interface Terminal {
   readonly columns: number;
   /** Colours a text for standard output, where a terminal can show colours and NO_COLOR is not set. */
   readonly paint: (format: Format, text: string) => string;
-  /** The same for standard error. */
+  /** Colours a text for standard error, where that can show colours. */
   readonly paintError: (format: Format, text: string) => string;
   /** Shows a passing line on a terminal's standard error; an empty one takes it away. */
   readonly progress: (text: string) => void;

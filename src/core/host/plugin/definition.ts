@@ -76,7 +76,7 @@ export interface Services {
 export type HealthReport = () => Json | undefined;
 
 /**
- * The same fact of an instance that does not run, from the states that its log left.
+ * Reports the fact of an instance that does not run, from the states in its log.
  *
  * @param now epoch milliseconds
  */
@@ -122,7 +122,7 @@ export interface PluginContext<S = Services> {
   http(options: SurfaceOptions, build: (surface: HttpSurface, started: S) => void): void;
   /** A listener of another protocol than HTTP; it starts after the surfaces and drains with them. */
   listener(listener: Listener): void;
-  /** The same, made when it is to listen. @param name in `runtime.json` */
+  /** A listener that is made after the plugin has started. @param name in `runtime.json` */
   listener(name: string, make: (started: S) => Listener): void;
   /**
    * Routes on the data folder's control socket, by which commands write through the running instance. Only the user

@@ -163,7 +163,7 @@ export function parseRecord(seq: number, body: string): LogRecord {
 }
 
 /**
- * The same for a body that has been parsed.
+ * Checks the body of a record that has been parsed.
  *
  * @param strict whether the whole schema is checked, field by field, for what comes from somebody else
  * @throws HF_LOG_CORRUPT it is not a record

@@ -75,7 +75,7 @@ const KEY_BYTES = 32;
 const TAG_BYTES = 16;
 /** A slot never lies across two sectors of a disk, so a power cut leaves it whole, old or new. */
 const SLOT = 64;
-/** So many are made at once, and synced once: most bodies find a key that is durable already. */
+/** Keys that are made and synced at once, in advance: most bodies find a key that is durable already. */
 const SPARE = 64;
 const LARGEST = 256 * 1024 * 1024;
 /** A data key seals one body and no other, so the nonce may always be the same. */

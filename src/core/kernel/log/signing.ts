@@ -90,7 +90,7 @@ export function openLogKey(dataDir: string): LogKey {
   return readKey(file);
 }
 
-/** The same, for who only reads. @returns undefined when it is not there, or not for us to read */
+/** Finds the key for a reader of the log. @returns undefined when there is none, or this user may not read it */
 export function findLogKey(dataDir: string): LogKey | undefined {
   try {
     return readKey(keyFile(dataDir));

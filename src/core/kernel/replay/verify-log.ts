@@ -26,7 +26,7 @@ export function verifyLog(
 }
 
 /**
- * The same step by step: yields the seq reached, so that a caller may show how far it is, or hear a signal.
+ * Replays a log step by step: yields the seq reached, so that a caller can show progress and handle signals in between.
  *
  * @throws HF_LOG_CORRUPT a record is not what was written
  */

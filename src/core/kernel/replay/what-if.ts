@@ -95,7 +95,7 @@ class World {
   readonly #findings = new Findings();
   #records = 0;
   #last: { readonly seq: number; readonly at: number };
-  /** What nobody recorded has numbers below zero, so that ids of effects never meet. */
+  /** The last number of a record that was never in the log. They count down from zero, so that ids of effects stay unique. */
   #unrecorded = 0;
 
   constructor(

@@ -17,10 +17,10 @@ import { type Heard, hear } from './read-answer.ts';
 import { aggregated } from './selection.ts';
 import { bridgeFor, type Leg, type Legs, type OpenSession } from './sessions.ts';
 
-/** Why an upstream takes no part, in words that hold nothing of its own. */
+/** Why an upstream takes no part, in the gateway's own words. */
 export class Unavailable extends UpstreamFault {}
 
-/** @returns the same of any error, none of its own words in it */
+/** Says why an upstream takes no part, in our own words: the error's could hold a credential. */
 export function whyNot(error: unknown): string {
   if (error instanceof Unavailable) return error.message;
   if (error instanceof CredentialRepeated) return 'repeats the credential of the gateway';
@@ -30,10 +30,8 @@ export function whyNot(error: unknown): string {
   return isOwnFault(error) ? 'could not be asked: the gateway failed' : 'cannot be reached';
 }
 
-/*
- * What the gateway says to an upstream for itself, and what it changes of a client's message for one that speaks
- * another kind of revision.
- */
+// The gateway's own messages to an upstream, and the changes to a client's message for an upstream that speaks another kind
+// of protocol revision.
 
 /** Ids of the gateway's own requests; a client's own ids go to the one upstream that it calls. */
 const OWN_ID = 'holdfast';

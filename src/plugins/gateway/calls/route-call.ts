@@ -112,7 +112,7 @@ export function unentitled(call: Unentitled): Answer {
   }
 }
 
-/** The same without a session: each result says all that a client needs to know of it. */
+/** The answer of `unentitled` in the stateless revision, where each result describes the server itself. */
 function stateless({ method }: Message, id: RequestId | null, serverInfo: object): Answer {
   const common = { ...COMPLETE, ttlMs: 0, cacheScope: 'private', _meta: { [SERVER_INFO_META]: serverInfo } };
   switch (method) {

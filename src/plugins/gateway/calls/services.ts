@@ -31,6 +31,6 @@ export interface GatewayServices {
   readonly routes: { readonly table: RouteTable };
   /** The configured public base, without a slash at its end. */
   readonly publicBase: string | undefined;
-  /** The same, or what a request's `Host` says. @param host of the request, where none is configured */
+  /** The public base, from the request where none is configured. @param host the request's `Host` header */
   readonly publicUrl: (host: string | undefined) => string;
 }

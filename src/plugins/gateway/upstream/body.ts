@@ -1,7 +1,7 @@
 import { free } from '../../../core/host/http/bounded-body.ts';
 import type { AnswerBody } from '../fast-path/upstream-request.ts';
 
-/** A body, whole. @param limit bytes @throws RangeError it is larger; whatever breaks the body off */
+/** Reads a whole body. @param limit bytes @throws RangeError it is larger; whatever breaks the body off */
 export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
   const buffer = new ByteBuffer(limit);
   for await (const part of parts) buffer.push(part);
@@ -9,7 +9,7 @@ export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promis
 }
 
 /**
- * The same of a body that must keep coming.
+ * Reads a whole body whose parts must keep coming.
  *
  * @param idleMs longest wait for its next part
  * @throws Stalled, and as `whole`

@@ -13,7 +13,7 @@ import { allowOf, headerOf, isEvents } from './request.ts';
 /** The reason with which a call is aborted whose key no longer admits it. */
 export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');
 
-/** Something that an upstream does wrong, as we found it ourselves. */
+/** A fault of an upstream that the gateway found itself, in an answer that HTTP accepts. */
 export class UpstreamFault extends Error {}
 
 /** Codes of errors by which Node and undici refuse what we ask of them. */

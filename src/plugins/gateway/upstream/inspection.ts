@@ -44,11 +44,11 @@ function tokensOf(meta: unknown): CallOutcome['tokens'] {
   return { input: count(usage.input_tokens), output: count(usage.output_tokens) };
 }
 
-/** An answer in JSON, looked at as it passes and kept, for only its end makes it a message that can be read. */
+/** An answer in JSON: searched as it passes, and kept, because it can only be parsed when it is whole. */
 export class JsonInspector {
-  readonly #tells = finder(MARKERS);
+  readonly #findsMarker = finder(MARKERS);
   #kept: ByteBuffer | undefined = new ByteBuffer();
-  #telling = false;
+  #hasMarker = false;
   /** Bytes so far. */
   size = 0;
 
@@ -56,7 +56,7 @@ export class JsonInspector {
     this.size += part.length;
     if (this.size > LARGEST_READ) this.#kept = undefined; // it passes uninspected
     if (!this.#kept) return;
-    this.#telling ||= this.#tells(part);
+    this.#hasMarker ||= this.#findsMarker(part);
     this.#kept.push(part);
   }
 
@@ -67,7 +67,7 @@ export class JsonInspector {
 
   /** How the call ended. */
   outcome(): CallOutcome {
-    return this.#kept && this.#telling ? outcomeOfText(this.#kept.bytes()) : OK;
+    return this.#kept && this.#hasMarker ? outcomeOfText(this.#kept.bytes()) : OK;
   }
 
   /** Gives its memory back: nobody reads or sends a part of it any more. */

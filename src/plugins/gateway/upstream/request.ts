@@ -32,8 +32,8 @@ export function requestTo(
 }
 
 /**
- * What of a client's headers an upstream gets. A list of what passes, not of what is taken out: a new header of ours,
- * or one that a proxy reads in another way, can't slip through (G19, G25).
+ * The headers of a client that are forwarded. It is an allow list, so that a header that is added to the gateway later, or
+ * that a proxy reads in another way, is not forwarded by mistake (G19, G25).
  */
 const UP: ReadonlySet<string> = new Set([
   'last-event-id',

@@ -8,9 +8,9 @@ import { CoreError } from '../../errors/core-error.ts';
 import { isCoded } from '../../errors/holdfast-error.ts';
 import { LONGEST_LINE } from './format.ts';
 
-/** Every record has a hash, which cannot be compressed: what expands further is no log. */
+/** How far a log may expand. Every record has a hash, which cannot be compressed, so what expands further is no log. */
 const LARGEST_EXPANSION = 200;
-/** So much is read before that is asked, bytes. */
+/** The expansion is checked only beyond this size, bytes. */
 const PATIENCE = 64 * 1024 * 1024;
 
 /** Lines are handed to the disk together, some 64 KiB at a time. */

@@ -143,7 +143,7 @@ export class IpBatch {
   }
 }
 
-/** Lines for `ip -batch`. Every value from a config or the kernel is checked before it becomes part of a line. */
+// Lines for `ip -batch`. Every value from a config or the kernel is checked before it becomes part of a line.
 
 /** @throws KernelRefusal a value of the step may not be passed to `ip` */
 export function checkStep(step: KernelStep): void {
