@@ -54,8 +54,8 @@ const area: Area = {
     {
       breaks: 'O17: who heard the beginning does not hear the end',
       id: 'O17',
-      find: "if (state === 'resolved') return { to: informed,",
-      put: "if (state === 'resolved') return { to: [],",
+      find: 'return { to: informed, notice: { ...content, severity,',
+      put: 'return { to: [], notice: { ...content, severity,',
     },
     {
       breaks: 'O17: an acknowledgement never ends',
@@ -187,8 +187,8 @@ const area: Area = {
     {
       breaks: 'O28: the priority is 3 by default',
       id: 'O28',
-      find: "summary: 'as the receiver counts', default: '1'",
-      put: "summary: 'as the receiver counts', default: '3'",
+      find: "to 5', default: '1'",
+      put: "to 5', default: '3'",
     },
     {
       breaks: 'O28: the rule STALE has priority 3',

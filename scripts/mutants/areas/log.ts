@@ -60,7 +60,7 @@ const area: Area = {
     {
       breaks: 'C9: saved states may differ from their digest',
       id: 'C9',
-      tests: NEAR,
+      tests: ['core/host/lifecycle'],
       find: 'if (digest === $1.digest) return true;',
       put: 'return true;',
     },
