@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { LoadedConfig } from '../core/host/config/load.ts';
+import { maskText } from '../core/host/logging/mask-text.ts';
 import type { ConfiguredPlugin, StoppedReports } from '../core/host/plugin/definition.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { ActorDefinition, RecordWords } from '../core/kernel/actors/definition.ts';
@@ -159,7 +160,7 @@ export class Configuration {
       return (await this.load()).dataDir;
     } catch (error) {
       if (!existsSync(fallback)) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = maskText(error instanceof Error ? error.message : String(error));
       note(`The configuration cannot be loaded; using the data folder ${fallback}. ${reason}`);
       return fallback;
     }

@@ -1,3 +1,4 @@
+import { maskText } from '../core/host/logging/mask-text.ts';
 import { type CommandContext, type CommandDefinition, commandWords } from '../core/host/plugin/command.ts';
 import type { ConfiguredPlugin } from '../core/host/plugin/definition.ts';
 import { inertText, processTerminal, type Terminal } from '../core/host/terminal.ts';
@@ -187,7 +188,7 @@ async function commandsOfPlugins(
     }
     return { listed: listedOf({ commands, plugins }) };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = maskText(error instanceof Error ? error.message : String(error));
     const builtin = await configuration.builtin();
     if (!builtin) return { listed: [], remark: `The commands of plugins are not listed. ${reason}` };
     // A broken file is fixed with these commands: they reach the instance that still runs.

@@ -55,6 +55,22 @@ test('[C14] a plugin that is broken spoils neither help nor the commands of core
   t.regex(list.err, /HF_LOG_MISSING/);
 });
 
+test('[R32] what a configuration throws is shown without its secrets, whatever command reads it', async (t) => {
+  const cwd = tempDir(t);
+  mkdirSync(join(cwd, '.holdfast'));
+  writeConfig(cwd, "throw new Error('password=canary-4711 token: canary-4712');");
+  for (const argv of [
+    ['--help'],
+    ['log', 'list'],
+    ['gateway', 'keys', 'list'],
+    ['router', 'history', '--json'],
+  ]) {
+    const { out, err } = await call(argv, { cwd });
+    t.notRegex(out + err, /canary/, argv.join(' '));
+    t.regex(out + err, /password=\[redacted\]/, argv.join(' '));
+  }
+});
+
 test('[C14] a command of a plugin gets its arguments, its flags and --json', async (t) => {
   const cwd = tempDir(t);
   doorsConfig(cwd);

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { z } from 'zod';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { resultFor, startScripted } from '../../support/scripted-upstream.ts';
@@ -314,6 +315,27 @@ test('[G9,G25] a key behind another value of a header that Node keeps but once i
   }
   const both = { ...headers, referer: [VIRTUAL, MASTER] };
   t.is((await send(`${rig.url}/repo_wiki/mcp`, { headers: both, body: initialize })).status, 401);
+  t.deepEqual(await rig.traces(VIRTUAL, MASTER), []);
+});
+
+test('[G25,G19] a key in the name of a tool or of a method is in no record', async (t) => {
+  const masterKeyFile = secretFile(t, MASTER);
+  const { url } = await startUpstream(t);
+  const rig = await Rig.start(t, { masterKeyFile, routes: [credentialFree({ name: 'repo_wiki', url })] });
+  await rig.mint({ servers: ['repo_wiki'] }, VIRTUAL);
+  const client = await rig.connect(t, 'repo_wiki', VIRTUAL);
+  for (const key of [VIRTUAL, MASTER]) {
+    await client.callTool({ name: `repo_wiki-${key}`, arguments: {} }).catch(() => undefined);
+    await client.request({ method: key }, z.any()).catch(() => undefined);
+  }
+  const calls = (await rig.records()).filter(({ event }) => event.type === 'CALL');
+  t.deepEqual(
+    calls.slice(-4).map(({ event: { method, tool } }) => [method, tool]),
+    [VIRTUAL, MASTER].flatMap(() => [
+      ['tools/call', '(a key)'],
+      ['(a key)', undefined],
+    ]),
+  );
   t.deepEqual(await rig.traces(VIRTUAL, MASTER), []);
 });
 

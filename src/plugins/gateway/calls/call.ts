@@ -3,10 +3,11 @@ import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfas
 import { isObject } from '../../../core/kernel/json.ts';
 import type { AnswerParams, CallEnded, CallRequest, ForwardParams } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
-import type { AuthenticatedKey } from '../keys/caller.ts';
+import { type AuthenticatedKey, withoutKey } from '../keys/caller.ts';
 import { type Answer, INTERNAL_ERROR, plainRefusal, rpcError } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import { type Route, upstreamName } from '../routes/route.ts';
+import type { ToolFacts } from '../telemetry/call-telemetry.ts';
 import { stopped } from '../upstream/failures.ts';
 import type { CallOutcome } from '../upstream/inspection.ts';
 import type { DecisionFacts } from './decisions.ts';
@@ -158,7 +159,7 @@ export class AnsweredCall extends GatewayCall {
 }
 
 function factsOf(
-  { routes: gatewayRoutes }: GatewayServices,
+  { routes: gatewayRoutes, keys }: GatewayServices,
   exchange: Exchange,
   { presented, authorization, misplaced }: AuthenticatedKey,
   message: Message | undefined,
@@ -174,8 +175,8 @@ function factsOf(
     presented,
     routes: [...routes],
     table: gatewayRoutes.table.revision,
-    method: methodOf(exchange.method, message),
-    ...(isToolCall && { tool: message.name ?? '' }),
+    method: withoutKey(methodOf(exchange.method, message), keys),
+    ...(isToolCall && { tool: withoutKey(message.name ?? '', keys) }),
     ...(isUnlisted && { toolUnlisted: true as const }),
     ...(authorization && { authorization }),
     ...(misplaced && { misplaced }),
@@ -212,7 +213,15 @@ export function startSpan(
   if (exchange.headers.tracestate !== undefined) delete exchange.headers.tracestate;
   Object.assign(exchange.headers, span.headers);
   const attributes = spanAttributes(gateway, path, key);
-  exchange.onClose(() => span.end({ ...attributes, ...exchange.facts, status: exchange.status }));
+  exchange.onClose(() => {
+    const { facts, status } = exchange;
+    span.end({ ...attributes, ...facts, tool: facts.tool && toolWithoutKey(facts.tool, gateway), status });
+  });
+}
+
+function toolWithoutKey(tool: ToolFacts, { keys }: GatewayServices): ToolFacts {
+  const name = withoutKey(tool.name, keys);
+  return name === tool.name ? tool : { ...tool, name, model: name };
 }
 
 /** What a span says of a request, but for how it ended. @param key id of the caller's key */

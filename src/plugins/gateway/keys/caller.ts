@@ -185,6 +185,15 @@ export function keyInUrl(url: string, keys: KeyLookup): MisplacedKey | undefined
   return undefined;
 }
 
+/**
+ * @param name of a tool or of a method, which a client may make up
+ * @returns the name, or what stands for it in records and telemetry when it is or contains a key
+ */
+export function withoutKey(name: string, keys: KeyLookup): string {
+  const behindServer = name.slice(name.indexOf('-') + 1);
+  return keyInUrl(name, keys) || keyInUrl(behindServer, keys) ? '(a key)' : name;
+}
+
 function kindOf(values: readonly string[], keys: KeyLookup): MisplacedKey['key'] | undefined {
   const ids = values.map(keyId);
   if (ids.some((id) => keys.isMaster(id))) return 'master_key';
