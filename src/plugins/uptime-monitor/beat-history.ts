@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { EventLog } from '../../core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { monitorActor } from './actor.ts';
@@ -85,6 +86,8 @@ export class BeatHistory {
   async #beatsBeforeStart(monitor: string): Promise<ShownBeat[]> {
     const beats: ShownBeat[] = [];
     const actor = `${monitorActor.type}/${monitor}`;
+    // A page may show thousands of monitors; other work runs between two of them.
+    await setImmediate();
     const range = { actor, to: this.#startSeq, reverse: true, limit: RECORDS_READ };
     for await (const record of this.#log.read(range)) {
       const beat = beatOf(record);

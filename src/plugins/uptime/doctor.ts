@@ -33,7 +33,7 @@ export const pushDoctor = (options: UptimeOptions): CommandDefinition => ({
     { flags: '--manifests', summary: 'prints the two throwaway pods instead, and pushes nothing' },
     {
       flags: '--image <image>',
-      summary: 'of pod A; that of the scheduled job where the cluster can be asked',
+      summary: 'of pod A; the image of the scheduled job where the cluster can be read',
     },
     { flags: '--capture-image <image>', summary: 'of pod B', default: 'docker.io/curlimages/curl:8.10.1' },
     { flags: '--url <url>', summary: 'the monitor as pods reach it; HOLDFAST_UPTIME_URL unless given' },
@@ -89,11 +89,13 @@ async function printed(
   };
   if (jobImage === undefined) {
     return refuse(
-      'The image of the scheduled job is not known, for the cluster cannot be asked: give --image.',
+      'The image of the scheduled job is not known, because the cluster cannot be read. Give --image.',
     );
   }
   if (url === undefined || !/^https?:\/\/[\w.:[\]-]+(?:\/[\w./-]*)?$/.test(url)) {
-    return refuse('The monitor as pods reach it is not known: give --url, e.g. --url http://uptime:3001.');
+    return refuse(
+      'The address at which pods reach the monitor is not known. Give --url, e.g. --url http://uptime:3001.',
+    );
   }
   return manifests({ monitor, namespace, url, jobImage, captureImage: String(flags.captureImage) });
 }
@@ -132,7 +134,7 @@ function synced({ secret, why }: ClusterStatus): Check {
 
 function adviceOf(answer: PushAnswer): string | undefined {
   if (answer.kind !== 'failed' || !answer.reason.startsWith('bad address')) return undefined;
-  return 'In a cluster a bad address is a fault of ndots: under the default of 5 the search domains are asked first, and answer for names that they do not have. Set dnsConfig option ndots to 1.';
+  return 'In a cluster a bad address is a fault of ndots: under the default of 5 the search domains are queried first, and may answer for names that they do not have. Set dnsConfig option ndots to 1.';
 }
 
 /** Only the running instance reaches the cluster. */
@@ -145,7 +147,7 @@ async function askCluster(command: CommandContext, namespace: string): Promise<C
       { namespace },
       'it has no push client',
     );
-    return status ?? { secret: 'unknown', why: 'no instance runs here that could ask the cluster' };
+    return status ?? { secret: 'unknown', why: 'no instance runs here that can read the cluster' };
   } catch (error) {
     if (!isCoded(error)) throw error;
     return { secret: 'unknown', why: error.what };

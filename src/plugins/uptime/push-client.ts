@@ -65,7 +65,7 @@ export class PushClient implements UptimeMonitor {
     }
   }
 
-  /** A push with the headers of its answer, for who looks for a fault. @throws HF_UPTIME_TOKEN */
+  /** A push with the headers of its answer, to find out why pushes fail. @throws HF_UPTIME_TOKEN */
   async send(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushExchange> {
     const { base, token: tokenOf, timeoutMs } = this.#options;
     const token = await tokenOf(monitor);
@@ -186,9 +186,9 @@ const TLS = /^(?:ERR_TLS|ERR_SSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HO
 
 const TLS_WORDS: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is signed by itself; name its authority in caFile',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate comes from an authority that is not known; name it in caFile',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate comes from an unknown authority; name that authority in caFile',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    'the certificate comes from an authority that is not known; name it in caFile',
+    'the certificate comes from an unknown authority; name that authority in caFile',
   CERT_HAS_EXPIRED: 'the certificate has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
   EPROTO: 'the other side does not speak TLS',
