@@ -135,6 +135,18 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'GONE' },
     ],
   },
+  'columnar-backups': {
+    input: { staleMs: 1_000 },
+    events: [
+      { type: 'MADE', backup: { name: 'a', at: 500, size: 10, sha256: 'x', tables: [] } },
+      { type: 'FAILED', at: 600, reason: 'no room' },
+      { type: 'GONE', names: ['a'] },
+      { type: 'DRILLED', at: 700, name: 'a', proven: false, reasons: ['its file is gone'] },
+      { type: 'DRILLED', at: 800, name: 'a', proven: true, reasons: [] },
+      { type: 'CHECKED', at: 100 },
+      { type: 'CHECKED', at: 9_000 },
+    ],
+  },
   'collector-probe': {
     events: [
       { type: 'PROBED', at: 1, end: 'arrived', endpoint: 'http://r', service: 's', arrivedMs: 9 },

@@ -83,6 +83,11 @@ export const ColumnarError = defineErrors({
     remedy:
       'Start Holdfast (`npm run up`), whose commands then query it, or name a server with HOLDFAST_CLICKHOUSE_URL.',
   },
+  HF_COLUMNAR_BACKUP: {
+    status: 500,
+    what: 'The backup of the columnar database was not done: {reason}.',
+    remedy: 'Correct what it names, then run `holdfast backup columnar` again; `--list` shows what there is.',
+  },
   HF_COLUMNAR_WRONG_TABLE: {
     status: 400,
     what: 'The metric {metric} is not in {queried}: {found}. It has no rows there even if the pipeline works.',

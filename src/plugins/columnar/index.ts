@@ -7,14 +7,17 @@
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { ColumnarBackups } from './backups/backups.ts';
+import { BackupSchedule, registerBackups } from './backups/schedule.ts';
 import { databaseChecks } from './checks.ts';
+import { backupCommand } from './commands/backup.ts';
 import { nasCommand } from './commands/nas.ts';
 import { queryCommand } from './commands/query.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { ConnectionWatch, measure, registerConnection } from './connection.ts';
 import { Database } from './database.ts';
 import { ColumnarError } from './errors.ts';
-import { openEngine, schemaOptions } from './open.ts';
+import { backupFolder, openEngine, schemaOptions } from './open.ts';
 import { columnarOptions, columnarVariables } from './options.ts';
 import { serveQuestions } from './questions/questions.ts';
 
@@ -41,7 +44,8 @@ export const columnar = definePlugin({
   wants: [SecretsStoreToken],
   provides: [ColumnarDatabaseToken],
   onFailure: 'continue',
-  async start({ bus, clock, dataDir, find, logger, metrics }, options) {
+  async start(services, options) {
+    const { bus, clock, dataDir, find, logger, metrics } = services;
     const ready = Promise.withResolvers<void>();
     const engine = await openEngine(options, dataDir, find(SecretsStoreToken), ready.promise);
     const count = measure(metrics, () => watch.isConnected);
@@ -57,20 +61,27 @@ export const columnar = definePlugin({
     const reconnect = () => engine.reconnect();
     const { checkMs } = options;
     const watch = new ConnectionWatch({ database, bus, clock, logger, checkMs, reconnect });
-    return { engine, database, watch, ready };
+    const files =
+      engine.kind === 'embedded' ? new ColumnarBackups(engine, backupFolder(options, dataDir)) : undefined;
+    const backups = files && new BackupSchedule(services, options, files);
+    return { engine, database, watch, ready, backups };
   },
   register(context, options) {
     registerConnection(context);
+    registerBackups(context, options);
+    context.command(backupCommand());
     context.provide(ColumnarDatabaseToken, ({ database }) => database);
     context.control((surface, { database }) => serveQuestions(surface, database));
     context.health('columnar', ({ watch }) => watch.health());
     for (const command of [verifyCommand, nasCommand, queryCommand]) context.command(command(options));
     for (const check of databaseChecks(options)) context.check(check);
-    context.onReady(({ ready, watch }) => {
+    context.onReady(({ ready, watch, backups }) => {
       ready.resolve();
       watch.start();
+      backups?.start();
     });
-    context.onStop(async ({ watch, engine }) => {
+    context.onStop(async ({ watch, engine, backups }) => {
+      backups?.stop();
       await watch.stop();
       await engine.close();
     });

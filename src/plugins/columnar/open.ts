@@ -22,12 +22,14 @@ export async function openEngine(
 ): Promise<Engine> {
   const { url, folder } = options;
   if (url === undefined) {
+    const backups = backupFolder(options, dataDir);
     const [{ EmbeddedEngine }, { findEngine }] = await Promise.all([
       import('./engine/embedded.ts'),
       import('./engine/folder.ts'),
     ]);
     findEngine();
-    return new EmbeddedEngine(folder === undefined ? join(dataDir, 'columnar') : resolve(folder), mayOpen);
+    const place = folder === undefined ? join(dataDir, 'columnar') : resolve(folder);
+    return new EmbeddedEngine(place, mayOpen, backups);
   }
   const { RemoteEngine } = await import('./engine/remote.ts');
   const { user, database, caFile } = options;
@@ -38,6 +40,11 @@ export async function openEngine(
     password: (signal) => passwordOf(options, secrets, signal),
     ca: () => (caFile === undefined ? undefined : authorities(caFile)),
   });
+}
+
+/** Where the embedded engine may write backups; absolute. */
+export function backupFolder({ backup: { folder } }: ColumnarOptions, dataDir: string): string {
+  return folder === undefined ? join(dataDir, 'backups', 'columnar') : resolve(folder);
 }
 
 export function schemaOptions({ url, database, retentionDays, replicas }: ColumnarOptions): SchemaOptions {

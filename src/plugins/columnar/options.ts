@@ -1,3 +1,4 @@
+import { Cron } from 'croner';
 import { z } from 'zod';
 import { secretReference } from '../../core/host/secrets/secret-reference.ts';
 
@@ -16,6 +17,17 @@ const url = z
     (text) => !URL.canParse(text) || !/[@?#]/.test(text),
     'it must hold no user, password, query or fragment: HOLDFAST_CLICKHOUSE_USER and the secrets store have those',
   );
+
+function isCron(text: string): boolean {
+  try {
+    new Cron(text, { paused: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const cron = z.string().refine(isCron, 'it must be a cron pattern, e.g. 30 3 * * *');
 
 /** Times are milliseconds unless they say otherwise. */
 export const columnarOptions = z.strictObject({
@@ -46,6 +58,20 @@ export const columnarOptions = z.strictObject({
   checkMs: z.int().min(100).max(3_600_000).default(15_000),
   /** Folder of the embedded engine, mode 0700; `<data dir>/columnar` unless set. */
   folder: z.string().min(1).optional(),
+  /** Backups of the embedded engine; a server is backed up by its operator. */
+  backup: z
+    .strictObject({
+      /** Cron patterns, UTC. */
+      cron: cron.default('30 3 * * *'),
+      drillCron: cron.default('30 5 * * 0'),
+      /** How many of the newest are kept. */
+      keep: z.int().min(1).max(1_000).default(7),
+      /** An alert is raised when there was no good backup for this time. */
+      staleHours: z.number().min(1).max(8_760).default(26),
+      /** `<data dir>/backups/columnar` unless set. */
+      folder: z.string().min(1).optional(),
+    })
+    .prefault({}),
 });
 
 export type ColumnarOptions = z.output<typeof columnarOptions>;

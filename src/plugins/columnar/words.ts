@@ -5,14 +5,32 @@ import {
   type RecordOf,
   type RecordWords,
 } from '../../core/kernel/actors/definition.ts';
+import type { columnarBackups } from '../../machines/columnar/backups.ts';
 import type { connection } from '../../machines/connection.ts';
 
 export const words: RecordWords = {
   'columnar.connection': describeConnectionRecord,
+  'columnar.backups': describeColumnarBackup,
 };
 
 export function describeConnectionRecord({ event }: RecordOf<typeof connection>): string | undefined {
   if (event.type === 'CONNECTED') return `the columnar database (${event.store}) answers`;
   if (event.type === 'LOST') return `the columnar database (${event.store}) is lost: ${event.reason}`;
+  return String(event.type) === 'effect.done' ? HIDDEN : DEFAULT_WORDS;
+}
+
+export function describeColumnarBackup({ event }: RecordOf<typeof columnarBackups>): string | undefined {
+  switch (event.type) {
+    case 'MADE':
+      return `a backup of the columnar database was made: ${event.backup.name}`;
+    case 'FAILED':
+      return `no backup of the columnar database could be made: ${event.reason}`;
+    case 'GONE':
+      return `backups of the columnar database are gone: ${event.names.join(', ')}`;
+    case 'DRILLED':
+      return `a drill of ${event.name}: ${event.proven ? 'proven' : `not proven, ${event.reasons.join('; ')}`}`;
+    case 'CHECKED':
+      return HIDDEN;
+  }
   return String(event.type) === 'effect.done' ? HIDDEN : DEFAULT_WORDS;
 }

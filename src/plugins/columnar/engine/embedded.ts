@@ -30,6 +30,7 @@ export class EmbeddedEngine implements Engine {
   readonly kind = 'embedded';
   readonly place: string;
   readonly #mayOpen: Promise<void>;
+  readonly #backups: string | undefined;
   #opening: Promise<Opened> | undefined;
   #sessions: readonly EngineSession[] = [];
   readonly #askPool = new Pool([0], ASK_QUEUE);
@@ -40,15 +41,17 @@ export class EmbeddedEngine implements Engine {
   /**
    * @param folder absolute path; made with mode 0700 when it is not there
    * @param mayOpen work waits for it: loading the engine takes the main thread some 0.2 s, which nothing at a start should wait for
+   * @param backups absolute path of the folder that backups may be written to; none can be made without it
    */
-  constructor(folder: string, mayOpen: Promise<void> = Promise.resolve()) {
+  constructor(folder: string, mayOpen: Promise<void> = Promise.resolve(), backups?: string) {
     this.place = folder;
     this.#mayOpen = mayOpen;
+    this.#backups = backups;
   }
 
   /** One that is open already. @throws HF_COLUMNAR_ENGINE_MISSING, HF_COLUMNAR_FOLDER */
-  static async open(folder: string): Promise<EmbeddedEngine> {
-    const engine = new EmbeddedEngine(folder);
+  static async open(folder: string, backups?: string): Promise<EmbeddedEngine> {
+    const engine = new EmbeddedEngine(folder, undefined, backups);
     await engine.#opened(engine.#closing.signal);
     return engine;
   }
@@ -121,7 +124,9 @@ export class EmbeddedEngine implements Engine {
       new Promise<false>((resolve) => setTimeout(resolve, CLOSE_MS, false).unref()),
     ]);
     // A connection with a query under way cannot be closed; the process ends nevertheless.
-    if (over) for (const { client } of this.#sessions) await client.close();
+    if (!over) return;
+    for (const { client } of this.#sessions) await client.close();
+    if (this.#sessions.length > 0) (await this.#opening)?.anchor?.close();
   }
 
   /** @throws HF_COLUMNAR_ENGINE_MISSING, HF_COLUMNAR_FOLDER; the signal's reason */
@@ -136,7 +141,7 @@ export class EmbeddedEngine implements Engine {
   async #open(): Promise<Opened> {
     await this.#mayOpen;
     this.#closing.signal.throwIfAborted();
-    const opened = await openFolder(this.place);
+    const opened = await openFolder(this.place, this.#backups);
     this.#sessions = opened.sessions;
     const [first] = opened.sessions;
     if (first) await this.#writeCheck.begin(accessOf(first.client, newMark()));

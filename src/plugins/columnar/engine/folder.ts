@@ -28,15 +28,18 @@ export interface Opened {
   readonly open: () => EngineSession;
   readonly sessions: readonly EngineSession[];
   readonly own: Pool<EngineSession>;
+  /** The first connection, whose arguments count for all others. */
+  readonly anchor?: { close(): void } | undefined;
 }
 
 /**
  * Loads the engine and opens a folder.
  *
  * @param folder absolute path; made with mode 0700 when it is not there
+ * @param backups absolute path of the folder that the engine may write backups to
  * @throws HF_COLUMNAR_ENGINE_MISSING, HF_COLUMNAR_FOLDER
  */
-export async function openFolder(folder: string): Promise<Opened> {
+export async function openFolder(folder: string, backups?: string): Promise<Opened> {
   const { createChdbConnection } = await load();
   const open = (): EngineSession => {
     const connection = createChdbConnection({ path: folder });
@@ -46,20 +49,29 @@ export async function openFolder(folder: string): Promise<Opened> {
     return { connection, client: createClient(config), seconds: 0 };
   };
   const sessions: EngineSession[] = [];
+  let anchor: Opened['anchor'];
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     chmodSync(folder, 0o700);
+    // Only the connection that starts the engine can give it this.
+    if (backups !== undefined) anchor = await startWithBackups(folder, backups);
     while (sessions.length < OWN_CONNECTIONS) sessions.push(open());
     for (const { client } of sessions) await set(client, OWN_SETTINGS);
   } catch (error) {
     for (const { client } of sessions) await client.close();
+    anchor?.close();
     throw new ColumnarError(
       'HF_COLUMNAR_FOLDER',
       { folder, reason: whyNot(folder, error) },
       { cause: error },
     );
   }
-  return { open, sessions, own: new Pool(sessions, OWN_QUEUE) };
+  return { open, sessions, own: new Pool(sessions, OWN_QUEUE), anchor };
+}
+
+async function startWithBackups(folder: string, backups: string): Promise<{ close(): void }> {
+  const { Session } = await import('chdb');
+  return new Session(folder, { connectionArgs: [`--backups.allowed_path=${backups}`] });
 }
 
 /** The engine writes to standard error why it does not open a folder; its error only says that it does not. */
