@@ -66,6 +66,8 @@ export async function readBody(
  * Gives the memory of bytes back at once. Garbage collection does so later, because it counts only the small object that
  * holds them; under load that costs a hundred megabytes. Bytes that share their buffer with others are left alone.
  *
+ * It stays for the bench row "1 MB results, 8 clients, calls/s"; its figures stand at `ByteBuffer.free`.
+ *
  * @param bytes that nobody uses any more
  */
 export function free({ buffer, byteLength }: Uint8Array): void {
