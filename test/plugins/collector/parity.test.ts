@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { askInstance } from '../../../src/core/host/operations/control-client.ts';
@@ -9,6 +9,7 @@ import { judgeParity } from '../../../src/plugins/collector/parity-command.ts';
 import { secretsEnvironment, secretsFolder } from '../../../src/plugins/secrets/index.ts';
 import { Refusal } from '../../support/cluster/index.ts';
 import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { effectiveYaml } from './effective.ts';
 import { keysInCluster } from './keys-in-cluster.ts';
 import { type Rig, startRig, until } from './rig.ts';
@@ -186,6 +187,17 @@ test('[O9] without cluster, Secret and producers the table says unknown with eac
   const lines = await rig.holdfast('stack', 'key-parity');
   t.regex(lines.out, /secrets store {5}same {6}fp_/);
   t.false((lines.out + doctor.found).includes(key));
+  rmSync(storeOf(dir));
+  const missing = await parity(rig);
+  t.is(missing.keys[1]?.state, 'missing');
+  t.is(missing.doctor.state, 'fail');
+  // The last good key still admits; it is no proof of what the collector has now.
+  putInStore(dir, key);
+  writeFileSync(file, 'extensions: {');
+  const broken = await parity(rig);
+  t.is(rig.keys.judge(key, 'app').kind, 'accepted');
+  t.deepEqual(broken.states.slice(0, 2), ['effective config unknown', 'secrets store unknown']);
+  t.is(broken.doctor.state, 'unknown');
 });
 
 test('[O9] the first key is stored without being rotated, another value only when told so, and never one that was not read', async (t) => {
@@ -233,6 +245,18 @@ test('[O9] a store that can only be read has a person store the first key, and t
     out,
     /is not stored: the secrets store can only be read: put the .*key.* in variable HOLDFAST_SECRET_/,
   );
+});
+
+test('[O9] an external producer that was silent for an hour is unknown, whatever key it had', async (t) => {
+  const clock = new VirtualClock();
+  const options = { externalProducers: ['router-edge'] };
+  const rig = await startRig(t, tempDir(t), options, [secretsFolder()], clock);
+  rig.keys.judge(await rig.keys.current(), 'router-edge');
+  t.is((await parity(rig)).keys.at(-1)?.state, 'same');
+  await clock.advance(3_600_001);
+  const { keys } = await parity(rig);
+  t.is(keys.at(-1)?.state, 'unknown');
+  t.regex(keys.at(-1)?.reason ?? '', /it sent nothing for an hour, last seen/);
 });
 
 test('[O8] a Holdfast that is its own collector needs no store, and says where its key is', async (t) => {

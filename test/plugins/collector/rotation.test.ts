@@ -269,10 +269,15 @@ test('[O9] a rotation beside a cluster is done when Secret, pods and metrics wer
   t.regex((await view()).checks[1]?.text ?? '', /^Secret otel-ingest has another key \(fp_/);
   t.regex((await view()).checks[2]?.text ?? '', /scraper-0 runs since .*; the key was stored at/);
   t.regex((await view()).checks[3]?.text ?? '', /^no metrics since .* from scraper/);
-  here.sync(here.collector, new Date(Date.now() + 2_000));
+  here.sync(here.collector, new Date(Date.now() + 10_000));
   await becomes('the Secret is synced', ['synced_secret ok', 'pods not', 'metrics not']);
   t.regex((await view()).checks[2]?.text ?? '', /its Secret was changed at/);
-  here.restart(new Date(Date.now() + 4_000));
+  // After the key was stored, and before the Secret had it.
+  here.restart(new Date(Date.now() + 5_000));
+  await until('the pods have started too early', async () =>
+    /scraper-0 runs since.*; its Secret was changed at/.test((await view()).checks[2]?.text ?? ''),
+  );
+  here.restart(new Date(Date.now() + 12_000));
   await becomes('the pods are restarted', ['synced_secret ok', 'pods ok', 'metrics not']);
   api.mishap = ({ path }) => (path.includes('/secrets/') ? new Refusal(403, 'Forbidden', 'no') : undefined);
   await database.insert('otel_metrics_gauge', [metricRow('scraper', Date.now() + 1_000)]);
