@@ -61,6 +61,8 @@ export class RemoteEngine implements Engine {
   );
   readonly #closing = new AbortController();
   #connected: Promise<Connected> | undefined;
+  /** Of the call that makes it. */
+  #connectsBy: AbortSignal | undefined;
 
   constructor(options: RemoteOptions) {
     this.#options = options;
@@ -173,8 +175,8 @@ export class RemoteEngine implements Engine {
     const signal = AbortSignal.any([bounds.signal, this.#closing.signal]);
     const session = await sessions.acquire(signal);
     try {
-      let connected = await this.#connect(signal, bounds.seconds);
-      while (connected.isRetired) connected = await this.#connect(signal, bounds.seconds);
+      let connected = await this.#connectFor(signal, bounds.seconds);
+      while (connected.isRetired) connected = await this.#connectFor(signal, bounds.seconds);
       return await this.#use(connected, (client) => work(client, signal));
     } catch (error) {
       // The client's own text says only that it was aborted.
@@ -195,11 +197,37 @@ export class RemoteEngine implements Engine {
     }
   }
 
+  /** Several calls may wait for one connection; each gives up by its own signal, and none because another gave up. */
+  async #connectFor(signal: AbortSignal, seconds: number): Promise<Connected> {
+    const ended = Promise.withResolvers<never>();
+    ended.promise.catch(() => {});
+    const giveUp = () => ended.reject(signal.reason);
+    signal.addEventListener('abort', giveUp, { once: true });
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        const connecting = this.#connect(signal, seconds);
+        const by = this.#connectsBy;
+        try {
+          return await Promise.race([connecting, ended.promise]);
+        } catch (error) {
+          if (signal.aborted || by?.aborted !== true) throw error;
+        }
+      }
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+    }
+  }
+
   #connect(signal: AbortSignal, seconds: number): Promise<Connected> {
-    this.#connected ??= this.#make(signal, seconds).catch((error) => {
-      this.#connected = undefined;
-      throw error;
-    });
+    if (!this.#connected) {
+      const connected = this.#make(signal, seconds).catch((error) => {
+        if (this.#connected === connected) this.#connected = undefined;
+        throw error;
+      });
+      this.#connected = connected;
+      this.#connectsBy = signal;
+    }
     return this.#connected;
   }
 
