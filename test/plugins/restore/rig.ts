@@ -1,6 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { type SnapshotRecords, SnapshotRecordsToken } from '../../../src/core/contracts/memory-store.ts';
+import {
+  type MemoryStores,
+  MemoryStoresToken,
+  type SnapshotRecords,
+  SnapshotRecordsToken,
+} from '../../../src/core/contracts/memory-store.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
@@ -26,6 +31,7 @@ export interface DrillRig {
   drill(path?: 'a' | 'b', snapshot?: string): Promise<Result>;
   /** What is recorded of snapshots. */
   readonly records: SnapshotRecords;
+  readonly stores: MemoryStores;
   /** Makes a snapshot, with its record. @returns its name */
   snapshot(): Promise<string>;
 }
@@ -47,13 +53,13 @@ interface RigOptions {
 /** A runtime with drills; times are short. */
 export async function startDrills(t: Scope, options: RigOptions = {}): Promise<DrillRig> {
   const dataDir = options.dataDir ?? tempDir(t);
-  let records: SnapshotRecords | undefined;
+  let seen: { records: SnapshotRecords; stores: MemoryStores } | undefined;
   const reader = definePlugin({
     name: 'reader',
     options: z.strictObject({}),
-    requires: [SnapshotRecordsToken],
+    requires: [SnapshotRecordsToken, MemoryStoresToken],
     start(services) {
-      records = services.get(SnapshotRecordsToken);
+      seen = { records: services.get(SnapshotRecordsToken), stores: services.get(MemoryStoresToken) };
     },
     register() {},
   });
@@ -71,7 +77,7 @@ export async function startDrills(t: Scope, options: RigOptions = {}): Promise<D
   });
   t.teardown(() => runtime.stop('test over'));
   await runtime.start();
-  if (!records) throw new Error('the reader did not start');
+  if (!seen) throw new Error('the reader did not start');
   const never = new AbortController().signal;
   const post = async (path: string, body: object) =>
     (await postControl(dataDir, path, body, never)).body as any;
@@ -88,7 +94,7 @@ export async function startDrills(t: Scope, options: RigOptions = {}): Promise<D
     post('/restore/drill', { path, ...(snapshot !== undefined && { snapshot }) });
   return {
     runtime,
-    records,
+    ...seen,
     dataDir,
     ask,
     status,
