@@ -6,33 +6,13 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { storeObjects } from '../../../src/plugins/restore/scratch/cluster.ts';
-import { runsDeployments } from '../../support/cluster/behaviours.ts';
 import { ClusterApi, type Thing } from '../../support/cluster/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import { backup, left, restores, runsStore } from './cluster-rig.ts';
 import { FieldStore } from './field-store.ts';
 import { startDrills } from './rig.ts';
-
-const places = { namespace: 'agent-memory', claim: 'qdrant-data' };
-const labels = { app: 'qdrant' };
-
-const liveDeployment = (): Thing => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name: 'qdrant', namespace: places.namespace, labels },
-  spec: {
-    replicas: 1,
-    selector: { matchLabels: labels },
-    template: {
-      metadata: { labels },
-      spec: {
-        containers: [{ name: 'qdrant', image: 'registry.example/qdrant:v1.19.0' }],
-        volumes: [{ name: 'data', persistentVolumeClaim: { claimName: places.claim } }],
-      },
-    },
-  },
-});
 
 /** A cluster with the live store in it, whose pods of other namespaces are all one scratch instance. */
 async function rig(t: Scope, readyMs?: number, options: Parameters<typeof startDrills>[1] = {}) {
@@ -43,13 +23,7 @@ async function rig(t: Scope, readyMs?: number, options: Parameters<typeof startD
   ]);
   live.fill(12);
   live.snapshot();
-  for (const name of [places.namespace, 'velero']) {
-    api.store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  }
-  api.store.create(liveDeployment());
-  runsDeployments(api, readyMs === undefined ? {} : { readyMs });
-  api.reach = ({ metadata }, port) =>
-    metadata.namespace !== places.namespace && port === 6333 ? scratch.port : undefined;
+  runsStore(api, scratch, readyMs);
   const drills = await startDrills(t, {
     memory: { url: live.url },
     restore: { readyMs: 1_000 },
@@ -58,12 +32,6 @@ async function rig(t: Scope, readyMs?: number, options: Parameters<typeof startD
   });
   return { api, live, scratch, drills };
 }
-
-const left = (api: ClusterApi) =>
-  api.store
-    .all('Namespace')
-    .map(({ metadata }) => metadata.name)
-    .filter((name) => name.startsWith('holdfast-drill'));
 
 test('[B2,B9] path a makes a namespace with an encrypted claim and one replica of the live image, and deletes it', async (t) => {
   const { api, drills } = await rig(t);
@@ -126,40 +94,6 @@ test('[B9] an instance is given 120 s to be ready', async (t) => {
   t.regex(result!.failure!.reason, /is ready after 120 s/);
   t.true(clock.now() - began >= 110_000);
 });
-
-const backup = (name: string, completionTimestamp: string, status: object): Thing => ({
-  apiVersion: 'velero.io/v1',
-  kind: 'Backup',
-  metadata: { name, namespace: 'velero', labels: { 'velero.io/schedule-name': 'agent-memory-pvc-backup' } },
-  status: { completionTimestamp, ...status },
-});
-
-/** What the operator makes of a Restore: phase after phase, and the store with the last. */
-function restores(
-  api: ClusterApi,
-  live: FieldStore,
-  scratch: FieldStore,
-  phases: readonly object[],
-): Thing[] {
-  const seen: Thing[] = [];
-  api.store.on('created', 'Restore', (restore) => {
-    seen.push(restore);
-    const { name, namespace } = restore.metadata;
-    const [target] = Object.values(restore.spec.namespaceMapping) as string[];
-    for (const [index, status] of phases.entries()) {
-      api.store.later(20 * (index + 1), () => api.store.set('Restore', name, namespace, { status }));
-    }
-    api.store.later(20 * phases.length - 5, () => {
-      scratch.collections.set('memory', live.collections.get('memory')!);
-      const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '5Gi' } } };
-      const metadata = { name: places.claim, namespace: target! };
-      api.store.create({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec: claim });
-      const { spec, ...deployment } = liveDeployment();
-      api.store.create({ ...deployment, spec, metadata: { ...deployment.metadata, namespace: target! } });
-    });
-  });
-  return seen;
-}
 
 const GOING = ['InProgress', 'WaitingForPluginOperations', 'Finalizing'].map((phase) => ({ phase }));
 

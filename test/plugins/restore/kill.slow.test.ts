@@ -1,53 +1,47 @@
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import test from 'ava';
-import { postControl } from '../../../src/core/host/operations/control-client.ts';
-import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
+import test, { type ExecutionContext } from 'ava';
+import type { Result } from '../../../src/machines/restore/drill-shapes.ts';
+import type { DrillStatus } from '../../../src/plugins/restore/control.ts';
+import { ClusterApi } from '../../support/cluster/index.ts';
 import { tempDir } from '../../support/temp.ts';
+import { storePoints } from '../memory-store/rig.ts';
+import { backup, left, restores, runsStore } from './cluster-rig.ts';
 import { FieldStore } from './field-store.ts';
+import { KilledChild } from './killed-child.ts';
 
-const never = new AbortController().signal;
+const SCROLL = 'POST /collections/memory/points/scroll';
+const RECOVER = 'PUT /collections/memory/snapshots/recover';
+const QUICK = '{ pollMs: 10, retryMs: 50 }';
+
+/** What a drill says that was killed while in a phase: nothing was proven, unless the verdict was there already. */
+function isHonest(t: ExecutionContext, result: Result, id: string, phase: string): void {
+  t.is(result.id, id, phase);
+  if (phase === 'cleaning') t.is(result.outcome, 'completed');
+  else {
+    t.is(result.outcome, 'failed');
+    t.like(result.failure, { phase, reason: 'it was interrupted by the end of the runtime' });
+    t.is(result.report, undefined);
+  }
+}
 
 test('[B6] a drill that kill -9 ends in any phase is cleaned up by the next start, and the log replays', async (t) => {
-  const cwd = tempDir(t);
   const [live, scratch] = await Promise.all([FieldStore.start(t), FieldStore.start(t)]);
   live.fill(10);
   live.snapshot();
-  const source = (path: string) => JSON.stringify(join(root, 'src', path));
-  writeConfig(
-    cwd,
-    `export default defineConfig({ plugins: [
-       memory({ url: '${live.url}' }), restore({ scratchUrl: '${scratch.url}', pollMs: 10, retryMs: 50 }) ] });`,
-    [
-      `import { memory } from ${source('plugins/memory/index.ts')};`,
-      `import { restore } from ${source('plugins/restore/index.ts')};`,
-    ],
-  );
-  const dataDir = join(cwd, 'data');
-  const env = { NODE_NO_WARNINGS: '1', HOME: cwd };
-  const start = async () => {
-    const instance = spawnHoldfast(t, ['start', '--data-dir', dataDir], { cwd, env });
-    await instance.see(/Holdfast is ready/);
-    return instance;
-  };
-  const status = async () => (await postControl(dataDir, '/restore/status', {}, never)).body as any;
-  const see = async (isSo: (status: any) => boolean) => {
-    let now = await status();
-    for (let tries = 0; !isSo(now) && tries < 1_000; tries += 1) {
-      await delay(20);
-      now = await status();
-    }
-    t.true(isSo(now), JSON.stringify(now));
-    return now;
-  };
+  const child = new KilledChild(t, {
+    memory: `memory({ url: '${live.url}' })`,
+    restore: `restore({ scratchUrl: '${scratch.url}', ...${QUICK} })`,
+  });
   const phases = {
     choosing: [live, 'GET /collections/memory/snapshots'],
     preparing: [scratch, 'GET /readyz'],
-    recovering: [scratch, 'PUT /collections/memory/snapshots/recover'],
-    verifying: [scratch, 'POST /collections/memory/points/scroll'],
+    recovering: [scratch, RECOVER],
+    verifying: [scratch, SCROLL],
     cleaning: [scratch, 'DELETE /collections/memory'],
   } as const;
-  let instance = await start();
+  await child.start();
   for (const [phase, [store, hangs]] of Object.entries(phases)) {
     const reached = new Promise<void>((resolve) => {
       store.mishap = (one) => {
@@ -56,22 +50,120 @@ test('[B6] a drill that kill -9 ends in any phase is cleaned up by the next star
         return 'hang';
       };
     });
-    const { body } = await postControl(dataDir, '/restore/drill', { path: 'a' }, never);
+    const id = await child.ask('a');
     await reached;
-    t.is((await status()).state, phase);
-    instance.child.kill('SIGKILL');
-    await instance.ended;
-    store.mishap = () => undefined;
-    instance = await start();
-    const { results } = await see(({ state }) => /^resting/.test(state));
-    const result = results.at(-1);
-    t.is(result.id, (body as any).id);
-    if (phase === 'cleaning') t.is(result.outcome, 'completed');
-    else t.like(result.failure, { phase, reason: 'it was interrupted by the end of the runtime' });
+    t.is((await child.status()).state, phase);
+    const result = await child.killAndRestart(() => {
+      store.mishap = () => undefined;
+    });
+    isHonest(t, result, id, phase);
     t.deepEqual([...scratch.collections.keys()], [], `nothing is left of a drill killed while ${phase}`);
   }
-  instance.child.kill('SIGTERM');
-  await instance.ended;
-  const verified = await call(['replay', 'verify', '--data-dir', dataDir], { cwd });
-  t.regex(verified.out, /0 divergences, chain ok/);
+  await child.verify();
+});
+
+/** Where a drill in the cluster hangs: a call of the API server, or of the scratch instance. */
+type Place = { readonly api: RegExp } | { readonly scratch: string };
+const NAMESPACE = '/api/v1/namespaces';
+
+for (const { path, places } of [
+  {
+    path: 'a',
+    places: [
+      ['preparing', { api: new RegExp(`^POST ${NAMESPACE}$`) }],
+      ['preparing', { api: /^POST .*\/persistentvolumeclaims$/ }],
+      ['preparing', { api: /^GET .*\/holdfast-drill-[^/]*\/pods$/ }],
+      ['recovering', { scratch: RECOVER }],
+      ['verifying', { scratch: SCROLL }],
+      ['cleaning', { api: new RegExp(`^DELETE ${NAMESPACE}/holdfast-drill-`) }],
+    ],
+  },
+  {
+    path: 'b',
+    places: [
+      ['preparing', { api: /^POST .*\/secrets$/ }],
+      ['recovering', { api: /^POST .*\/restores$/ }],
+      ['recovering', { api: /^GET .*\/restores\/holdfast-drill-/ }],
+      ['recovering', { api: /^GET .*\/holdfast-drill-[^/]*\/pods$/ }],
+      ['verifying', { scratch: SCROLL }],
+      ['cleaning', { api: /^DELETE .*\/restores\/holdfast-drill-/ }],
+      ['cleaning', { api: new RegExp(`^DELETE ${NAMESPACE}/holdfast-drill-`) }],
+    ],
+  },
+] as const satisfies { path: 'a' | 'b'; places: readonly (readonly [string, Place])[] }[]) {
+  test(`[B3,B6] kill -9 in a drill of path ${path} in the cluster leaves no namespace and no restore, and an honest outcome`, async (t) => {
+    t.timeout(600_000);
+    const [api, live, scratch] = await Promise.all([
+      ClusterApi.start(t),
+      FieldStore.start(t),
+      FieldStore.start(t),
+    ]);
+    live.fill(10);
+    live.snapshot();
+    runsStore(api, scratch);
+    api.store.create(backup('good', '2026-11-19T04:00:00Z', { phase: 'Completed' }));
+    restores(api, live, scratch, [{ phase: 'InProgress' }, { phase: 'Completed' }]);
+    const kubeconfig = JSON.stringify(api.kubeconfig(tempDir(t)));
+    const child = new KilledChild(t, {
+      memory: `memory({ url: '${live.url}' })`,
+      cluster: `cluster({ kubeconfig: ${kubeconfig} })`,
+      restore: `restore(${QUICK})`,
+    });
+    await child.start();
+    for (const [phase, place] of places) {
+      const reached = new Promise<void>((resolve) => {
+        const hang = (isIt: boolean) => {
+          if (!isIt) return undefined;
+          resolve();
+          return 'hang' as const;
+        };
+        if ('scratch' in place) scratch.mishap = (call) => hang(call === place.scratch);
+        else api.mishap = (call) => hang(place.api.test(`${call.method} ${call.path}`));
+      });
+      const id = await child.ask(path);
+      await reached;
+      const about = `${phase} ${JSON.stringify(Object.values(place).map(String))}`;
+      t.is((await child.status()).state, phase, about);
+      const result = await child.killAndRestart(() => {
+        scratch.mishap = () => undefined;
+        api.mishap = () => undefined;
+      });
+      isHonest(t, result, id, phase);
+      t.deepEqual(left(api), [], about);
+      t.deepEqual(api.store.all('Restore'), [], about);
+      scratch.collections.clear(); // its volume is gone with the namespace
+    }
+    await child.verify();
+  });
+}
+
+test('[B6] kill -9 in a drill of path b beside the embedded store leaves no copy of its data, and an honest outcome', async (t) => {
+  const child = new KilledChild(t, {
+    memoryStore: 'memoryStore({ port: 0 })',
+    memory: 'memory()',
+    restore: `restore(${QUICK})`,
+  });
+  storePoints(child.dataDir, 8_000, 64);
+  await child.start();
+  // What a phase says of its progress: then the record of its beginning is durable.
+  const phases = { preparing: "copying the store's data", verifying: 'comparing' };
+  for (const [phase, doing] of Object.entries(phases)) {
+    const id = await child.ask('b');
+    const isThere = ({ state, progress }: DrillStatus) => state === phase && progress?.text === doing;
+    for (let tries = 0; !isThere(await child.status()); tries += 1) {
+      t.true(tries < 5_000, `it never came to ${phase}`);
+      await delay(2);
+    }
+    isHonest(t, await child.killAndRestart(), id, phase);
+    t.deepEqual(
+      readdirSync(join(child.dataDir, 'scratch')),
+      [],
+      `nothing is left of a drill killed while ${phase}`,
+    );
+  }
+  const id = await child.ask('b');
+  for (let tries = 0; tries < 2_000 && (await child.status()).results.at(-1)?.id !== id; tries += 1)
+    await delay(20);
+  t.like((await child.status()).results.at(-1), { id, outcome: 'completed' });
+  await child.verify();
 });
