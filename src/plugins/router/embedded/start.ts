@@ -24,7 +24,7 @@ import { SqliteConfigStore } from './store/sqlite-config-store.ts';
 import { knownWans } from './wan.ts';
 
 /** What the plugin's handlers use. */
-interface RouterServices extends RouterAccess {
+export interface RouterServices extends RouterAccess {
   readonly writes: ConfigWrites;
   readonly collisions: CollisionWatch;
   /** Where the config is kept in Redis. */
