@@ -60,7 +60,7 @@ const area: Area = {
     {
       breaks: 'C9: saved states may differ from their digest',
       id: 'C9',
-      tests: ['core/host/lifecycle'],
+      tests: NEAR,
       find: 'if (digest === $1.digest) return true;',
       put: 'return true;',
     },
@@ -86,16 +86,16 @@ const area: Area = {
       put: 'if (false) {',
     },
     {
-      breaks: 'C9: a runtime starts on a log that lost what was acknowledged',
+      breaks: 'C9: a runtime starts on a log whose newest acknowledged record is another one',
       tests: [LOG],
-      find: 'if ($1 && $1.seq > last) $2(',
-      put: 'if (false) $2(',
+      find: 'if ($1 && $2.hashOf($1.seq) !== $1.hash)',
+      put: 'if (false)',
     },
     {
-      breaks: 'C9: a runtime starts on an older log than the one signed',
+      breaks: 'C9: a runtime starts on a log whose newest signed record is another one',
       tests: [LOG],
-      find: 'if ($1.seq > last) $2(`it ends at record ${last}, and record ${$1.seq} was signed`);',
-      put: '',
+      find: 'if ($1.hashOf($2.seq) !== $2.hash) $3(',
+      put: 'if (false) $3(',
     },
     {
       breaks: 'C5: commits are not synced',
@@ -157,7 +157,7 @@ const area: Area = {
     {
       breaks: 'C9: what was pruned is not signed',
       id: 'C9',
-      tests: NEAR,
+      tests: [LOG, 'retention'],
       find: "$1?.key === this.$2.key && $1 && $3('begin', $1)",
       put: '$1',
     },

@@ -7,7 +7,8 @@ import fc from 'fast-check';
 import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 import { chainHash } from '../../../../src/core/kernel/log/chain.ts';
 import { type IntegrityReport, integritySteps } from '../../../../src/core/kernel/log/integrity.ts';
-import type { LogRecord } from '../../../../src/core/kernel/log/record.ts';
+import { LogWriter } from '../../../../src/core/kernel/log/log-writer.ts';
+import { CHECKPOINT, type LogRecord } from '../../../../src/core/kernel/log/record.ts';
 import { findLogKey } from '../../../../src/core/kernel/log/signing.ts';
 import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
@@ -80,6 +81,74 @@ for (const [what, more, reason] of [
     t.regex(error.what, reason);
   });
 }
+
+test('[C9] saved states that are not those of the digest in the chain are found', async (t) => {
+  const dir = tempDir(t);
+  const log = new SqliteLog({ dataDir: dir });
+  log.append(record(1), { durability: 'sync' });
+  const { seq, digest } = await log.saveSnapshots(
+    [{ actor: 'test.door/1', body: '{"ref":"test.door/1"}' }],
+    () => [],
+  );
+  const event = { type: CHECKPOINT.event, seq, digest };
+  log.append(record(2, { actor: CHECKPOINT.actor, event }), { durability: 'sync' });
+  await log.close();
+  t.is(verify(dir).checkpoints, 1);
+  tamper(dir, (db) => db.exec(`UPDATE snapshots SET body = '{"ref":"test.door/2"}'`));
+  const error = t.throws<HoldfastError>(() => verify(dir), { code: 'HF_LOG_CORRUPT' });
+  t.regex(error.what, /the states saved at record 1 are not what its digest says/);
+});
+
+test('[C5] a batch that is sent again, because its answer was lost, is written once', async (t) => {
+  const dir = await signed(t, 3);
+  const writer = new LogWriter({ dataDir: dir, signEvery: 10 });
+  const sent = [record(4), record(5)];
+  const rows = sent.flatMap((one) => [one.actor, one.correlation, JSON.stringify(one)]);
+  for (const _ of [1, 2]) writer.commit({ id: 1, firstSeq: 4, rows, blobs: [] });
+  writer.close();
+  t.like(verify(dir), { records: 5, last: 5 });
+});
+
+test('[C9] a start refuses a tail that was written anew by what is noted beside the key alone', async (t) => {
+  const rewrite = (dir: string, from: number) =>
+    tamper(dir, (db) => {
+      let { hash } = db.prepare('SELECT hash FROM records WHERE seq = ?').get(from - 1) as { hash: string };
+      for (const row of db.prepare('SELECT seq, body FROM records WHERE seq >= ? ORDER BY seq').all(from)) {
+        const body = String(row.body).replace('KNOCK', 'PUSHED');
+        hash = chainHash(hash, body);
+        db.prepare('UPDATE records SET body = ?, hash = ? WHERE seq = ?').run(body, hash, Number(row.seq));
+      }
+      db.prepare('DELETE FROM signatures WHERE seq >= ?').run(from);
+    });
+  const started = (dir: string) => () => new SqliteLog({ dataDir: dir });
+  const secret = (dir: string, name: string) => join(dir, 'secrets', name);
+
+  // Killed behind its last signature: only the mark knows these records.
+  const killed = await signed(t, 10);
+  const writer = new LogWriter({ dataDir: killed, signEvery: 100 });
+  const sent = [record(11), record(12)];
+  const rows = sent.flatMap((one) => [one.actor, one.correlation, JSON.stringify(one)]);
+  writer.commit({ id: 1, firstSeq: 11, rows, blobs: [] });
+  rewrite(killed, 11);
+  t.regex(t.throws<HoldfastError>(started(killed)).what, /record 12 is not the one that was acknowledged/);
+
+  // A power cut may have torn the mark: then only the head knows.
+  const cut = await signed(t, 10);
+  rmSync(secret(cut, 'log-mark'));
+  rewrite(cut, 5);
+  t.regex(t.throws<HoldfastError>(started(cut)).what, /record 10 is not the one that was signed/);
+});
+
+test('[C9,C10] a log that begins later than it was signed to begin lost records, and was not pruned', async (t) => {
+  const dir = await signed(t, 10);
+  const log = new SqliteLog({ dataDir: dir });
+  await log.prune(5, []);
+  await log.close();
+  t.like(verify(dir), { first: 6, last: 10 });
+  tamper(dir, (db) => db.exec(`UPDATE links SET signature = '${'A'.repeat(86)}'`));
+  const error = t.throws<HoldfastError>(() => verify(dir), { code: 'HF_LOG_CORRUPT' });
+  t.regex(error.what, /no signature says that they were archived/);
+});
 
 /** Changes the database as somebody does who has it, and not the key. */
 function tamper(dir: string, change: (db: DatabaseSync) => void): void {
