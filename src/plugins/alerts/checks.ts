@@ -64,6 +64,8 @@ async function rulesCheck(context: CheckContext, listed: number): Promise<CheckR
 
 /** Rules wait for their first data before they fire on missing data; this check lists those that still wait. */
 function dataCheck(lookedAt: string, rules: AlertsView['rules']): CheckResult {
+  const open = rules.filter(({ lookedAt: evaluatedAt }) => evaluatedAt === undefined);
+  if (open.length > 0) return { state: 'unknown', lookedAt, found: `${named(open)} not evaluated yet` };
   const waiting = rules.filter(({ neverSeen }) => neverSeen);
   if (waiting.length === 0) return { state: 'ok', lookedAt, found: 'each was evaluated' };
   return {

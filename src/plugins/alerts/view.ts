@@ -141,7 +141,7 @@ function alertState(value: unknown): AlertView['state'] {
 
 function ruleView(state: unknown, context: RuleContext): RuleView {
   const { name, title, value, condition, window, onNoData, evaluatedAt, failures, failure } = context;
-  const waits = onNoData === 'fire' && context.seenAt === undefined;
+  const waits = onNoData === 'fire' && context.expect !== 'optional' && context.seenAt === undefined;
   return {
     rule: name,
     title,

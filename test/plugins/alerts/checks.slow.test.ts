@@ -105,6 +105,38 @@ test('[O17,R28] doctor names the rules whose data has never come, and nobody is 
   t.regex(found['alerts.rules']?.found ?? '', /ever come for nas-backup-missing, router-ula-reconcile:/);
 });
 
+test('[O17] doctor calls rules ok only once each was evaluated, and a signal that is said to be optional is not missed', async (t) => {
+  const held = Promise.withResolvers<void>();
+  const database = {
+    schema: async () => ({ columns: new Map(), attribute: () => "''" }),
+    async query() {
+      await held.promise;
+      return [{ samples: '0', value: 0 }];
+    },
+  } as unknown as ColumnarDatabase;
+  const options: Options = {
+    receivers: {},
+    routes: [],
+    signals: { 'nas-backup-missing': { expect: 'optional' }, 'router-ula-reconcile': { expect: 'optional' } },
+  };
+  const alerts = await rig(t, options, { database });
+  await alerts.settled();
+  const check = async () =>
+    (await look(options, { dataDir: alerts.dir, signal, running: { surfaces: {}, facts: {} } }))[
+      'alerts.rules'
+    ];
+  t.like(await check(), { state: 'unknown' });
+  held.resolve();
+  await alerts.until('each is evaluated', () =>
+    alerts.runtime.services.actors
+      .states('alerts.rule')
+      .every((one) => Number((one.context as any).evaluations) > 0),
+  );
+  t.like(await check(), { state: 'ok', found: 'each was evaluated' });
+  await alerts.pass(26 * 3_600, 3_600);
+  t.deepEqual((await alerts.view()).alerts, []);
+});
+
 test('[O17] alerts list shows what happened in the last day and has no end, and says all the same that nothing fires', (t) => {
   const now = Date.parse('2026-11-21T12:00:00Z');
   const one: AlertView = {
