@@ -99,8 +99,10 @@ export class BeatHistory {
 }
 
 /** The beat that a record took; undefined for any other record, and for a beat that a paused monitor refused. */
-function beatOf({ at, event, to }: LogRecord): ShownBeat | undefined {
+function beatOf({ event, to }: LogRecord): ShownBeat | undefined {
   if (event.type !== 'BEAT' || to.value === 'paused' || to.value === 'released') return undefined;
-  const { ping } = event;
+  // The time at which the beat came; its record is made a moment later.
+  const { at, ping } = event;
+  if (typeof at !== 'number') return undefined;
   return { at, up: event.up === true, ...(typeof ping === 'number' && { ping }) };
 }
