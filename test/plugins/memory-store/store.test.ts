@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { QdrantClient } from '@qdrant/js-client-rest';
@@ -84,6 +84,10 @@ test.serial('[B1] snapshots have the documented name, and two of one second diff
   const { body } = await rest(rig.url, 'GET', SNAPSHOTS);
   t.deepEqual(body.result.map((one: any) => one.name).toSorted(), names.toSorted());
   t.regex(body.result[0].checksum, /^[0-9a-f]{64}$/);
+  const path = join(rig.dataDir, 'memory', 'snapshots', 'memory', names[0]);
+  utimesSync(path, 1, 1);
+  const again = await rest(rig.url, 'GET', SNAPSHOTS);
+  t.deepEqual(again.body.result, body.result, 'a file that was touched is as old as its name says');
   const file = await fetch(`${rig.url}${SNAPSHOTS}/${names[0]}`);
   t.is((await file.arrayBuffer()).byteLength, body.result[0].size);
 });

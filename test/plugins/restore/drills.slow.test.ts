@@ -92,7 +92,7 @@ test.serial(
         ({ points }) => (points[14].payload.text = 'memorY 15'),
         /^point 15 is not as recorded when it was made; its file/,
       ],
-      [({ points }) => (points[14].vector[2] += 1e-7), /^point 15 is not as recorded/],
+      [({ points }) => (points[14].vector[2] += 1e-12), /^point 15 is not as recorded/],
       [({ points }) => (points[14].payload.more = null), /^point 15 is not as recorded/],
       [
         ({ points }) => points.splice(14, 1),
@@ -304,6 +304,18 @@ test.serial(
     const kept = rig.records.of(second)!;
     await rig.records.recordSeen(AbortSignal.timeout(10_000));
     t.deepEqual(rig.records.of(second), kept);
+  },
+);
+
+test.serial(
+  '[B4] a snapshot was made when its record says, whatever time the store gives its file',
+  async (t) => {
+    const { live, rig, name } = await field(t);
+    const newer = await rig.snapshot();
+    live.toldTimes.set(name, '2027-01-01T00:00:00').set(newer, '2020-01-01T00:00:00');
+    const { source, report } = await rig.drill();
+    t.like(source, { name: newer, madeAt: '2026-11-21T02:30:01' });
+    t.is(report?.expected.at, Date.parse('2026-11-21T02:30:01Z'));
   },
 );
 

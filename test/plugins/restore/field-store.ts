@@ -30,6 +30,8 @@ export class FieldStore {
   readonly hosts = new Set<string>();
   /** What it says of the size of snapshots, in the place of the truth. */
   toldSize: number | undefined;
+  /** What it says of the time of snapshots, by name, as after a file was touched. */
+  readonly toldTimes = new Map<string, string>();
   /** Which instance it says that it is; real ones do not. */
   instance: string | undefined;
   /** Looked at before each call. */
@@ -135,7 +137,7 @@ export class FieldStore {
         return this.snapshots.has(last) ? { file: this.snapshots.get(last)! } : undefined;
       const describe = (one: string) => ({
         name: one,
-        creation_time: '2026-11-21T02:30:00',
+        creation_time: this.toldTimes.get(one) ?? '2026-11-21T02:30:00',
         size: this.toldSize ?? this.snapshots.get(one)!.length,
         checksum: null,
       });

@@ -24,7 +24,7 @@ import {
 } from './control.ts';
 import { listBackups } from './effects.ts';
 import { listLines, pruneLines, seedLines, snapshotLines, statusLines } from './output.ts';
-import { chooseSeeds, type SeedRequest, seedRequest, writeSeeds } from './seed.ts';
+import { chooseSeeds, type SeedRequest, seedRequest } from './seed.ts';
 
 type Flags = Parameters<CommandDefinition['run']>[1];
 
@@ -190,11 +190,9 @@ async function seedDirectly(
   options: MemoryOptions,
   { live, collection }: RestStores,
   signal: AbortSignal,
-  { ids = options.seeds?.ids, synthetic }: SeedRequest,
+  request: SeedRequest,
 ): Promise<SeedAnswer> {
-  const seeds = synthetic
-    ? await writeSeeds(live, collection, signal)
-    : await chooseSeeds(live, collection, ids, signal);
+  const seeds = await chooseSeeds(live, collection, request, options.seeds?.ids, signal);
   return { collection, seeds, count: await live.count(collection, signal) };
 }
 

@@ -27,7 +27,7 @@ import {
 import type { Recorded } from './content.ts';
 import { listBackups } from './effects.ts';
 import { type BackupSources, recordSnapshots } from './records.ts';
-import { chooseSeeds, SEED_VECTOR_SIZE, type SeedRequest, seedRequest, writeSeeds } from './seed.ts';
+import { chooseSeeds, SEED_VECTOR_SIZE, type SeedRequest, seedRequest } from './seed.ts';
 
 /** The paths that `holdfast backup …` posts to. */
 export const BACKUP_PATHS = {
@@ -223,15 +223,12 @@ export class Backups implements SnapshotRecords {
   }
 
   /** Chooses seeds, or writes known ones. @throws HF_MEMORY_SEEDS, HF_MEMORY_* as the store answers */
-  async seed({ ids, synthetic }: SeedRequest, signal: AbortSignal): Promise<SeedAnswer> {
+  async seed(request: SeedRequest, signal: AbortSignal): Promise<SeedAnswer> {
     const { live, collection, kind } = this.#sources.stores;
-    if (synthetic && kind === 'embedded' && !(await live.collection(collection, signal))) {
+    if (request.synthetic && kind === 'embedded' && !(await live.collection(collection, signal))) {
       await live.createCollection(collection, SEED_VECTOR_SIZE, signal);
     }
-    const wanted = ids ?? this.#options.seeds?.ids;
-    const seeds = synthetic
-      ? await writeSeeds(live, collection, signal)
-      : await chooseSeeds(live, collection, wanted, signal);
+    const seeds = await chooseSeeds(live, collection, request, this.#options.seeds?.ids, signal);
     this.#services.bus.publish(collectionSeeded, { ids: seeds });
     return { collection, seeds, count: await live.count(collection, signal) };
   }

@@ -41,13 +41,25 @@ export const seedRequest = z
 export type SeedRequest = z.output<typeof seedRequest>;
 
 /**
- * Chooses points of the collection as seeds; nothing is written.
+ * Chooses points of the collection as seeds. Nothing is written, unless synthetic ones are requested.
  *
- * @param ids the first of the collection unless given
+ * @param ids the configured ones, where the request names none
  * @returns their ids
- * @throws HF_MEMORY_SEEDS one of them is not there, or there is none
+ * @throws HF_MEMORY_SEEDS one of them is not there, or there is none; HF_MEMORY_* as the store answers
  */
 export async function chooseSeeds(
+  store: MemoryStore,
+  collection: string,
+  request: SeedRequest,
+  ids: readonly PointId[] | undefined,
+  signal: AbortSignal,
+): Promise<PointId[]> {
+  return request.synthetic
+    ? writeSeeds(store, collection, signal)
+    : existingSeeds(store, collection, request.ids ?? ids, signal);
+}
+
+async function existingSeeds(
   store: MemoryStore,
   collection: string,
   ids: readonly PointId[] | undefined,
@@ -72,7 +84,7 @@ export async function chooseSeeds(
  * @returns their ids
  * @throws HF_MEMORY_SEEDS the collection is not there, or has vectors that no seed can be made for
  */
-export async function writeSeeds(
+async function writeSeeds(
   store: MemoryStore,
   collection: string,
   signal: AbortSignal,
