@@ -1,4 +1,4 @@
-import { HTTP_REPLY } from '../../core/host/http/exchanges.ts';
+import { HTTP_REPLY } from '../../core/host/http/pending-replies.ts';
 import { duration, plainText, shortFields, shortValue, stateName } from '../../core/host/terminal.ts';
 import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../../core/kernel/actors/effect.ts';
 import { parseActorRef } from '../../core/kernel/ids.ts';

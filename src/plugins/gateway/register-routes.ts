@@ -47,7 +47,7 @@ export function registerRoutes(context: PluginContext<RouteServices>): void {
       const changes = (loader.state?.changes ?? []).map((change) => ({ ...change }));
       const rejected = table.rejected.map((entry) => ({ ...entry }));
       // A command that reloads or rolls back is answered when the new table is in place.
-      services.exchanges.settle(correlation, { status: 200, body: { revision, changes, rejected } });
+      services.pendingReplies.settle(correlation, { status: 200, body: { revision, changes, rejected } });
       return { type: 'SERVED', revision };
     },
     { onRecovery: 'retry' },

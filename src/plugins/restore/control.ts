@@ -36,10 +36,10 @@ export function registerControl(
 ): void {
   context.control((surface, { services, drills }) => {
     serveOperation(surface, DRILL_PATH, drillFields, async ({ path, snapshot }, { correlation }) => {
-      const { bus, clock, exchanges } = services;
+      const { bus, clock, pendingReplies } = services;
       const at = clock.now();
       const id = drillId(at, randomBytes(2).toString('hex'));
-      const answer = exchanges.open(correlation, REPLY_MS);
+      const answer = pendingReplies.open(correlation, REPLY_MS);
       const drill = { id, path, by: 'command', at, ...(snapshot !== undefined && { snapshot }) };
       bus.publish(drillRequested, drill, { correlation });
       const { status, body } = await answer;

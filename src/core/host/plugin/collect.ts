@@ -2,7 +2,7 @@ import { ALERT_RAISE } from '../../contracts/alerts.ts';
 import { type ActorDefinition, effectTypes, type Route } from '../../kernel/actors/definition.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
-import { HTTP_REPLY } from '../http/exchanges.ts';
+import { HTTP_REPLY } from '../http/pending-replies.ts';
 import { checkpointRoute, lifecycleActor } from '../lifecycle/run.ts';
 import { commandWords } from './command.ts';
 import { type Declared, summarise } from './registrar.ts';

@@ -13,7 +13,7 @@ import type { ErrorTable } from '../../kernel/errors/holdfast-error.ts';
 import type { Json } from '../../kernel/json.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import type { HttpSurface, Listener, SurfaceOptions } from '../http/contract.ts';
-import type { Exchanges } from '../http/exchanges.ts';
+import type { PendingReplies } from '../http/pending-replies.ts';
 import { declareSecretFields, type SecretFields } from '../logging/secret-fields.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -45,8 +45,8 @@ export interface Services {
   readonly bus: Bus;
   readonly actors: ActorSystem;
   readonly log: EventLog;
-  /** HTTP requests that wait for a machine's `http.reply`. */
-  readonly exchanges: Exchanges;
+  /** The replies of machines (`http.reply`) that HTTP requests wait for. */
+  readonly pendingReplies: PendingReplies;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly metrics: Metrics;

@@ -10,7 +10,7 @@ import { lockDataDir } from '../../kernel/log/lock.ts';
 import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { version } from '../../kernel/version.ts';
-import { Exchanges } from '../http/exchanges.ts';
+import { PendingReplies } from '../http/pending-replies.ts';
 import { beginRun } from '../lifecycle/run.ts';
 import { createLogger, type Logger } from '../logging/logger.ts';
 import { Metrics } from '../metrics/metrics.ts';
@@ -163,11 +163,11 @@ export class Runtime {
 
     const bus = new Bus(newCorrelation);
     const metrics = new Metrics();
-    const exchanges = new Exchanges();
+    const pendingReplies = new PendingReplies();
     const actors = new ActorSystem(log, clock, recovered.newest, observeFailures(bus, logger));
     for (const definition of this.registrations.actors) actors.register(definition);
     actors.restore(recovered);
-    const effects = [...builtinEffects(exchanges, bus), ...this.registrations.effects];
+    const effects = [...builtinEffects(pendingReplies, bus), ...this.registrations.effects];
     const dispatcher = new EffectDispatcher(
       actors,
       clock,
@@ -179,7 +179,7 @@ export class Runtime {
     const checkpoints = new Checkpoints(log, actors, bus);
     observeLog(log, bus, metrics, logger);
     log.onFrozen((reason) => {
-      if (reason !== undefined) exchanges.failAll(new CoreError('HF_LOG_WAITING', { reason }));
+      if (reason !== undefined) pendingReplies.failAll(new CoreError('HF_LOG_WAITING', { reason }));
     });
     observeActors(actors, metrics);
     observeBus(bus, metrics, logger);
@@ -188,7 +188,7 @@ export class Runtime {
     this.#undo.push(() => metrics.stop());
 
     const configFile = this.#configFile;
-    const given = { bus, actors, log, exchanges, vault, clock, metrics, logger, dataDir, configFile };
+    const given = { bus, actors, log, pendingReplies, vault, clock, metrics, logger, dataDir, configFile };
     const services = { ...given, surfaces: () => this.surfaces };
     this.#services = services;
     connectRoutes(this.registrations.routes, services);

@@ -11,7 +11,7 @@ import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { actorRef } from '../../kernel/ids.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import type { LogRecord } from '../../kernel/log/record.ts';
-import { type Exchanges, HTTP_REPLY, type Reply } from '../http/exchanges.ts';
+import { HTTP_REPLY, type PendingReplies, type Reply } from '../http/pending-replies.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { RuntimeServices } from '../plugin/host.ts';
@@ -29,7 +29,7 @@ const COMMIT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
  */
 export function connectRoutes(
   routes: readonly Owned<Route>[],
-  { bus, actors, exchanges, log, logger, metrics }: RuntimeServices,
+  { bus, actors, pendingReplies, log, logger, metrics }: RuntimeServices,
 ): void {
   const dropped = metrics.counter('events_dropped_total', {
     help: 'Events that found the mailbox full.',
@@ -38,16 +38,16 @@ export function connectRoutes(
   for (const { topic, to, map, owner } of routes) {
     bus.subscribe(topic, `route of ${owner}`, (envelope: Envelope) => {
       const { correlation, cause, blobs } = envelope;
-      if (!actors.accepting() && exchanges.has(correlation)) {
+      if (!actors.accepting() && pendingReplies.has(correlation)) {
         const { reason = 'too much waits for it already' } = log.status();
-        exchanges.fail(correlation, new CoreError('HF_LOG_WRITE', { reason }));
+        pendingReplies.fail(correlation, new CoreError('HF_LOG_WRITE', { reason }));
         return;
       }
       for (const { key, event } of map(envelope)) {
         try {
           actors.deliver(actorRef(to, key), event, { correlation, cause, blobs });
         } catch (error) {
-          exchanges.fail(correlation, error);
+          pendingReplies.fail(correlation, error);
           if (!isCoded(error, 'HF_ACTOR_OVERLOADED')) throw error;
           dropped.inc({ topic: topic.name });
           logger.error(
@@ -94,9 +94,9 @@ export function startSchedules(
  * The effects that every machine may ask for without a plugin: the answer to the HTTP request of the same correlation,
  * and an alert. Both may run twice after a crash; an answer that nobody waits for any more is `gone`.
  */
-export function builtinEffects(exchanges: Exchanges, bus: Bus): EffectRegistration[] {
+export function builtinEffects(pendingReplies: PendingReplies, bus: Bus): EffectRegistration[] {
   const reply: EffectHandler<Reply & { readonly to?: string }> = ({ to, ...answer }, { correlation }) => {
-    const delivered = exchanges.settle(to ?? correlation, answer);
+    const delivered = pendingReplies.settle(to ?? correlation, answer);
     return { type: EFFECT_DONE, effect: HTTP_REPLY, ...(!delivered && { gone: true }) };
   };
   const alert: EffectHandler<AlertRaised> = (raised, { correlation, cause }) => {

@@ -60,7 +60,7 @@ export interface Undecided {
 export class Decisions {
   readonly #services: Services;
   readonly #usage: KeyUsage;
-  /** An entry is cleared when it is taken, for the reason given in `Exchanges`: a Map's old tables would keep the call alive. */
+  /** An entry is cleared when it is taken, for the reason given in `PendingReplies`: a Map's old tables would keep the call alive. */
   readonly #undecided = new Map<string, { waiting: Undecided | undefined }>();
   readonly #repeated: BurstLimiter<GatewayCall>;
 
@@ -83,15 +83,15 @@ export class Decisions {
 
   /** Waits for one decision. @param publish asks for it */
   expect(correlation: string, undecided: Undecided, publish: () => void): void {
-    const { exchanges } = this.#services;
+    const { pendingReplies } = this.#services;
     this.#undecided.set(correlation, { waiting: undecided });
-    exchanges.watch(correlation, DECISION_MS, (error) => {
+    pendingReplies.watch(correlation, DECISION_MS, (error) => {
       this.#forget(correlation)?.failed(error);
     });
     try {
       publish();
     } catch (error) {
-      exchanges.fail(correlation, error);
+      pendingReplies.fail(correlation, error);
     }
   }
 
@@ -139,7 +139,7 @@ export class Decisions {
 
   #take(correlation: string): Undecided | undefined {
     const undecided = this.#forget(correlation);
-    if (undecided) this.#services.exchanges.release(correlation);
+    if (undecided) this.#services.pendingReplies.release(correlation);
     return undecided;
   }
 

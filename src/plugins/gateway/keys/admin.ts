@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import type { Reply } from '../../../core/host/http/exchanges.ts';
+import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { CallRule } from '../../../machines/gateway/key.ts';
@@ -28,7 +28,7 @@ import {
 
 /** What changes of keys use. */
 interface KeyAdminServices {
-  readonly services: Pick<Services, 'bus' | 'exchanges' | 'clock'>;
+  readonly services: Pick<Services, 'bus' | 'pendingReplies' | 'clock'>;
   readonly keys: KeyDirectory;
   readonly servers: () => KnownServers;
 }
@@ -207,8 +207,8 @@ export class KeyAdmin {
   }
 
   #request(key: string, change: KeyChange, correlation: string): Promise<Reply> {
-    const { bus, exchanges } = this.#gateway.services;
-    const decided = exchanges.open(correlation, DECISION_MS);
+    const { bus, pendingReplies } = this.#gateway.services;
+    const decided = pendingReplies.open(correlation, DECISION_MS);
     bus.publish(keyChangeRequested, { key, change }, { correlation });
     return decided;
   }

@@ -1,7 +1,7 @@
 /** What commands and health pages see of the routes, and what commands change: table, reload, rollback. */
 import { z } from 'zod';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
-import type { Reply } from '../../../core/host/http/exchanges.ts';
+import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { isObject, type Json } from '../../../core/kernel/json.ts';
@@ -20,7 +20,7 @@ const rollback = z.strictObject({ route: z.string().min(1).max(64), to: z.int().
 
 /** What the operations use. */
 interface OperationServices {
-  readonly services: Pick<Services, 'bus' | 'clock' | 'exchanges'>;
+  readonly services: Pick<Services, 'bus' | 'clock' | 'pendingReplies'>;
   readonly loader: RouteLoader;
   readonly prober: HealthSource;
   readonly documents: DocumentSource;
@@ -29,19 +29,19 @@ interface OperationServices {
 /** Serves `gateway routes`, `gateway reload` and `gateway rollback` on the control socket. */
 export function serveRouteOperations(surface: HttpSurface, gateway: OperationServices): void {
   const { services, loader } = gateway;
-  const { bus, clock, exchanges } = services;
+  const { bus, clock, pendingReplies } = services;
 
   serveOperation(surface, ROUTES_PATH, nothing, () => tableView(gateway));
 
   serveOperation(surface, RELOAD_PATH, nothing, async (_request, { correlation }) => {
-    const answer = exchanges.open(correlation, REPLY_TIMEOUT_MS);
+    const answer = pendingReplies.open(correlation, REPLY_TIMEOUT_MS);
     answer.catch(() => {}); // when the reload throws, nothing awaits this promise
     const restart = await loader.reload('requested', correlation);
     return { ...accepted(await answer, 'HF_GATEWAY_RELOAD'), restart };
   });
 
   serveOperation(surface, ROLLBACK_PATH, rollback, async ({ route, to }, { correlation }) => {
-    const answer = exchanges.open(correlation, REPLY_TIMEOUT_MS);
+    const answer = pendingReplies.open(correlation, REPLY_TIMEOUT_MS);
     const at = clock.now();
     bus.publish(rollbackRequested, { at, route, ...(to !== undefined && { to }) }, { correlation });
     return accepted(await answer, 'HF_GATEWAY_ROLLBACK');

@@ -271,7 +271,7 @@ export class Backups implements SnapshotRecords {
 
   /** Publishes a request, and waits for the machine's answer. */
   async #decided(request: string, publish: () => void): Promise<unknown> {
-    const answer = this.#services.exchanges.open(request, REPLY_MS);
+    const answer = this.#services.pendingReplies.open(request, REPLY_MS);
     publish();
     const { status, body } = await answer;
     if (status === 200) return body;

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
-import type { Exchanges, Reply } from '../../../core/host/http/exchanges.ts';
+import type { PendingReplies, Reply } from '../../../core/host/http/pending-replies.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
@@ -85,20 +85,20 @@ export interface Writer {
 export class ConfigWrites {
   readonly #bus: Services['bus'];
   readonly #logger: Pick<Services['logger'], 'warn'>;
-  readonly #exchanges: Exchanges;
+  readonly #pendingReplies: PendingReplies;
   readonly #router: EmbeddedRouter;
   readonly #configs: SealedConfigs;
   readonly #replyTimeoutMs: number;
 
   constructor(
-    { bus, exchanges, logger }: Pick<Services, 'bus' | 'exchanges' | 'logger'>,
+    { bus, pendingReplies, logger }: Pick<Services, 'bus' | 'pendingReplies' | 'logger'>,
     router: EmbeddedRouter,
     configs: SealedConfigs,
     replyTimeoutMs: number,
   ) {
     this.#bus = bus;
     this.#logger = logger;
-    this.#exchanges = exchanges;
+    this.#pendingReplies = pendingReplies;
     this.#router = router;
     this.#configs = configs;
     this.#replyTimeoutMs = replyTimeoutMs;
@@ -121,7 +121,7 @@ export class ConfigWrites {
     const changed = config && changedPaths(before, config);
     // The config that a revert restores must be kept from here on, also if it was shredded meanwhile.
     const undo = config && control.op === 'append' ? this.#configs.seal(before).blobs : [];
-    const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
+    const reply = this.#pendingReplies.open(request, this.#replyTimeoutMs);
     const payload = {
       request,
       who,
@@ -162,7 +162,7 @@ export class ConfigWrites {
   /** `POST /v1/config/apply_current_config`. @throws as `set` does */
   async applyCurrent({ request, correlation, who }: Writer): Promise<Reply> {
     await this.#activeFor(who, correlation); // a lost store is reported at once, before anything is begun
-    const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
+    const reply = this.#pendingReplies.open(request, this.#replyTimeoutMs);
     this.#bus.publish(applyRequested, { request, who }, { correlation });
     return reply;
   }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HistoryEntry } from '../../../core/contracts/config-store.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
-import type { Reply } from '../../../core/host/http/exchanges.ts';
+import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import { CONFIG_KEY, configActor } from './config-actor.ts';
 import type { ConfigWrites, Writer } from './config-writes.ts';

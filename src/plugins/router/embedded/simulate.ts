@@ -31,7 +31,7 @@ export function registerSimulations(
   context: PluginContext<RouterAccess>,
   { isReal, replyTimeoutMs }: { readonly isReal: boolean; readonly replyTimeoutMs: number },
 ): void {
-  context.control((surface, { router, services: { bus, exchanges } }) => {
+  context.control((surface, { router, services: { bus, pendingReplies } }) => {
     surface.post<{ Params: { what: string } }>(`${SIMULATE_PATH}/:what`, async (request, reply) => {
       const what = SIMULATIONS.find((name) => name === request.params.what);
       if (what === undefined) throw simulation(`only ${SIMULATIONS.join(', ')} can be`);
@@ -41,7 +41,7 @@ export function registerSimulations(
       const config: NetworkConfig = JSON.parse((await router.active()).body);
       const change =
         what === 'apc' ? undefined : { ...wanMessage(what, config, options.data), request: request.id };
-      const answer = exchanges.open(request.id, replyTimeoutMs);
+      const answer = pendingReplies.open(request.id, replyTimeoutMs);
       const meta = { correlation: request.id };
       if (change) bus.publish(wanEvent, change, meta);
       else bus.publish(apcEvent, { request: request.id }, meta);

@@ -31,14 +31,14 @@ const doors = definePlugin({
     ctx.effect('lamp.on', () => undefined, { onRecovery: 'retry' });
     ctx.effect('bell.ring', () => undefined, { onRecovery: 'retry' });
     ctx.schedule('* * * * *', tick);
-    ctx.http({ name: 'doors', port: 0, portVariable: 'NONE' }, (surface, { actors, bus, exchanges }) => {
+    ctx.http({ name: 'doors', port: 0, portVariable: 'NONE' }, (surface, { actors, bus, pendingReplies }) => {
       surface.post('/knock/:by', async (request, reply) => {
         const { by } = request.params as { by: string };
         const correlation = newCorrelation();
-        const answer = exchanges.open(correlation, 5_000);
+        const answer = pendingReplies.open(correlation, 5_000);
         bus.publish(knock, { door: 'front', by }, { correlation });
         const actor = actors.get(door, 'front');
-        exchanges.settle(correlation, { status: 200, body: { state: String(actor?.value) } });
+        pendingReplies.settle(correlation, { status: 200, body: { state: String(actor?.value) } });
         const { status, body } = await answer;
         return reply.code(status).send(body);
       });

@@ -28,10 +28,10 @@ interface Open {
 }
 
 /**
- * HTTP requests that wait for a decision, by correlation. An answer is an effect like any other: after a restart,
+ * The replies that HTTP requests wait for, by correlation id. A reply is an effect like any other: after a restart,
  * with nobody left to hear it, it completes as gone.
  */
-export class Exchanges {
+export class PendingReplies {
   readonly #open = new Map<string, Open>();
   /** One timer for the earliest deadline: a timer of its own for each of thousands of requests a second costs more. */
   #timer: NodeJS.Timeout | undefined;
