@@ -133,3 +133,20 @@ test('[C4] a line is never wider than its terminal, whatever stands in the recor
       t.true(line.length <= columns, `${columns} < ${line.length}: ${line}`);
   }
 });
+
+test('[C4,O13] a short timer is folded away, but not where its plugin has words for what it did', (t) => {
+  const armed = record(1, {
+    effects: [{ type: 'timer.start', params: { timer: 'xstate.after.deadline.run' } }],
+  });
+  const ended = record(2, {
+    at: at + 3_000,
+    event: { type: 'xstate.after.deadline.run' },
+    outcome: '1.0',
+    cause: 1,
+  });
+  const told = (describe: (one: LogRecord) => string | undefined) =>
+    new Story({ all: false, describe }).add([armed, ended]).map(({ text }) => text.what);
+  t.is(told(() => undefined).length, 1, 'it only spaced things out');
+  t.is(told(({ seq }) => (seq === 2 ? '' : undefined)).length, 1);
+  t.is(told(({ seq }) => (seq === 2 ? 'DEADLINE EXCEEDED' : undefined))[1], 'DEADLINE EXCEEDED');
+});

@@ -63,7 +63,7 @@ export class Story {
     for (const record of records) {
       if (record.effects.some(({ type }) => type === TIMER_START)) this.#armedAt.set(record.seq, record.at);
       const described = this.#describe(record);
-      if (!this.#all && (described === HIDDEN || this.#isRoutine(record))) {
+      if (!this.#all && (described === HIDDEN || this.#isRoutine(record, described))) {
         this.#shownFor.set(record.seq, this.#shownCause(record)?.seq);
       } else {
         this.#place(drafts, record, described || undefined);
@@ -99,13 +99,20 @@ export class Story {
     return seq === undefined ? undefined : { seq, direct: false };
   }
 
-  /** An effect that just went well, a timer that only spaced things out, an outcome that came too late to matter. */
-  #isRoutine({ event, outcome, at, ignored, stale, failed }: LogRecord): boolean {
+  /**
+   * An effect that just went well, a timer that only spaced things out, an outcome that came too late to matter. A short
+   * timer whose end its plugin puts into words did more than that: a deadline of some seconds ends a run.
+   */
+  #isRoutine(
+    { event, outcome, at, ignored, stale, failed }: LogRecord,
+    described: string | undefined,
+  ): boolean {
     if (failed !== undefined || outcome === undefined) return false;
     if (event.type === EFFECT_DONE) return ignored === true && Object.keys(event).length === 2;
     if (delayOf(event.type) === undefined) return false;
     const armedAt = this.#armedAt.get(seqOfEffect(outcome));
-    return stale === true || (armedAt !== undefined && at - armedAt < LONG_TIMER_MS);
+    if (stale === true) return true;
+    return described === undefined && armedAt !== undefined && at - armedAt < LONG_TIMER_MS;
   }
 }
 

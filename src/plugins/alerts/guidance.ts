@@ -119,7 +119,12 @@ function step(firstStep: string, page: string): Guidance {
  * @param base where the pages of `docs/` can be read; without it the link is the page's path in the package
  */
 export function guidanceOf(
-  { name, firstStep, runbook }: Pick<AlertContent, 'name' | 'firstStep' | 'runbook'>,
+  {
+    name,
+    labels = {},
+    firstStep,
+    runbook,
+  }: Pick<AlertContent, 'name' | 'firstStep' | 'runbook'> & Partial<Pick<AlertContent, 'labels'>>,
   base: string | undefined,
 ): { readonly firstStep: string; readonly runbook: string } {
   const found = GUIDANCE.find(([beginning]) => name.startsWith(beginning))?.[1] ?? ANYTHING;
@@ -128,7 +133,15 @@ export function guidanceOf(
   const section = rule?.title ?? (isUnseen ? UNSEEN : undefined);
   const page = section === undefined ? found.page : `alerts.md#${anchorOf(section)}`;
   const link = base === undefined ? `docs/${page}` : `${base.replace(/\/+$/, '')}/${page}`;
-  return { firstStep: firstStep ?? found.firstStep, runbook: runbook ?? link };
+  return { firstStep: firstStep ?? named(found.firstStep, labels), runbook: runbook ?? link };
+}
+
+/** The commands of a step with what the alert is about in the place of `<monitor>`, where it can be typed as it is. */
+function named(step: string, labels: Readonly<Record<string, string>>): string {
+  return step.replace(/<(\w+)>/g, (placeholder, label: string) => {
+    const value = Object.hasOwn(labels, label) ? (labels[label] ?? '') : '';
+    return /^[\w./:@-]{1,100}$/.test(value) ? value : placeholder;
+  });
 }
 
 /** Whether a name has guidance of its own. */

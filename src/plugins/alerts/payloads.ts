@@ -39,7 +39,7 @@ export const formats: Readonly<
         'content-type': 'text/plain; charset=utf-8',
         'idempotency-key': key,
         title: headerText(titleOf(items)),
-        priority: String(Math.max(...items.map(({ notice }) => ntfyPriority(notice)))),
+        priority: String(Math.max(...current(items).map(({ notice }) => ntfyPriority(notice)))),
         tags: `${firing ? 'rotating_light' : 'white_check_mark'},${severity}`,
         ...click,
       },
@@ -48,7 +48,7 @@ export const formats: Readonly<
   },
   /** The format of an Alertmanager's webhooks. */
   alertmanager(items, key) {
-    const alerts = items.map((item) => {
+    const alerts = current(items).map((item) => {
       const { at, notice } = item;
       return {
         status: notice.state === 'resolved' ? 'resolved' : 'firing',
@@ -79,7 +79,7 @@ export const formats: Readonly<
    * the same for the alert and its end; it keeps alerts in memory and forgets one that is not told again in time.
    */
   'alertmanager-api'(items, key, now) {
-    const alerts = items.map((item) => {
+    const alerts = current(items).map((item) => {
       const { at, notice } = item;
       const end = notice.state === 'resolved' ? at : notice.state === 'event' ? undefined : now + HELD_MS;
       return {
@@ -139,23 +139,36 @@ const RANK: Readonly<Record<Notice['severity'], number>> = { critical: 2, warnin
 function leadOf(items: readonly Queued[]): Queued {
   const rank = ({ notice }: Queued) =>
     RANK[withPriority(notice).severity] + (notice.state === 'resolved' ? 0 : 3);
-  return items.reduce((lead, item) => (rank(item) > rank(lead) ? item : lead));
+  return current(items).reduce((lead, item) => (rank(item) > rank(lead) ? item : lead));
 }
 
 /** e.g. `Resolved: NAS backup STALE`, `3 alerts, 1 resolved: NAS backup STALE and others` */
 function titleOf(items: readonly Queued[]): string {
   const { title } = leadOf(items).notice;
-  const resolved = items.filter(({ notice }) => notice.state === 'resolved').length;
-  const isOver = resolved === items.length;
-  if (items.length === 1) return `${isOver ? 'Resolved: ' : ''}${title}`;
+  const all = current(items).length;
+  const resolved = current(items).filter(({ notice }) => notice.state === 'resolved').length;
+  const isOver = resolved === all;
+  if (all === 1) return `${isOver ? 'Resolved: ' : ''}${title}`;
   const count = isOver
-    ? `Resolved: ${items.length} alerts`
-    : `${items.length} alerts${resolved > 0 ? `, ${resolved} resolved` : ''}`;
+    ? `Resolved: ${all} alerts`
+    : `${all} alerts${resolved > 0 ? `, ${resolved} resolved` : ''}`;
   return `${count}: ${title} and others`;
 }
 
 const stateOf = (items: readonly Queued[]): 'firing' | 'resolved' =>
-  items.every(({ notice }) => notice.state === 'resolved') ? 'resolved' : 'firing';
+  current(items).every(({ notice }) => notice.state === 'resolved') ? 'resolved' : 'firing';
+
+/**
+ * The newest notice of each alert. A post that waited for its receiver may hold the beginning of an alert and its end; what
+ * it says as a whole is how things are now. Events have no end, so each of them counts.
+ */
+function current(items: readonly Queued[]): readonly Queued[] {
+  const isOverBy = ({ notice }: Queued, later: Queued) =>
+    notice.state !== 'event' && later.notice.state !== 'event' && keyOf(notice) === keyOf(later.notice);
+  return items.filter((item, index) => !items.slice(index + 1).some((later) => isOverBy(item, later)));
+}
+
+const keyOf = (notice: Notice): string => notice.alert ?? fingerprintOf(notice);
 
 /** Priority 1 is the most urgent, in every format: the label's scale ends with 5. */
 function priorityOf({ labels }: Notice): number | undefined {

@@ -84,12 +84,12 @@ export function badge(kind: Badge, { state, context, now }: BadgeSource, period:
       const message =
         uptime === undefined ? undefined : `${(uptime * 100).toPrecision(4)}${texts.suffix ?? '%'}`;
       const colour = uptime === 1 ? COLOURS.up : (uptime ?? 0) > 0.9 ? COLOURS.late : COLOURS.down;
-      return measured(`Uptime (${period.label})`, message, colour, texts);
+      return measured('', message, colour, withUnit('Uptime', period, texts));
     }
     case 'ping':
-      return pingBadge('Avg. Ping', context, now, period, texts);
+      return pingBadge('', context, now, period, withUnit('Avg. Ping', period, texts));
     case 'avg-response':
-      return pingBadge('Avg. Response', context, now, period, texts);
+      return pingBadge(`Avg. Response (${period.label})`, context, now, period, texts);
     case 'response':
       return measured('Response', milliseconds(context.lastPing, texts), COLOURS.up, texts);
     // A push monitor meets no certificate.
@@ -118,17 +118,23 @@ function statusText(state: MonitorState, texts: BadgeTexts): string {
   return state === 'paused' ? maintenanceLabel : words[state];
 }
 
+/** For two badges, `labelSuffix` is the unit of the period in the label: `Uptime (24h)` becomes `Uptime (24 hours)`. */
+function withUnit(name: string, { label }: Period, { labelSuffix, ...texts }: BadgeTexts): BadgeTexts {
+  const period = `${label.slice(0, -1)}${labelSuffix ?? label.slice(-1)}`;
+  return { ...texts, label: texts.label ?? `${name} (${period})` };
+}
+
 /** Averages are known of 30 days at most, and of whole hours. */
 function pingBadge(
   name: string,
   { pings }: BadgeSource['context'],
   now: number,
-  { label, ms }: Period,
+  { ms }: Period,
   texts: BadgeTexts,
 ): string {
   const isKept = ms % HOUR_MS === 0 && ms <= LONGEST_PING_PERIOD_MS;
   const average = isKept ? averagePing(pings, now, ms) : undefined;
-  return measured(`${name} (${label})`, milliseconds(average, texts), COLOURS.up, texts);
+  return measured(name, milliseconds(average, texts), COLOURS.up, texts);
 }
 
 function milliseconds(ms: number | undefined, { suffix = 'ms' }: BadgeTexts): string | undefined {

@@ -134,6 +134,55 @@ test('[O17] a post that holds only resolved changes says so, and one that holds 
   );
 });
 
+test('[O17] an alert that is over by the time of its post wakes nobody: each post says how its alerts are now', (t) => {
+  const alert = 'rule.nas-backup-stale{rule=nas-backup-stale}';
+  const began = item({ alert }, since);
+  const over = item({ alert, state: 'resolved', severity: 'critical' }, since + 60_000);
+  const again = item({ alert, state: 'firing' }, since + 120_000);
+  t.like(post('ntfy', began, over).headers, {
+    title: 'Resolved: NAS backup STALE',
+    tags: 'white_check_mark,critical',
+    priority: '3',
+  });
+  t.true(post('ntfy', began, over).body.includes('Cause: '), 'why it fired can still be read');
+  t.like(json('json', began, over), {
+    state: 'resolved',
+    kind: 'resolved',
+    title: 'Resolved: NAS backup STALE',
+  });
+  t.is(json('json', began, over).alerts.length, 2);
+  t.is(json('alertmanager', began, over).status, 'resolved');
+  for (const alerts of [json('alertmanager', began, over).alerts, json('alertmanager-api', began, over)]) {
+    t.is(alerts.length, 1, 'no Alertmanager lists an alert twice');
+    t.is(alerts[0].endsAt, new Date(over.at).toISOString());
+  }
+  t.like(post('ntfy', began, over, again).headers, { title: 'NAS backup STALE', priority: '5' });
+  t.like(post('ntfy', began, over, item({ title: 'other' })).headers, {
+    title: '2 alerts, 1 resolved: other and others',
+    priority: '5',
+  });
+  const events = [item({ alert, state: 'event' }), item({ alert, state: 'event' })];
+  t.is(
+    json('json', ...events).title,
+    '2 alerts: NAS backup STALE and others',
+    'what has no end happened twice',
+  );
+});
+
+test('[O17] the first step names the monitor, receiver or actor that the alert is about', (t) => {
+  const first = (name: string, labels: Record<string, string>) =>
+    guidanceOf({ name, labels }, undefined).firstStep;
+  t.regex(first('uptime-monitor.down', { monitor: 'router-ula' }), /`holdfast push doctor router-ula`/);
+  t.regex(first('alerts.receiver_away', { receiver: 'phone' }), /`holdfast alerts test phone`/);
+  t.regex(first('machine.failed', { actor: 'a.b/c' }), /--actor a\.b\/c`/);
+  t.regex(first('uptime-monitor.down', {}), /<monitor>/);
+  t.regex(
+    first('uptime-monitor.down', { monitor: '$(reboot)' }),
+    /<monitor>/,
+    'only what can be typed as it is',
+  );
+});
+
 test('[O17] an Alertmanager is given the end of an alert a few minutes ahead of the post, however long it waited', (t) => {
   const [firing] = json('alertmanager-api', item());
   t.is(Date.parse(firing.endsAt) - (since + 100 * 60_000), 240_000);

@@ -217,6 +217,10 @@ test('[O16] badges have the texts of Uptime Kuma, of the period that they name, 
   t.is(await name('/api/badge/0/uptime/24h'), 'N/A');
   t.is(await name('/api/badge/1/status?label=a%3Cb&upLabel=fine'), 'a&lt;b: fine');
   t.is(await name('/api/badge/1/response?labelPrefix=x+&suffix=+msec'), 'x Response: 21 msec');
+  t.is(await name('/api/badge/1/uptime?labelPrefix=x+&labelSuffix=+hours'), 'x Uptime (24 hours): 100.0%');
+  t.is(await name('/api/badge/1/uptime?label=mine&labelSuffix=+hours'), 'mine: 100.0%');
+  t.is(await name('/api/badge/1/ping/720?labelSuffix='), 'Avg. Ping (720): 15ms');
+  t.is(await name('/api/badge/1/avg-response?labelSuffix=%21'), 'Avg. Response (24h)!: 15ms');
   for (const path of ['uptime/0', 'uptime/soon', 'uptime/366d', 'nonsense']) {
     t.is((await fetch(`${url}/api/badge/1/${path}`)).status, 404, path);
   }
