@@ -396,13 +396,13 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.failed', effect: 'gateway.serve_routes', message: 'no' },
     ],
   },
-  'gateway-admission': {
+  'gateway-rejections': {
     events: [
-      { type: 'TURNED_AWAY', at: 1_000, rule: 'no_key', source: '127.0.0.1', path: '/memory/mcp' },
-      { type: 'TURNED_AWAY', at: 1_000, rule: 'master_key_presented', source: '::1', path: '/memory/mcp' },
-      { type: 'TURNED_AWAY', at: 90_000, rule: 'master_key_presented', source: '::1', path: '/memory/mcp' },
+      { type: 'REJECTED', at: 1_000, rule: 'no_key', source: '127.0.0.1', path: '/memory/mcp' },
+      { type: 'REJECTED', at: 1_000, rule: 'master_key_presented', source: '::1', path: '/memory/mcp' },
+      { type: 'REJECTED', at: 90_000, rule: 'master_key_presented', source: '::1', path: '/memory/mcp' },
       {
-        type: 'TURNED_AWAY',
+        type: 'REJECTED',
         at: 9_000,
         rule: 'malformed_key',
         source: '::1',
@@ -410,7 +410,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
         misplaced: 'master_key',
       },
       {
-        type: 'TURNED_AWAY',
+        type: 'REJECTED',
         at: 10_000,
         rule: 'no_key',
         source: '::1',

@@ -20,11 +20,11 @@ const area: Area = {
       put: '/^(?:Bearer )?(',
     },
     {
-      breaks: 'G3: Authorization stands in for the admission header',
+      breaks: 'G3: Authorization stands in for the key header',
       id: 'G3',
       tests: NEAR,
-      find: '= headers[ADMISSION_HEADER];',
-      put: '= headers[ADMISSION_HEADER] ?? headers.authorization;',
+      find: '= headers[KEY_HEADER];',
+      put: '= headers[KEY_HEADER] ?? headers.authorization;',
     },
     {
       breaks: 'G25: the master key on an MCP route is any unknown key',
@@ -83,7 +83,7 @@ const area: Area = {
       put: 'ALERT_EVERY_MS = 0',
     },
     {
-      breaks: 'G9: what a limiter turned away together counts as one',
+      breaks: 'G9: what a limiter rejected together counts as one',
       tests: ['gateway/rejection-limiter', 'gateway/admin-admission', 'gateway/misplaced-keys'],
       find: '($1.count ?? 1)',
       put: '1',
@@ -119,7 +119,7 @@ const area: Area = {
   ],
   automatic: {
     sources: [
-      'src/machines/gateway/admission.ts',
+      'src/machines/gateway/rejections.ts',
       'src/core/host/http/admission.ts',
       'src/plugins/gateway/keys/caller.ts',
       'src/plugins/gateway/keys/virtual-keys.ts',

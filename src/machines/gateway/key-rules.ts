@@ -158,7 +158,7 @@ export interface KeyReply {
   readonly body: { readonly revision: number; readonly rule?: CallRule; readonly retryAfterMs?: number };
 }
 
-/** Why a caller is turned away who presents no key that is known. */
+/** Why a caller is rejected who presents no key that is known. */
 export type RejectionRule =
   | 'no_key'
   | 'malformed_key'

@@ -1,6 +1,6 @@
 /**
- * The MCP gateway (port 4000): ten servers behind one host and one admission header. Decisions are the machines'
- * (`machines/gateway/key.ts`, `machines/gateway/admission.ts`). A call is one object (`calls/call.ts`): `calls/endpoint.ts`
+ * The MCP gateway (port 4000): ten servers behind one host and one key header. Decisions are the machines'
+ * (`machines/gateway/key.ts`, `machines/gateway/rejections.ts`). A call is one object (`calls/call.ts`): `calls/endpoint.ts`
  * makes it of a request, `calls/decisions.ts` has the key's actor decide, `calls/open-calls.ts` runs what is admitted, and
  * `upstream/` asks the server and passes its answer on.
  *
@@ -18,7 +18,7 @@ import { Decisions, registerCallEffects } from './calls/decisions.ts';
 import { mcpEndpoint } from './calls/endpoint.ts';
 import { KeyUsage } from './calls/key-usage.ts';
 import { OpenCalls } from './calls/open-calls.ts';
-import { RejectionLimiter, registerAdmission } from './calls/rejection-limiter.ts';
+import { RejectionLimiter, registerRejections } from './calls/rejection-limiter.ts';
 import { endUnhandled } from './calls/unhandled.ts';
 import { clientConfigCommand } from './commands/client-config.ts';
 import { keyCommands } from './commands/keys.ts';
@@ -115,7 +115,7 @@ export const gateway = definePlugin({
     const publicBase = publicBaseOf(settings);
 
     registerKeys(context);
-    registerAdmission(context);
+    registerRejections(context);
     registerCallEffects(context);
     registerRoutes(context);
     context.control(serveKeyOperations);

@@ -6,7 +6,6 @@ import {
   type RecordOf,
   type RecordWords,
 } from '../../core/kernel/actors/definition.ts';
-import type { admission } from '../../machines/gateway/admission.ts';
 import type {
   AnswerParams,
   ForwardParams,
@@ -14,13 +13,14 @@ import type {
   KeyTerms,
   virtualKey,
 } from '../../machines/gateway/key.ts';
+import type { rejections } from '../../machines/gateway/rejections.ts';
 
 import type { routeHealth } from '../../machines/gateway/route-health.ts';
 import type { RouteChange, routes } from '../../machines/gateway/routes.ts';
 
 export const words: RecordWords = {
   'gateway.key': describeGatewayRecord,
-  'gateway.admission': describeGatewayRecord,
+  'gateway.rejections': describeGatewayRecord,
   'gateway.routes': describeRoutesRecord,
   'gateway.route_health': describeHealthRecord,
 };
@@ -29,7 +29,7 @@ export function describeGatewayRecord({
   event,
   effects,
   ignored,
-}: RecordOf<typeof virtualKey> | RecordOf<typeof admission>): string | undefined {
+}: RecordOf<typeof virtualKey> | RecordOf<typeof rejections>): string | undefined {
   switch (event.type) {
     case 'CALL': {
       const { routes, method, tool, count } = event;
@@ -46,10 +46,10 @@ export function describeGatewayRecord({
       const answer = `${outcome}${status === undefined ? '' : ` ${status}`}`;
       return `${answer}${refusal === undefined ? '' : ` (${refusal})`} in ${ms} ms`;
     }
-    case 'TURNED_AWAY': {
+    case 'REJECTED': {
       const { rule, source, path, misplaced, where = 'Authorization', count } = event;
       const beside = misplaced === undefined ? '' : `, with a ${misplaced.replace('_', ' ')} in ${where}`;
-      const fate = rule === 'let_in' ? `let in to ${path}` : `turned away from ${path}, ${rule}`;
+      const fate = rule === 'let_in' ? `let in to ${path}` : `rejected at ${path}, ${rule}`;
       return `${source} ${fate}${beside}${together(count)}`;
     }
     case 'KEY_CREATED':

@@ -33,7 +33,7 @@ test('[G14,G25] admin endpoints take the master key in Authorization, and nothin
     }
   }
   t.is((await rig.rest('GET', '/key/list', { authorization: `Bearer ${master}` })).body.total_count, 1);
-  const turned = (await rig.records()).filter(({ event }) => event.type === 'TURNED_AWAY');
+  const turned = (await rig.records()).filter(({ event }) => event.type === 'REJECTED');
   t.is(turned.length, endpoints.length * callers.length);
   const where = 'header x-gateway-api-key';
   const told = { misplaced: 'master_key', where, rest: true };
@@ -47,7 +47,7 @@ test('[G14,G25] admin endpoints take the master key in Authorization, and nothin
   ];
   for (const [headers, place] of misplaced) {
     t.is((await rig.rest('GET', '/key/list', headers)).status, 401);
-    const { event } = (await rig.records()).findLast((record) => record.event.type === 'TURNED_AWAY')!;
+    const { event } = (await rig.records()).findLast((record) => record.event.type === 'REJECTED')!;
     t.like(event, { where: place, rest: true });
   }
   t.deepEqual((await rig.alerts()).sort(), ['gateway.key_misplaced', 'gateway.master_key_misplaced']);
@@ -76,7 +76,7 @@ test('[G14,G25] a request to an admin path that is let in tells of another key b
     const correlation = answer.headers.get('x-correlation-id');
     const of = async () => (await rig.records()).filter((record) => record.correlation === correlation);
     while ((await of()).filter(({ event }) => event.type === 'CALL_ENDED').length === 0);
-    const told = (await of()).find(({ event }) => event.type === 'TURNED_AWAY');
+    const told = (await of()).find(({ event }) => event.type === 'REJECTED');
     t.like(told?.event, { rule: 'let_in', path, misplaced: kind, where: place, rest: true });
   }
   const before = (await rig.records()).length;
@@ -85,7 +85,7 @@ test('[G14,G25] a request to an admin path that is let in tells of another key b
   t.is((await rig.admin('GET', '/key/list')).status, 200);
   const after = (await rig.records()).slice(before);
   t.false(
-    after.some(({ event }) => event.type === 'TURNED_AWAY'),
+    after.some(({ event }) => event.type === 'REJECTED'),
     'the same key in both is in no wrong place',
   );
   t.deepEqual((await rig.alerts()).sort(), ['gateway.key_misplaced', 'gateway.master_key_misplaced']);

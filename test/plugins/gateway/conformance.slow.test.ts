@@ -109,7 +109,7 @@ const inherentChecks = (): Record<string, string> =>
     ),
   );
 
-/** The suite can't send the admission header: this adds it, and changes nothing else. @returns the URL to test */
+/** The suite can't send the key header: this adds it, and changes nothing else. @returns the URL to test */
 async function admitting(t: ExecutionContext<unknown>, url: string, key: string): Promise<string> {
   const shim = createServer((incoming, outgoing) => {
     const headers = { ...incoming.headers, ...admission(key) };

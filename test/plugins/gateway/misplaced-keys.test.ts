@@ -16,7 +16,7 @@ const MASTER = 'master.value.of.nobody.0815';
 const TOKEN = 'identity.token.of.ann';
 const basic = (value: string) => `Basic ${Buffer.from(`ann:${value}`).toString('base64')}`;
 
-const ADMISSIONS = {
+const KEY_HEADERS = {
   nothing: undefined,
   'a virtual key': `Bearer ${VIRTUAL}`,
   'a virtual key without its prefix': VIRTUAL,
@@ -44,18 +44,18 @@ function secretFile(t: ExecutionContext, value: string): string {
   return file;
 }
 
-type Admission = keyof typeof ADMISSIONS;
+type KeyHeader = keyof typeof KEY_HEADERS;
 type Authorization = keyof typeof AUTHORIZATIONS;
 
 /** What the contract says of a combination: status, and whether somebody should hear of it. */
-function expected(route: string, admission: Admission, authorization: Authorization) {
+function expected(route: string, keyHeader: KeyHeader, authorization: Authorization) {
   const found = authorization.includes('master')
     ? 'master'
     : authorization.includes('virtual')
       ? 'virtual'
       : undefined;
-  if (admission !== 'a virtual key') {
-    return { status: 401, alert: found !== undefined || admission.includes('master') };
+  if (keyHeader !== 'a virtual key') {
+    return { status: 401, alert: found !== undefined || keyHeader.includes('master') };
   }
   const relays = route === 'memory';
   const refused = found === 'master' || (relays && (found === 'virtual' || authorization === 'nothing'));
@@ -79,20 +79,20 @@ test('[G3,G9,G25,G19] every combination of headers: what is refused, what is tol
 
   const stories: { what: string; alert: boolean; correlation: string | null }[] = [];
   for (const route of ROUTES) {
-    for (const admission of Object.keys(ADMISSIONS) as Admission[]) {
+    for (const keyHeader of Object.keys(KEY_HEADERS) as KeyHeader[]) {
       for (const authorization of Object.keys(AUTHORIZATIONS) as Authorization[]) {
-        const what = `${route}: ${admission} in the admission header, ${authorization} in Authorization`;
+        const what = `${route}: ${keyHeader} in the key header, ${authorization} in Authorization`;
         const asked = upstream.asked.length;
         const answer = await rig.post(`/${route}/mcp`, initialize, {
-          ...(ADMISSIONS[admission] && { 'x-gateway-api-key': ADMISSIONS[admission] }),
+          ...(KEY_HEADERS[keyHeader] && { 'x-gateway-api-key': KEY_HEADERS[keyHeader] }),
           ...(AUTHORIZATIONS[authorization] && { authorization: AUTHORIZATIONS[authorization] }),
         });
         const body = await answer.text();
-        const { status, alert } = expected(route, admission, authorization);
+        const { status, alert } = expected(route, keyHeader, authorization);
         t.is(answer.status, status, what);
         t.is(upstream.asked.length - asked, status === 200 ? 1 : 0, what);
         t.notRegex(body + JSON.stringify([...answer.headers]), new RegExp(`${VIRTUAL}|${MASTER}`), what);
-        if (admission.includes('without its prefix')) t.regex(body, /Malformed API Key passed in/);
+        if (keyHeader.includes('without its prefix')) t.regex(body, /Malformed API Key passed in/);
         if (status === 200) {
           const sent = upstream.asked.at(-1)?.headers.authorization;
           const wanted = {
@@ -107,7 +107,7 @@ test('[G3,G9,G25,G19] every combination of headers: what is refused, what is tol
     }
   }
 
-  const decisions = (await rig.records()).filter(({ event }) => /^(?:CALL|TURNED_AWAY)$/.test(event.type));
+  const decisions = (await rig.records()).filter(({ event }) => /^(?:CALL|REJECTED)$/.test(event.type));
   t.is(decisions.length, stories.length, 'each is decided once');
   for (const { what, alert, correlation } of stories) {
     const decision = decisions.find((record) => record.correlation === correlation);
@@ -171,7 +171,7 @@ test('[G9,G25] a key in any other header or in the URL is told once a minute, an
         t.is(stranger.status, 401);
         const [known, unknown] = (await rig.records()).filter(({ correlation, event }) => {
           const asked = [answer, stranger].map((one) => one.headers.get('x-correlation-id'));
-          return asked.includes(correlation) && /^(?:CALL|TURNED_AWAY)$/.test(event.type);
+          return asked.includes(correlation) && /^(?:CALL|REJECTED)$/.test(event.type);
         });
         const key = value === MASTER ? 'master_key' : 'virtual_key';
         t.like(known?.event, { misplaced: { key, where } });
@@ -272,9 +272,7 @@ test('[G9,G25] a key where none belongs is told also of a request that breaks th
     t.is(answer.status, status, path);
     const correlation = answer.headers['x-correlation-id'];
     const found = async () =>
-      (await rig.records()).find(
-        (one) => one.correlation === correlation && one.event.type === 'TURNED_AWAY',
-      );
+      (await rig.records()).find((one) => one.correlation === correlation && one.event.type === 'REJECTED');
     while (!(await found())) await new Promise((resolve) => setTimeout(resolve, 5));
     const turned = await found();
     t.like(turned?.event, told);

@@ -5,9 +5,9 @@ import { actorRef } from '../../../src/core/kernel/ids.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { admission, initialize, Rig } from './rig.ts';
 
-const turnedAway = async (rig: Rig) =>
+const rejected = async (rig: Rig) =>
   (await rig.records()).flatMap(({ event }) =>
-    event.type === 'TURNED_AWAY' ? [event as { rule?: string; count?: number; path?: string }] : [],
+    event.type === 'REJECTED' ? [event as { rule?: string; count?: number; path?: string }] : [],
   );
 
 test('[G19,C2] a stranger who goes on and on is recorded to the last request, and does not fill the disk', async (t) => {
@@ -19,24 +19,24 @@ test('[G19,C2] a stranger who goes on and on is recorded to the last request, an
   );
   const statuses = new Set((await Promise.all(guesses)).map(({ status }) => status));
   t.deepEqual([...statuses], [401]);
-  const records = await turnedAway(rig);
+  const records = await rejected(rig);
   t.is(
     records.reduce((sum, { count = 1 }) => sum + count, 0),
     200,
   );
   t.true(records.length < 80, String(records.length));
-  const { context } = rig.runtime.services.actors.snapshot(actorRef('gateway.admission', 'all')) ?? {};
+  const { context } = rig.runtime.services.actors.snapshot(actorRef('gateway.rejections', 'all')) ?? {};
   t.like(context, { counts: { unknown_key: 200 } });
   t.true((await rig.records()).length - before < 200);
   t.like(records.at(-1), { rule: 'unknown_key', path: url });
 });
 
-test('[G19] who is turned away by another rule, or beside a stranger, does not wait with it', async (t) => {
+test('[G19] who is rejected by another rule, or beside a stranger, does not wait with it', async (t) => {
   const rig = await Rig.start(t, { routes: [] });
   await Promise.all(Array.from({ length: 60 }, () => rig.post('/mcp/', initialize, admission('sk-guess'))));
   t.is((await rig.post('/mcp/', initialize)).status, 401);
-  t.deepEqual((await turnedAway(rig)).at(-1)?.rule, 'no_key');
-  t.is((await turnedAway(rig)).at(-1)?.count, undefined);
+  t.deepEqual((await rejected(rig)).at(-1)?.rule, 'no_key');
+  t.is((await rejected(rig)).at(-1)?.count, undefined);
 });
 
 test('[G19,G23] a stranger is answered before its body is read, so that it can have nothing held for it', async (t) => {
@@ -53,5 +53,5 @@ test('[G19,G23] a stranger is answered before its body is read, so that it can h
     t.regex(first.toString(), /^HTTP\/1.1 401 /, path);
     socket.destroy();
   }
-  t.is((await turnedAway(rig)).length, 5);
+  t.is((await rejected(rig)).length, 5);
 });

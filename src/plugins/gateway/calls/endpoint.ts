@@ -143,7 +143,7 @@ export const UNREAD: unique symbol = Symbol('a body that was not read');
 /** A request whose head was read, and its body unless its caller may send none. */
 export interface OpenedRequest {
   readonly exchange: HttpExchange;
-  /** The caller, where the admission header is that of a known key. */
+  /** The caller, where the key header is that of a known key. */
   readonly authenticated: AuthenticatedKey | undefined;
   readonly body: unknown;
 }

@@ -2,21 +2,21 @@ import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
-import { type AdmissionEvent, admission } from '../../../machines/gateway/admission.ts';
 import type { AnswerParams, CallEnded } from '../../../machines/gateway/key.ts';
+import { type RejectionEvent, rejections } from '../../../machines/gateway/rejections.ts';
 import { IN_AUTHORIZATION } from '../keys/caller.ts';
 import { describeGatewayRecord } from '../words.ts';
 import { BurstLimiter } from './burst-limiter.ts';
 import { type Decisions, misplacedSchema } from './decisions.ts';
 
 /** The one actor for callers without a key. */
-const admissionActor = defineActor({
-  type: 'gateway.admission',
-  machine: admission,
+const rejectionsActor = defineActor({
+  type: 'gateway.rejections',
+  machine: rejections,
   version: 1,
   describe: describeGatewayRecord,
 });
-const ADMISSION_KEY = 'all';
+const ALL_CALLERS = 'all';
 
 const rejected = z.object({
   at: z.number(),
@@ -53,10 +53,10 @@ export type Rejection = Omit<z.output<typeof rejected>, 'at'>;
 type Rule = AnswerParams['rule'];
 
 /** Declares the actor that rejects callers without a key. */
-export function registerAdmission(context: PluginContext<unknown>): void {
-  context.actor(admissionActor);
-  context.route(callRejected, admissionActor, ({ payload }) => [
-    { key: ADMISSION_KEY, event: rejectionEvent(payload) },
+export function registerRejections(context: PluginContext<unknown>): void {
+  context.actor(rejectionsActor);
+  context.route(callRejected, rejectionsActor, ({ payload }) => [
+    { key: ALL_CALLERS, event: rejectionEvent(payload) },
   ]);
 }
 
@@ -65,11 +65,11 @@ export function registerAdmission(context: PluginContext<unknown>): void {
  * own for that. It comes with its place when the request was only searched, and on the REST API, where keys belong in
  * that header and this is another one beside it.
  */
-function rejectionEvent({ misplaced, ...facts }: z.output<typeof rejected>): AdmissionEvent {
-  if (!misplaced) return { type: 'TURNED_AWAY', ...facts };
+function rejectionEvent({ misplaced, ...facts }: z.output<typeof rejected>): RejectionEvent {
+  if (!misplaced) return { type: 'REJECTED', ...facts };
   const { key, where } = misplaced;
   const isOnlyThere = where === IN_AUTHORIZATION && facts.rule !== 'not_read' && !facts.rest;
-  return { type: 'TURNED_AWAY', ...facts, misplaced: key, ...(!isOnlyThere && { where }) };
+  return { type: 'REJECTED', ...facts, misplaced: key, ...(!isOnlyThere && { where }) };
 }
 
 /**

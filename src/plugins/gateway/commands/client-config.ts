@@ -1,7 +1,7 @@
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
-import { ADMISSION_HEADER } from '../keys/caller.ts';
+import { KEY_HEADER } from '../keys/caller.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { baseUrl, type ClientSettings, chosenRoutes } from './target.ts';
 
@@ -117,7 +117,7 @@ const FALLBACK_CLIENT = 'mcp-public';
  */
 function cliEntry(entry: RouteEntry, { gatewayUrl, scope, clientId }: ClientOptions): string[] {
   // --header takes all words up to the next flag, so it must not stand last before the name.
-  const header = `${ADMISSION_HEADER}: Bearer \${${KEY_VARIABLE}}`;
+  const header = `${KEY_HEADER}: Bearer \${${KEY_VARIABLE}}`;
   const words = ['claude', 'mcp', 'add', '--header', header, '--transport', 'http', '--scope', scope];
   if (entry.disposition === 'relay') {
     if (entry.callbackPort !== undefined) words.push('--callback-port', String(entry.callbackPort));
@@ -149,7 +149,7 @@ function desktopEntry(
   { gatewayUrl }: ClientOptions,
   value = '<virtual_key>',
 ): DesktopEntry {
-  const header = `${ADMISSION_HEADER}:\${${KEY_VARIABLE}}`;
+  const header = `${KEY_HEADER}:\${${KEY_VARIABLE}}`;
   return {
     command: 'npx',
     args: ['-y', 'mcp-remote', urlOf(entry, gatewayUrl), '--header', header],
@@ -160,7 +160,7 @@ function desktopEntry(
 /** Why the desktop client can't use a route; undefined when it can. */
 function desktopRefusal(entry: RouteEntry): string | undefined {
   if (entry.disposition !== 'relay') return undefined;
-  return `${entry.name} is an identity route: the desktop client's connector can't send the admission header beside a login, and its bridge has no login. Use the CLI client.`;
+  return `${entry.name} is an identity route: the desktop client's connector can't send the key header beside a login, and its bridge has no login. Use the CLI client.`;
 }
 
 /** A command as it is typed: quoted where a shell would read it otherwise. */

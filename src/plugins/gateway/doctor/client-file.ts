@@ -1,5 +1,5 @@
 import { isObject } from '../../../core/kernel/json.ts';
-import { ADMISSION_HEADER } from '../keys/caller.ts';
+import { KEY_HEADER } from '../keys/caller.ts';
 import { type Diagnosis, diagnosis } from './symptoms.ts';
 
 /** A fault of a client's entry, by the entry's name. It contains no value of a header. */
@@ -70,7 +70,7 @@ function headerFaults(
   relays: ReadonlySet<string>,
 ): Diagnosis[] {
   const found: Diagnosis[] = [];
-  const key = headers.find(([name]) => name === ADMISSION_HEADER)?.[1];
+  const key = headers.find(([name]) => name === KEY_HEADER)?.[1];
   if (key !== undefined && !/^Bearer \S/.test(key) && !/^\$\{\w+\}$/.test(key)) {
     found.push(diagnosis('key_without_prefix'));
   }
@@ -99,7 +99,7 @@ function bridgeFaults(entry: Entry, route: string, relays: ReadonlySet<string>):
       own(
         'space_after_colon',
         'The bridge cuts a header value at a space.',
-        `Write ${ADMISSION_HEADER}:\${VARIABLE} without a space, put "Bearer <virtual_key>" into the variable, and restart the client.`,
+        `Write ${KEY_HEADER}:\${VARIABLE} without a space, put "Bearer <virtual_key>" into the variable, and restart the client.`,
       ),
     );
   }

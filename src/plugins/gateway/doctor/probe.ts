@@ -1,7 +1,7 @@
 import { HttpCallError, type HttpClient } from '../../../core/host/http/client.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
-import { ADMISSION_HEADER } from '../keys/caller.ts';
+import { KEY_HEADER } from '../keys/caller.ts';
 import { type ProbeAnswer, sendProbe } from '../mcp/probe-client.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { type Diagnosis, diagnose, diagnosis } from './symptoms.ts';
@@ -77,7 +77,7 @@ async function post(
 ): Promise<ProbeAnswer | string> {
   const url = new URL(`${gatewayUrl}/${name}/mcp`);
   const headers = {
-    [ADMISSION_HEADER]: `Bearer ${key}`,
+    [KEY_HEADER]: `Bearer ${key}`,
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
     ...(session !== undefined && { 'mcp-session-id': session }),
   };

@@ -83,8 +83,8 @@ async function onlyMaster(
   gateway: AdminServices,
 ): Promise<unknown> {
   const caller = restCaller(request, gateway);
-  if ('rule' in caller) return turnAway(request, reply, gateway, caller);
-  if (caller.kind !== 'master') return turnAway(request, reply, gateway, { rule: 'master_key_wanted' });
+  if ('rule' in caller) return rejectCaller(request, reply, gateway, caller);
+  if (caller.kind !== 'master') return rejectCaller(request, reply, gateway, { rule: 'master_key_wanted' });
   watchLetIn(gateway, request, reply);
   return undefined;
 }
@@ -96,8 +96,8 @@ async function ownInfo(
   gateway: AdminServices,
 ): Promise<unknown> {
   const caller = restCaller(request, gateway);
-  if ('rule' in caller) return turnAway(request, reply, gateway, caller);
-  if (caller.kind === 'master') return turnAway(request, reply, gateway, { rule: 'virtual_key_wanted' });
+  if ('rule' in caller) return rejectCaller(request, reply, gateway, caller);
+  if (caller.kind === 'master') return rejectCaller(request, reply, gateway, { rule: 'virtual_key_wanted' });
   watchLetIn(gateway, request, reply);
   const { status, body } = await gateway.admin.read(caller.id, caller.presented, request.id);
   const view = gateway.keys.get(caller.id);
@@ -112,7 +112,7 @@ async function ownInfo(
   return sendError(reply, { status, message, retryAfterMs });
 }
 
-async function turnAway(
+async function rejectCaller(
   request: FastifyRequest,
   reply: FastifyReply,
   gateway: AdminServices,

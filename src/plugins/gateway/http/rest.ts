@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { AnswerParams, MisplacedKey, RejectionRule } from '../../../machines/gateway/key.ts';
 import type { GatewayServices } from '../calls/services.ts';
-import { ADMISSION_HEADER, keyIn, keyInUrl, mostSevere, removeMisplacedKey } from '../keys/caller.ts';
+import { KEY_HEADER, keyIn, keyInUrl, mostSevere, removeMisplacedKey } from '../keys/caller.ts';
 import { bearerIn, type KeyLookup, keyId } from '../keys/virtual-keys.ts';
 import { WRONG_KEY } from '../mcp/answers.ts';
 
@@ -12,7 +12,7 @@ export type RestCaller =
   | { readonly kind: 'master' }
   | { readonly kind: 'key'; readonly id: string; readonly presented: string };
 
-/** Tells who calls a REST path: `Authorization` alone counts here, whatever the admission header says (G14, G25). */
+/** Tells who calls a REST path: `Authorization` alone counts here, whatever the key header says (G14, G25). */
 export function restCaller(
   request: FastifyRequest,
   gateway: GatewayServices,
@@ -34,7 +34,7 @@ export function restCaller(
 }
 
 /**
- * Records that a caller was turned away.
+ * Records that a caller was rejected.
  *
  * @returns the rule that decided, once it is durable
  * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
@@ -76,12 +76,12 @@ export function watchLetIn(
 
 /** Somebody should hear of a key that came elsewhere than in Authorization, which is looked at by itself (G9, G25). */
 function misplacedOnRest(raw: IncomingMessage, keys: KeyLookup): MisplacedKey | undefined {
-  const { authorization, [ADMISSION_HEADER]: admission = '' } = raw.headers;
-  const key = keyIn([admission].flat().join(' '), keys);
+  const { authorization, [KEY_HEADER]: keyHeader = '' } = raw.headers;
+  const key = keyIn([keyHeader].flat().join(' '), keys);
   // Who sends its virtual key in both headers has it in none that is wrong for it.
-  const isTheSame = key === 'virtual_key' && admission === authorization;
-  const inAdmission = key && !isTheSame ? [{ key, where: `header ${ADMISSION_HEADER}` }] : [];
-  return mostSevere([removeMisplacedKey(raw, keys) ?? [], inAdmission].flat());
+  const isTheSame = key === 'virtual_key' && keyHeader === authorization;
+  const inKeyHeader = key && !isTheSame ? [{ key, where: `header ${KEY_HEADER}` }] : [];
+  return mostSevere([removeMisplacedKey(raw, keys) ?? [], inKeyHeader].flat());
 }
 
 /** An error as clients of the REST paths know it: `param` and `code` are texts. */

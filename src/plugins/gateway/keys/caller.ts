@@ -43,11 +43,11 @@ export function inspectCaller(
 }
 
 /**
- * Authenticates a caller by the admission header alone (G3, G9, G25). `Authorization` is only searched for a key that
+ * Authenticates a caller by the key header alone (G3, G9, G25). `Authorization` is only searched for a key that
  * should not be there.
  */
 export function authenticate(headers: IncomingHttpHeaders, keys: KeyLookup): Caller {
-  const header = headers[ADMISSION_HEADER];
+  const header = headers[KEY_HEADER];
   const authorization = authorizationOf(headers.authorization, keys);
   if (header === undefined) {
     if (authorization === 'master_key') return { rule: 'master_key_presented' };
@@ -74,11 +74,11 @@ function authorizationOf(header: string | undefined, keys: KeyLookup): CallReque
   return keyIn(header, keys) ?? 'bearer';
 }
 
-// The search for keys in places where they leak (G9, G25): in headers other than the admission header, in the path and in
+// The search for keys in places where they leak (G9, G25): in headers other than the key header, in the path and in
 // the query. Such a key is reported by an alert, and its header does not reach the upstream.
 
 /** The header that carries a virtual key, on every route. */
-export const ADMISSION_HEADER = 'x-gateway-api-key';
+export const KEY_HEADER = 'x-gateway-api-key';
 
 /** `MisplacedKey.where` of a key that came in `Authorization`. */
 export const IN_AUTHORIZATION = 'header authorization';
@@ -101,7 +101,7 @@ export const mostSevere = (found: readonly MisplacedKey[]): MisplacedKey | undef
   found.find(({ key }) => key === 'master_key') ?? found[0];
 
 /**
- * Searches all headers except the admission header and `Authorization`, which are checked separately, and the URL.
+ * Searches all headers except the key header and `Authorization`, which are checked separately, and the URL.
  *
  * @param request the headers that hold a key are deleted from it, so that they are not forwarded
  */
@@ -125,7 +125,7 @@ function textToSearch(
   value: string | string[] | undefined,
   keys: KeyLookup,
 ): string | undefined {
-  if (name === ADMISSION_HEADER || name === 'authorization') return undefined;
+  if (name === KEY_HEADER || name === 'authorization') return undefined;
   const text = typeof value === 'string' ? value : (value?.join(' ') ?? '');
   if (!hasLongWord(text, SHORTEST_KEY)) return undefined;
   return name === 'mcp-session-id' && keys.isSession(text) ? undefined : text;

@@ -5,16 +5,16 @@ import type { AnswerParams, CallEnded, MisplacedKey, RejectionRule } from './key
 /** What a person should hear of: a rule, or a key in some other header. */
 type Reason = RejectionRule | 'key_misplaced' | 'master_key_misplaced';
 
-export interface AdmissionContext {
-  /** How often each rule turned somebody away. */
+export interface RejectionsContext {
+  /** How many requests each rule rejected. */
   readonly counts: Partial<Readonly<Record<RejectionRule, number>>>;
   /** When a person was last alerted about each, epoch milliseconds. */
   readonly alertedAt: Partial<Readonly<Record<Reason, number>>>;
 }
 
-export type AdmissionEvent =
+export type RejectionEvent =
   | {
-      readonly type: 'TURNED_AWAY';
+      readonly type: 'REJECTED';
       readonly at: number;
       readonly rule: RejectionRule;
       /** Address of the caller; never what it presented. */
@@ -26,14 +26,14 @@ export type AdmissionEvent =
       readonly where?: string;
       /** On a path of the REST API, where the master key does belong, in Authorization. */
       readonly rest?: true;
-      /** How many requests of this source the same rule turned away together; absent: 1. */
+      /** How many requests of this source the same rule rejected together; absent: 1. */
       readonly count?: number;
     }
   | CallEnded;
 
 interface Args {
-  readonly context: AdmissionContext;
-  readonly event: AdmissionEvent;
+  readonly context: RejectionsContext;
+  readonly event: RejectionEvent;
 }
 
 /** A scanner must not become a flood of alerts. */
@@ -44,7 +44,7 @@ const ALERT_TEXTS: Partial<Readonly<Record<Reason, string>>> = {
   master_key_presented:
     'The master key was presented on an MCP route. It belongs to admin endpoints alone: rotate it.',
   key_only_in_authorization:
-    'A virtual key came in the Authorization header instead of the admission header. It was not forwarded; rotate it.',
+    'A virtual key came in the Authorization header instead of x-gateway-api-key. It was not forwarded; rotate it.',
   key_in_query:
     'A request had a key in its URL, which proxies log. It was refused, and the URL is not kept here; rotate the key.',
   master_key_misplaced:
@@ -53,8 +53,8 @@ const ALERT_TEXTS: Partial<Readonly<Record<Reason, string>>> = {
 };
 
 /** What a person should hear of: the rule itself, or what was found beside it. */
-const reasonOf = (event: AdmissionEvent): Reason | undefined => {
-  if (event.type !== 'TURNED_AWAY') return undefined;
+const reasonOf = (event: RejectionEvent): Reason | undefined => {
+  if (event.type !== 'REJECTED') return undefined;
   if (ALERT_TEXTS[event.rule] !== undefined) return event.rule;
   if (event.misplaced === undefined) return undefined;
   if (event.misplaced === 'master_key') return event.rest ? 'master_key_misplaced' : 'master_key_presented';
@@ -65,7 +65,7 @@ const reasonOf = (event: AdmissionEvent): Reason | undefined => {
 /** Whether a person is alerted about it: at most once a minute for each reason. */
 const mustAlert = ({ context, event }: Args): boolean => {
   const reason = reasonOf(event);
-  if (reason === undefined || event.type !== 'TURNED_AWAY') return false;
+  if (reason === undefined || event.type !== 'REJECTED') return false;
   const passed = event.at - (context.alertedAt[reason] ?? Number.NEGATIVE_INFINITY);
   return passed >= ALERT_EVERY_MS || passed < 0; // below zero the clock was set back
 };
@@ -73,32 +73,32 @@ const mustAlert = ({ context, event }: Args): boolean => {
 /**
  * Callers of the gateway without a key that is known (G3, G9, G25): why and from where, never with what.
  */
-export const admission = setup({
-  types: { context: {} as AdmissionContext, events: {} as AdmissionEvent },
+export const rejections = setup({
+  types: { context: {} as RejectionsContext, events: {} as RejectionEvent },
   actions: {
     'gateway.answer': effect<AnswerParams>(),
     'alerts.raise': effect<Alert>(),
     count: assign(({ context, event }) => {
-      if (event.type !== 'TURNED_AWAY') return {};
+      if (event.type !== 'REJECTED') return {};
       return {
         counts: { ...context.counts, [event.rule]: (context.counts[event.rule] ?? 0) + (event.count ?? 1) },
       };
     }),
     alerted: assign(({ context, event }) => {
       const reason = reasonOf(event);
-      if (reason === undefined || event.type !== 'TURNED_AWAY') return {};
+      if (reason === undefined || event.type !== 'REJECTED') return {};
       return { alertedAt: { ...context.alertedAt, [reason]: event.at } };
     }),
   },
   guards: { mustAlert },
 }).createMachine({
-  id: 'gateway-admission',
+  id: 'gateway-rejections',
   context: { counts: {}, alertedAt: {} },
-  initial: 'guarding',
+  initial: 'counting',
   states: {
-    guarding: {
+    counting: {
       on: {
-        TURNED_AWAY: [
+        REJECTED: [
           {
             guard: 'mustAlert',
             actions: [
@@ -106,7 +106,7 @@ export const admission = setup({
               {
                 type: 'alerts.raise',
                 params: ({ event }: Args): Alert => {
-                  const { source, path, where } = event as Extract<AdmissionEvent, { type: 'TURNED_AWAY' }>;
+                  const { source, path, where } = event as Extract<RejectionEvent, { type: 'REJECTED' }>;
                   const reason = reasonOf(event) ?? 'no_key';
                   return {
                     name: `gateway.${reason}`,
@@ -131,7 +131,7 @@ function answer() {
   return {
     type: 'gateway.answer',
     params: ({ event }: Args): AnswerParams => ({
-      rule: event.type === 'TURNED_AWAY' ? event.rule : 'no_key',
+      rule: event.type === 'REJECTED' ? event.rule : 'no_key',
     }),
   } as const;
 }
