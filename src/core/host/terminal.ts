@@ -1,4 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { FINGERPRINT_DIGITS, FINGERPRINT_PREFIX } from '../kernel/ids.ts';
 import { isObject, type Json } from '../kernel/json.ts';
 import type { StateValue } from '../kernel/log/record.ts';
 import type { Terminal } from './plugin/command.ts';
@@ -104,7 +105,8 @@ export function wrapped(text: string, columns: number): string[] {
 const LONGEST = 40;
 const ITEMS = 3;
 /** Ids that nobody reads: UUIDs, fingerprints, lock tokens. Their ends tell them apart. */
-const OPAQUE = /^(?:fp_)?[0-9a-f-]{20,}$/i;
+const OPAQUE = new RegExp(`^(?:${FINGERPRINT_PREFIX})?[0-9a-f-]{20,}$`, 'i');
+const FINGERPRINT = new RegExp(`^${FINGERPRINT_PREFIX}[0-9a-f]{${FINGERPRINT_DIGITS}}$`);
 
 /** Text from outside as it may stand on a terminal: nothing in it can move the cursor or turn the line around. */
 export function plainText(text: string): string {
@@ -179,7 +181,7 @@ function shortText(text: string): string {
 }
 
 function isFingerprint(value: unknown): boolean {
-  return typeof value === 'string' && /^fp_[0-9a-f]{32}$/.test(value);
+  return typeof value === 'string' && FINGERPRINT.test(value);
 }
 
 /** A value as indented JSON, keys in order, safe to print. */

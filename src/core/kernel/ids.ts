@@ -12,6 +12,11 @@ export type EffectId = Branded<string, 'EffectId'>;
 /** Keyed HMAC of something secret-bearing: equal values look equal, none can be read back. */
 export type Fingerprint = Branded<string, 'Fingerprint'>;
 
+/** What every fingerprint begins with, before its hexadecimal digits. */
+export const FINGERPRINT_PREFIX = 'fp_';
+/** Hexadecimal digits of a fingerprint: 128 bits. */
+export const FINGERPRINT_DIGITS = 32;
+
 export const asSeq = (value: number): Seq => value as Seq;
 export const asEpochMs = (value: number): EpochMs => value as EpochMs;
 

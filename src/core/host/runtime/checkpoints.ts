@@ -2,11 +2,12 @@ import type { Bus } from '../../../bus/bus.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
+import { FINGERPRINT_DIGITS, FINGERPRINT_PREFIX } from '../../kernel/ids.ts';
 import type { EventLog, Snapshot } from '../../kernel/log/event-log.ts';
 import { checkpointSaved } from '../lifecycle/run.ts';
 
 /** How the key of a stored body stands in a state. */
-const BLOB_KEY = /fp_[0-9a-f]{32}/g;
+const BLOB_KEY = new RegExp(`${FINGERPRINT_PREFIX}[0-9a-f]{${FINGERPRINT_DIGITS}}`, 'g');
 
 /**
  * Saves the states of actors whenever the log asks for it, and drops the stored bodies that no state names any more: a

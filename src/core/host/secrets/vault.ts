@@ -10,7 +10,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { canonicalJson } from '../../kernel/canonical-json.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
-import type { Fingerprint } from '../../kernel/ids.ts';
+import { FINGERPRINT_DIGITS, FINGERPRINT_PREFIX, type Fingerprint } from '../../kernel/ids.ts';
 import { LOCK_FILE } from '../../kernel/log/lock.ts';
 import { createSecretFile, readSecretFile } from '../../kernel/secret-file.ts';
 
@@ -20,7 +20,6 @@ const TAG_BYTES = 16;
 /** First byte of everything sealed, so that another format can be told from damage. */
 const FORMAT = 1;
 const HEADER_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
-const FINGERPRINT_HEX = 32;
 
 /** The keys of one data folder. As `KeyObject`s they cannot be printed by accident. */
 export interface VaultKeys {
@@ -46,7 +45,7 @@ export class Vault {
    */
   fingerprint(value: unknown): Fingerprint {
     const mac = createHmac('sha256', this.#keys.fingerprint).update(canonicalJson(value)).digest('hex');
-    return `fp_${mac.slice(0, FINGERPRINT_HEX)}` as Fingerprint;
+    return `${FINGERPRINT_PREFIX}${mac.slice(0, FINGERPRINT_DIGITS)}` as Fingerprint;
   }
 
   /**

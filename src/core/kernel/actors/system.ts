@@ -2,7 +2,7 @@ import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Clock } from '../clock.ts';
 import { newCorrelation } from '../clock.ts';
 import { CoreError } from '../errors/core-error.ts';
-import { actorRef, parseActorRef } from '../ids.ts';
+import { actorRef, FINGERPRINT_PREFIX, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
 import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
@@ -131,7 +131,7 @@ export class ActorSystem {
     for (const state of states.values()) {
       const type = this.#types.get(parseActorRef(state.ref).type);
       if (state.seq > savedSeq) this.#dirty.add(state);
-      if (JSON.stringify(state).includes('"fp_')) this.#blobHolders.add(state);
+      if (JSON.stringify(state).includes(`"${FINGERPRINT_PREFIX}`)) this.#blobHolders.add(state);
       if (!type) {
         this.#carried.set(state.ref, state);
         continue;

@@ -7,6 +7,7 @@ import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { openVault, Vault } from '../../../core/host/secrets/vault.ts';
 import { jsonText, plainText } from '../../../core/host/terminal.ts';
+import { FINGERPRINT_PREFIX } from '../../../core/kernel/ids.ts';
 import { isObject, jsonEqual } from '../../../core/kernel/json.ts';
 import { RouterError } from '../errors.ts';
 
@@ -127,7 +128,7 @@ interface Change {
 export type Fingerprint = (value: unknown) => string;
 
 /** Enough to distinguish the secrets of one config, and to compare them by eye. */
-const SHOWN = 'fp_'.length + 12;
+const SHOWN = FINGERPRINT_PREFIX.length + 12;
 
 /**
  * Where two configs differ, path by path, in the order of the first with what is new behind; equal configs have no

@@ -5,6 +5,7 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import type { EffectContext, EffectOutcome } from '../../../core/kernel/actors/effect.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { FINGERPRINT_PREFIX } from '../../../core/kernel/ids.ts';
 import type { Blobs } from '../../../core/kernel/log/event-log.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import type {
@@ -317,7 +318,7 @@ export class EmbeddedRouter {
 
   /** 19 hexadecimal digits of a keyed hash and 13 of the time: a retried apply gets the ncid of its first run. */
   #newNcid(effect: string, at: number): string {
-    const digits = this.#vault.fingerprint({ effect, at }).slice('fp_'.length);
+    const digits = this.#vault.fingerprint({ effect, at }).slice(FINGERPRINT_PREFIX.length);
     return `${digits.slice(0, 19)}${String(at).padStart(13, '0')}`;
   }
 
