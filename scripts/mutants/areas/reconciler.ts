@@ -123,7 +123,7 @@ const area: Area = {
     ],
     tests: [
       'machines/reconciler/',
-      'plugins/reconciler/gathering',
+      'plugins/reconciler/batching',
       'plugins/reconciler/heartbeat',
       'plugins/reconciler/legs',
       'plugins/reconciler/options',

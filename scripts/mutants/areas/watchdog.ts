@@ -135,7 +135,7 @@ const area: Area = {
   ],
   automatic: {
     sources: ['src/machines/watchdog/', 'src/plugins/watchdog/'],
-    tests: ['machines/watchdog/', 'watchdog/one-shot', 'watchdog/told-apart', 'watchdog/watchdog.slow'],
+    tests: ['machines/watchdog/', 'watchdog/one-shot', 'watchdog/outcomes', 'watchdog/watchdog.slow'],
   },
 };
 
