@@ -5,14 +5,16 @@
 //   npm run mutants -- --written      only the changes of the lists, none made by rule
 //   npm run mutants -- --only=bearer  only changes whose description holds this text
 //   npm run mutants -- --jobs=4       so many at once; as many as processors unless said
+//   npm run mutants -- --record       writes the result of these areas into docs/testing.md
 //   npm run mutants -- --patience=60  seconds that a test file may take beyond four times its usual
-// Ends with 1 when fewer than 85 % were noticed, when a mutation is stale, or when its tests fail without it.
+// Ends with 1 when fewer than 85 % of an area were noticed, when a mutation is stale, or when its tests fail without it.
 import { availableParallelism } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { automaticMutations } from './mutants/automatic.ts';
 import { type Area, type MutatedFile, mutate, StaleMutation } from './mutants/mutation.ts';
+import { record } from './mutants/record.ts';
 import { printSummary, type Result } from './mutants/summary.ts';
 import { type Tests, type Trial, tryTests } from './mutants/trial.ts';
 import { filesBelow, sourceFiles } from './source.ts';
@@ -33,6 +35,7 @@ const { values: flags, positionals } = parseArgs({
     list: { type: 'boolean', default: false },
     written: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
+    record: { type: 'boolean', default: false },
     patience: { type: 'string', default: '30' },
     jobs: { type: 'string', default: String(availableParallelism()) },
   },
@@ -42,7 +45,10 @@ const testFiles = sourceFiles(root, 'test').filter((file) => file.endsWith('.tes
 const srcFiles = [...sourceFiles(root, 'src'), ...filesBelow(root, 'deploy')];
 const filesOfId = filesById(root);
 
-/** One change with the tests that must notice it; `stale` says why it can't be tried. */
+if (flags.record && (flags.written || flags.only !== ''))
+  throw new Error('--record is of whole areas: leave out --written and --only');
+
+/** One change with the tests that must notice it; `stale` says why it can't be tried, `equivalent` why it needn't. */
 interface Candidate {
   readonly area: string;
   readonly kind: 'written' | 'automatic';
@@ -51,6 +57,7 @@ interface Candidate {
   readonly mutated?: MutatedFile;
   readonly tests: readonly Tests[];
   readonly stale?: string;
+  readonly equivalent?: string;
 }
 
 const below = (files: readonly string[], paths: readonly string[]): string[] => {
@@ -85,10 +92,24 @@ function candidatesOf(area: string, { sources, mutations, automatic }: Area): Ca
     }
   });
   if (flags.written) return written;
-  const tests = testsOf({ tests: automatic.tests });
-  const drawn = automaticMutations(root, below(srcFiles, automatic.sources), DRAW);
-  const about = { area, kind: 'automatic', mayHang: false, tests } as const;
-  return [...written, ...drawn.map((mutation) => ({ ...about, ...mutation }))];
+  const about = { area, kind: 'automatic', mayHang: false, tests: [] } as const;
+  try {
+    const tests = testsOf({ tests: automatic.tests });
+    const files = below(srcFiles, automatic.sources);
+    const equivalents = (automatic.equivalent ?? []).map(({ because, ...change }) => {
+      const { file, text } = mutate(root, files, change);
+      return { file, because, text: text.replace(/\s/g, '') };
+    });
+    const drawn = automaticMutations(root, files, DRAW).map((mutation): Candidate => {
+      const { file, text } = mutation.mutated;
+      const known = equivalents.find((one) => one.file === file && one.text === text.replace(/\s/g, ''));
+      return { ...about, ...mutation, tests, ...(known && { equivalent: known.because }) };
+    });
+    return [...written, ...drawn];
+  } catch (error) {
+    if (!(error instanceof StaleMutation)) throw error;
+    return [...written, { ...about, breaks: 'changes made by rule', stale: error.message }];
+  }
 }
 
 async function areas(): Promise<Map<string, Area>> {
@@ -116,35 +137,51 @@ async function inParallel<J, R>(jobs: readonly J[], run: (job: J) => Promise<R>)
   return results;
 }
 
-/** How long each test file takes without a change; the quick ones are asked first. */
-async function baseline(candidates: readonly Candidate[]): Promise<Map<string, Trial>> {
-  const files = new Set(candidates.flatMap(({ tests }) => tests.map(({ file }) => file)));
-  console.log(`Without any change, ${files.size} test files:`);
-  const trials = await inParallel([...files], async (file) => {
-    const trial = await tryTests(root, { file }, { limitMs: LONGEST_MS });
-    const seconds = (trial.tookMs / 1_000).toFixed(0).padStart(3);
-    console.log(`${trial.outcome.kind.padEnd(9)} ${seconds} s  ${file}`);
-    if (trial.outcome.kind !== 'passed') console.log(trial.output);
-    return [file, trial] as const;
-  });
-  return new Map(trials);
+const unchangedTrials = new Map<string, Promise<Trial>>();
+
+/** A test file without a change, once: whether it passes, how long it takes, and what it loads. */
+function unchanged(file: string): Promise<Trial> {
+  const trial = unchangedTrials.get(file) ?? tryTests(root, { file }, { limitMs: LONGEST_MS });
+  if (!unchangedTrials.has(file)) {
+    unchangedTrials.set(file, trial);
+    void trial.then(({ outcome, tookMs, output }) => {
+      const seconds = (tookMs / 1_000).toFixed(0).padStart(3);
+      console.log(`${outcome.kind.padEnd(9)} ${seconds} s  without any change: ${file}`);
+      if (outcome.kind !== 'passed') console.log(output);
+    });
+  }
+  return trial;
 }
 
-async function verdict(candidate: Candidate, unchanged: Map<string, Trial>): Promise<Result> {
+/** The tests in the order in which they are run: those that are slow by their name last, and looked at only then. */
+async function* inOrder(tests: readonly Tests[]): AsyncGenerator<{ each: Tests; without: Trial }> {
+  const isSlow = ({ file }: Tests): boolean => file.includes('.slow.');
+  const quick: { each: Tests; without: Trial }[] = [];
+  for (const each of tests.filter((one) => !isSlow(one))) {
+    quick.push({ each, without: await unchanged(each.file) });
+  }
+  yield* quick.sort((a, b) => a.without.tookMs - b.without.tookMs);
+  for (const each of tests.filter(isSlow)) yield { each, without: await unchanged(each.file) };
+}
+
+async function verdict(candidate: Candidate): Promise<Result> {
   const { area, kind, breaks, mutated, mayHang } = candidate;
   const began = performance.now();
   const result = (state: Result['state'], why: string): Result => ({
     ...{ area, kind, breaks, state, why },
     tookMs: performance.now() - began,
   });
-  if (candidate.stale !== undefined) return result('stale', candidate.stale);
-  const costOf = ({ file }: Tests): number => unchanged.get(file)?.tookMs ?? 0;
-  const passes = ({ file }: Tests): boolean => unchanged.get(file)?.outcome.kind === 'passed';
-  const tests = candidate.tests.filter(passes).sort((a, b) => costOf(a) - costOf(b));
+  if (candidate.stale !== undefined || mutated === undefined) return result('stale', candidate.stale ?? '');
+  if (candidate.equivalent !== undefined) return result('equivalent', candidate.equivalent);
   let loaded = false;
   let hung = '';
-  for (const each of tests) {
-    const limitMs = Number(flags.patience) * 1000 + PATIENCE * costOf(each);
+  let broken = '';
+  for await (const { each, without } of inOrder(candidate.tests)) {
+    if (without.outcome.kind !== 'passed') broken = each.file;
+    // What a test reads and doesn't load, such as a file of deploy/, is seen only with the change in its place.
+    const mayLoad = !mutated.file.endsWith('.ts') || without.loads.has(mutated.file);
+    if (without.outcome.kind !== 'passed' || !mayLoad) continue;
+    const limitMs = Number(flags.patience) * 1000 + PATIENCE * without.tookMs;
     const { outcome } = await tryTests(root, each, { mutated, limitMs });
     if (outcome.kind === 'failed') {
       // A test that fails by chance, on a machine that others use too, has noticed nothing.
@@ -156,9 +193,8 @@ async function verdict(candidate: Candidate, unchanged: Map<string, Trial>): Pro
     if (outcome.kind === 'timed out' && mayHang) return result('killed', hung);
     if (outcome.kind !== 'not loaded') loaded = true;
   }
-  const broken = candidate.tests.find((each) => !passes(each));
-  if (broken !== undefined) return result('stale', `${broken.file} does not pass without the change`);
-  if (!loaded) return result('stale', `no test loads ${mutated?.file}`);
+  if (broken !== '') return result('stale', `${broken} does not pass without the change`);
+  if (!loaded) return result('stale', `no test loads ${mutated.file}`);
   return hung === '' ? result('survived', '') : result('timed out', hung);
 }
 
@@ -172,17 +208,17 @@ async function main(): Promise<number> {
     }
     return candidates.some(({ stale }) => stale !== undefined) ? 1 : 0;
   }
-  const unchanged = await baseline(candidates);
   console.log(`${candidates.length} changes:`);
   const results = await inParallel(candidates, async (candidate) => {
-    const result = await verdict(candidate, unchanged);
+    const result = await verdict(candidate);
     const seconds = (result.tookMs / 1000).toFixed(0).padStart(3);
     console.log(`${result.state.padEnd(9)} ${seconds} s  ${result.area}: ${result.breaks}  ${result.why}`);
     return result;
   });
-  const broken = [...unchanged].filter(([, { outcome }]) => outcome.kind !== 'passed');
-  for (const [file] of broken) console.log(`${file} does not pass without any change`);
-  return printSummary(results, ENOUGH_PERCENT) && broken.length === 0 ? 0 : 1;
+  const trials = await Promise.all([...unchangedTrials.values()]);
+  const allPass = trials.every(({ outcome }) => outcome.kind === 'passed');
+  if (flags.record) record(join(root, 'docs', 'testing.md'), results);
+  return printSummary(results, ENOUGH_PERCENT) && allPass ? 0 : 1;
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));

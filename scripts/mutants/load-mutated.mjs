@@ -1,7 +1,7 @@
 // Preloaded into every process of a trial (`--import` in NODE_OPTIONS), and so into its worker threads: puts the changed
 // text in the place of one file while Node loads it, or while a test reads it where it is no source. No file of the
 // checkout is touched. Which one, and where to note that it was loaded, stands in the JSON file that the query of this
-// module's URL names.
+// module's URL names. Without a changed file it notes every source that is loaded.
 import childProcess from 'node:child_process';
 import fs from 'node:fs';
 import { registerHooks, syncBuiltinESMExports } from 'node:module';
@@ -9,19 +9,21 @@ import { fileURLToPath } from 'node:url';
 
 const { appendFileSync, readFileSync, promises } = fs;
 const order = decodeURIComponent(new URL(import.meta.url).search.slice(1));
-const { url, text, note } = JSON.parse(readFileSync(order, 'utf8'));
-const loaded = () => appendFileSync(note, `${process.pid}\n`);
+const { sources, url, text, note } = JSON.parse(readFileSync(order, 'utf8'));
+const loaded = (what = url) => appendFileSync(note, `${what}\n`);
 
 registerHooks({
   load(specifier, context, next) {
     const original = next(specifier, context);
-    if (specifier.replace(/[?#].*$/, '') !== url) return original;
+    const plain = specifier.replace(/[?#].*$/, '');
+    if (url === undefined && plain.startsWith(sources)) loaded(plain);
+    if (plain !== url) return original;
     loaded();
     return { ...original, source: text };
   },
 });
 
-if (!url.endsWith('.ts')) {
+if (url !== undefined && !url.endsWith('.ts')) {
   const isMeant = (file) => (file instanceof URL ? file.href === url : file === fileURLToPath(url));
   const content = (options) => (options ? text : Buffer.from(text));
   const instead = (read, answer) => (file, options) => {

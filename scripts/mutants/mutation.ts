@@ -23,13 +23,24 @@ export interface Mutation {
   readonly mayHang?: true;
 }
 
+/** A change that can't be seen from outside, so that no test can notice it. */
+export interface Equivalent extends Pick<Mutation, 'find' | 'put'> {
+  /** Why nobody can see it: a reader must be able to check it. */
+  readonly because: string;
+}
+
 /** One part of the product, with the changes that its tests must notice. */
 export interface Area {
   /** Files and folders of `src` that hold the texts of `mutations`. */
   readonly sources: readonly string[];
   readonly mutations: readonly Mutation[];
   /** Changes made by rule in each file below these paths, and the test files that must notice. */
-  readonly automatic: { readonly sources: readonly string[]; readonly tests: readonly string[] };
+  readonly automatic: {
+    readonly sources: readonly string[];
+    readonly tests: readonly string[];
+    /** Those of them that are not tried. */
+    readonly equivalent?: readonly Equivalent[];
+  };
 }
 
 /** One file with one change in it. */
@@ -68,7 +79,11 @@ function pattern(find: string): RegExp {
  * @param files where the text may stand, relative to `root`
  * @throws StaleMutation when the text is not there exactly once, or what comes out is no TypeScript
  */
-export function mutate(root: string, files: readonly string[], mutation: Mutation): MutatedFile {
+export function mutate(
+  root: string,
+  files: readonly string[],
+  mutation: Pick<Mutation, 'find' | 'put'>,
+): MutatedFile {
   const hits = files.flatMap((file) => {
     const source = readFileSync(join(root, file), 'utf8');
     return [...source.matchAll(pattern(mutation.find))].map((match) => ({ file, source, match }));

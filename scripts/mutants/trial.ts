@@ -1,6 +1,6 @@
 // Runs test files, with a change in the code or without one, and says what came of it.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -24,6 +24,8 @@ export type TrialOutcome =
 
 export interface Trial {
   readonly outcome: TrialOutcome;
+  /** The sources that its processes have loaded, relative to the root; of a changed one only that. */
+  readonly loads: ReadonlySet<string>;
   readonly tookMs: number;
   readonly output: string;
 }
@@ -55,13 +57,12 @@ export async function tryTests(
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-mutants-'));
   const note = join(folder, 'loaded');
   const env: NodeJS.ProcessEnv = { ...process.env, NO_COLOR: '1', TMPDIR: folder };
-  if (mutated !== undefined) {
-    const order = join(folder, 'mutation.json');
-    const url = pathToFileURL(join(root, mutated.file)).href;
-    writeFileSync(order, JSON.stringify({ url, text: mutated.text, note }));
-    const preload = new URL('load-mutated.mjs', import.meta.url);
-    env.NODE_OPTIONS = `--import=${preload.href}?${encodeURIComponent(order)}`;
-  }
+  const order = join(folder, 'mutation.json');
+  const below = `${pathToFileURL(root).href}/`;
+  const change = mutated && { url: `${below}${mutated.file}`, text: mutated.text };
+  writeFileSync(order, JSON.stringify({ ...change, sources: `${below}src/`, note }));
+  const preload = new URL('load-mutated.mjs', import.meta.url);
+  env.NODE_OPTIONS = `--import=${preload.href}?${encodeURIComponent(order)}`;
   const args = [
     file,
     '--fail-fast',
@@ -71,7 +72,9 @@ export async function tryTests(
   const began = performance.now();
   try {
     const { code, output } = await run(root, args, env, limitMs);
-    const loaded = mutated === undefined || existsSync(note);
+    const notes = existsSync(note) ? readFileSync(note, 'utf8').trim().split('\n') : [];
+    const loads = new Set(notes.map((url) => url.slice(below.length)));
+    const loaded = mutated === undefined || loads.has(mutated.file);
     // AVA itself gives up when no test has ended for long.
     const isLate = code === undefined || /^\s*✘ Timed out while running tests/m.test(output);
     const outcome: TrialOutcome = isLate
@@ -81,7 +84,7 @@ export async function tryTests(
         : code === 0
           ? { kind: 'passed' }
           : { kind: 'failed', ...firstFailure(output) };
-    return { outcome, tookMs: performance.now() - began, output };
+    return { outcome, loads, tookMs: performance.now() - began, output };
   } finally {
     try {
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
@@ -37,22 +37,28 @@ const LAMP = {
 };
 
 /** Runs the script over such a product. @param mutations the list of its only area, as source text */
-async function mutants(t: ExecutionContext, mutations: string, { args = ['--written'] } = {}) {
+async function mutants(
+  t: ExecutionContext,
+  mutations: string,
+  { args = ['--written'], equivalent = '', page = '' } = {},
+) {
   const root = tempDir(t);
   const area = `export default {
     sources: ['src/'],
     mutations: [${mutations}].map((mutation) => ({ tests: ['lamp'], ...mutation })),
-    automatic: { sources: ['src/lamp'], tests: ['lamp'] },
+    automatic: { sources: ['src/lamp'], tests: ['lamp'], equivalent: [${equivalent}] },
   };`;
-  for (const [path, content] of Object.entries({ ...LAMP, 'scripts/mutants/areas/lamp.ts': area })) {
+  const files = { ...LAMP, 'scripts/mutants/areas/lamp.ts': area, 'docs/testing.md': page };
+  for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), content);
   }
   symlinkSync(join(project, 'node_modules'), join(root, 'node_modules'));
   const script = join(project, 'scripts', 'mutants.ts');
-  return new Promise<{ ok: boolean; text: string }>((resolve) => {
+  return new Promise<{ ok: boolean; text: string; page: string }>((resolve) => {
     execFile(process.execPath, [script, '--root', root, '--jobs=1', ...args], (error, stdout) => {
-      resolve({ ok: error === null, text: stdout });
+      const written = readFileSync(join(root, 'docs/testing.md'), 'utf8');
+      resolve({ ok: error === null, text: stdout, page: written });
     });
   });
 }
@@ -104,7 +110,7 @@ for (const [what, mutation, says] of [
   test(`a change of a text that ${what} is stale, and the run fails`, async (t) => {
     const { ok, text } = await mutants(t, mutation);
     t.false(ok);
-    t.regex(text, /lamp +0\/0 +0\/0 +0 +0 +1 +–/);
+    t.regex(text, /lamp +0\/0 +0\/0 +0 +0 +0 +1 +–/);
     t.regex(text, says);
   });
 }
@@ -128,4 +134,34 @@ test('changes made by rule leave types and comments alone, and are the same in e
   t.is(text.trim().split('\n').length, 2);
   t.notRegex(text, /lamp\.ts:2 /);
   t.is((await mutants(t, '', { args })).text, text);
+});
+
+test('a change that nobody can see has no share, with its reason in the page; other areas keep their rows', async (t) => {
+  const page = `before\n<!-- written by npm run mutants -- --record -->
+
+| area | changes of the list | noticed | changes by rule | noticed | share |
+|---|---|---|---|---|---|
+| kettle | 1 | 1 | 0 | 0 | 100 % |
+| lamp | 9 | 0 | 9 | 0 | 0 % |
+
+<!-- end of what npm run mutants writes -->\nafter\n`;
+  const equivalent =
+    "{ find: 'if ($1 < 0)', put: 'if (false)', because: 'a lamp is never asked for less than nothing' }";
+  const { ok, text, page: written } = await mutants(t, '', { args: ['--record'], equivalent, page });
+  t.true(ok, text);
+  t.regex(text, /lamp +0\/0 +1\/1 +0 +0 +1 +0 +100 %/);
+  const rows = written.split('\n').filter((line) => /^\| (?:kettle|lamp)/.test(line));
+  t.deepEqual(rows, [
+    '| kettle | 1 | 1 | 0 | 0 | 100 % |',
+    '| lamp | 0 | 0 | 1 | 1 | 100 % |',
+    '| lamp | src/lamp.ts: to < 0 → false | equivalent: a lamp is never asked for less than nothing |',
+  ]);
+  t.true(written.startsWith('before\n<!--') && written.endsWith('-->\nafter\n'), written);
+});
+
+test('a reason for a change that is not in the code any more is stale, and the run fails', async (t) => {
+  const equivalent = "{ find: 'darkest', put: '', because: 'nobody looks' }";
+  const { ok, text } = await mutants(t, '', { args: ['--list'], equivalent });
+  t.false(ok);
+  t.regex(text, /"darkest" stands nowhere/);
 });
