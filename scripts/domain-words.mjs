@@ -1,11 +1,14 @@
-// The kernel and the host know no feature: neither their code nor their comments may name what a plugin is about. Part of
-// `npm run lint`; the contracts, which are named for the systems outside, may.
+// The kernel and the host know no feature: neither their code nor their comments may name what a plugin is about. The
+// kernel does not know the host either: no word of surfaces, HTTP or the vault. Part of `npm run lint`; the contracts, which
+// are named for the systems outside, may name a feature.
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { readSource, sourceFiles } from './source.ts';
 
+const KERNEL = 'src/core/kernel';
+
 /** Words that belong to features, compared without case and as whole words or parts of a camelCase name. */
-export const DOMAIN_WORDS = [
+const DOMAIN_WORDS = [
   'router',
   'reconciler',
   'ncid',
@@ -39,19 +42,26 @@ export const DOMAIN_WORDS = [
   'restore drill',
 ]; // prettier-ignore
 
+/** Words of the host, which the kernel below it may not say. */
+const HOST_WORDS = ['http', 'vault', 'surface', 'socket', 'redis', 'token', 'browser', 'webhook'];
+
 /** Words of others that only look like ours: an option of fastify. */
 const ALLOWED = /routerOptions/g;
 
-const pattern = new RegExp(
-  DOMAIN_WORDS.map((word) => {
+const featurePattern = patternOf(DOMAIN_WORDS);
+const kernelPattern = patternOf([...DOMAIN_WORDS, ...HOST_WORDS]);
+
+function patternOf(words) {
+  const alternatives = words.map((word) => {
     const capital = word.charAt(0).toUpperCase() + word.slice(1);
     return `(?<![A-Za-z])(?:${word}|${capital}|${word.toUpperCase()})(?:s|es)?(?![a-z])|(?<=[a-z])${capital}(?![a-z])`;
-  }).join('|'),
-  'g',
-);
+  });
+  return new RegExp(alternatives.join('|'), 'g');
+}
 
-/** @returns every place of a source that names a feature: the word and its line, from 1 */
-export function domainWordsIn(source) {
+/** @returns every place of a source that says a word which its layer may not say: the word and its line, from 1 */
+export function forbiddenWordsIn(file, source) {
+  const pattern = file.startsWith(`${KERNEL}/`) ? kernelPattern : featurePattern;
   return [...source.replace(ALLOWED, (word) => '.'.repeat(word.length)).matchAll(pattern)].map((match) => ({
     word: match[0],
     line: source.slice(0, match.index).split('\n').length,
@@ -61,14 +71,16 @@ export function domainWordsIn(source) {
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const root = resolve(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url)));
   let found = 0;
-  for (const file of [...sourceFiles(root, 'src/core/kernel'), ...sourceFiles(root, 'src/core/host')]) {
-    for (const { word, line } of domainWordsIn(readSource(root, file))) {
+  for (const file of [...sourceFiles(root, KERNEL), ...sourceFiles(root, 'src/core/host')]) {
+    for (const { word, line } of forbiddenWordsIn(file, readSource(root, file))) {
       found += 1;
-      console.error(`${file}:${line} says "${word}": what belongs to a feature stands in its plugin`);
+      console.error(
+        `${file}:${line} says "${word}": what belongs to a feature stands in its plugin, what serves requests in the host`,
+      );
     }
   }
   if (found > 0) process.exitCode = 1;
   console.log(
-    `words: ${found === 0 ? 'kernel and host name no feature' : `${found} words of features in kernel and host`}`,
+    `words: ${found === 0 ? 'kernel and host name no feature, and the kernel no part of the host' : `${found} forbidden words`}`,
   );
 }

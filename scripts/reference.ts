@@ -4,15 +4,17 @@
  */
 import { readdirSync } from 'node:fs';
 import { coreCommands } from '../src/cli/commands.ts';
+import { CliError } from '../src/cli/errors.ts';
 import { graphOf, mermaid } from '../src/cli/graph.ts';
 import { listedOf } from '../src/cli/program.ts';
 import { loadConfig } from '../src/core/host/config/load.ts';
+import { HostError } from '../src/core/host/errors/host-error.ts';
 import { type CommandDefinition, commandWords } from '../src/core/host/plugin/command.ts';
 import { errorTablesOf, type PluginDefinition } from '../src/core/host/plugin/definition.ts';
 import { PluginHost } from '../src/core/host/plugin/host.ts';
 import type { Registrations } from '../src/core/host/plugin/registrations.ts';
-import { CoreError } from '../src/core/kernel/errors/core-error.ts';
 import type { ErrorEntry } from '../src/core/kernel/errors/holdfast-error.ts';
+import { KernelError } from '../src/core/kernel/errors/kernel-error.ts';
 
 const root = new URL('../', import.meta.url);
 
@@ -33,13 +35,12 @@ export async function ownDefinitions(): Promise<readonly PluginDefinition[]> {
   );
 }
 
-/** The errors of core and of plugins, by code. */
+/** The error tables of the kernel, the host and the command line, each of one error class. */
+export const CORE_TABLES = [KernelError.table, HostError.table, CliError.table];
+
+/** The errors of kernel, host, command line and plugins, by code. */
 export function errorTables(definitions: readonly PluginDefinition[]): Record<string, ErrorEntry> {
-  return Object.assign(
-    {},
-    CoreError.table,
-    ...definitions.flatMap((definition) => errorTablesOf(definition)),
-  );
+  return Object.assign({}, ...CORE_TABLES, ...definitions.flatMap((definition) => errorTablesOf(definition)));
 }
 
 /** @returns the text of every page, by its path from the root of the project */

@@ -5,8 +5,8 @@ import { maskText } from '../core/host/logging/mask-text.ts';
 import type { ConfiguredPlugin, StoppedReports } from '../core/host/plugin/definition.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { ActorDefinition, RecordWords } from '../core/kernel/actors/definition.ts';
-import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
+import { CliError } from './errors.ts';
 
 /**
  * What reads what the program's own features left in a log, each by the feature's name, with which its actor types begin.
@@ -90,7 +90,7 @@ export class Configuration {
       return (await this.declared()).actors;
     } catch (error) {
       if (!isCoded(error, 'HF_CONFIG_NOT_FOUND')) throw error;
-      throw new CoreError('HF_REPLAY_MACHINES', { file: error.details.file }, { cause: error });
+      throw new CliError('HF_REPLAY_MACHINES', { file: error.details.file }, { cause: error });
     }
   }
 

@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { CoreError } from '../core/kernel/errors/core-error.ts';
+import { CliError } from './errors.ts';
 
 /**
  * Makes the data folder, readable by its user alone, folder by folder: Node's own recursion never ends where a folder
@@ -13,7 +13,7 @@ export function makeDataFolder(dir: string): void {
     make(dir);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CoreError('HF_CLI_DATA_DIR', { dir, reason }, { cause: error });
+    throw new CliError('HF_CLI_DATA_DIR', { dir, reason }, { cause: error });
   }
 }
 

@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { HostError } from '../core/host/errors/host-error.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';
 import type { CommandContext, CommandRun, Terminal } from '../core/host/plugin/command.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../core/host/plugin/diagnosis.ts';
 import { plainText, wrapped } from '../core/host/terminal.ts';
-import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { FAILED, OK } from './failure.ts';
 import { inspectInstance } from './instance.ts';
@@ -21,7 +21,7 @@ export const diagnose: CommandRun = async ([area], _flags, context) => {
   if (checks.length === 0) {
     const areas = [...new Set(all.map(({ name }) => areaOf(name)))].join(', ');
     const reason = `There are no checks named ${area}; the areas are ${areas}.`;
-    throw new CoreError('HF_CLI_USAGE', { reason, command: 'doctor' });
+    throw new HostError('HF_CLI_USAGE', { reason, command: 'doctor' });
   }
   const { json, print, terminal } = context;
   const findings = await examine(checks, await checkContext(context));

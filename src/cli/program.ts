@@ -1,9 +1,10 @@
 import { Command, CommanderError, Option } from 'commander';
+import { HostError } from '../core/host/errors/host-error.ts';
 import { type CommandDefinition, commandWords } from '../core/host/plugin/command.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { Terminal } from '../core/host/terminal.ts';
-import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { version } from '../core/kernel/version.ts';
+import { CliError } from './errors.ts';
 import { EXIT_CODES } from './failure.ts';
 
 /** Options that every command takes. */
@@ -159,8 +160,8 @@ export function asUsageError(error: unknown, command: string, remark?: string): 
   const unknown = error.code === 'commander.unknownCommand' && remark !== undefined;
   const reason = capital(unknown ? `${sentence} ${remark}` : sentence);
   return command === ''
-    ? new CoreError('HF_CLI_COMMAND', { reason })
-    : new CoreError('HF_CLI_USAGE', { reason, command });
+    ? new CliError('HF_CLI_COMMAND', { reason })
+    : new HostError('HF_CLI_USAGE', { reason, command });
 }
 
 function capital(text: string): string {

@@ -1,8 +1,8 @@
+import { HostError } from '../core/host/errors/host-error.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';
 import { type CommandContext, type CommandDefinition, commandWords } from '../core/host/plugin/command.ts';
 import type { ConfiguredPlugin } from '../core/host/plugin/definition.ts';
 import { inertText, processTerminal, type Terminal } from '../core/host/terminal.ts';
-import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { coreCommands } from './commands.ts';
 import { Configuration, type LogFeatures } from './configuration.ts';
 import { exitCodeOf, isInterruption, OK, printError } from './failure.ts';
@@ -184,7 +184,7 @@ async function commandsOfPlugins(
     for (const { name, owner } of commands) {
       if (!isChosen(coreCommands, commandWords(name))) continue;
       const details = { what: `Command ${commandWords(name).join(' ')}`, first: 'core', second: owner };
-      throw new CoreError('HF_PLUGIN_CONFLICT', details);
+      throw new HostError('HF_PLUGIN_CONFLICT', details);
     }
     return { listed: listedOf({ commands, plugins }) };
   } catch (error) {

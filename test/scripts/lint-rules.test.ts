@@ -109,6 +109,22 @@ test('words of a feature in kernel and host fail the lint, in names and comments
   ]);
 });
 
+test('words of the host fail the lint in the kernel, and pass in the host', async (t) => {
+  const tree = {
+    'src/core/kernel/errors.ts': "throw new KernelError('HF_HTTP_STOPPING'); // the vault is closed",
+    'src/core/kernel/reader.ts': 'const httpStatus = 503;\nconst bearerToken = 1;',
+    'src/core/host/surface.ts': "throw new HostError('HF_HTTP_STOPPING'); // of the vault",
+  };
+  const { ok, text } = await check(t, 'domain-words.mjs', tree);
+  t.false(ok);
+  t.deepEqual(text.match(/^src\S+ says "\w+"/gm), [
+    'src/core/kernel/errors.ts:1 says "HTTP"',
+    'src/core/kernel/errors.ts:1 says "vault"',
+    'src/core/kernel/reader.ts:1 says "http"',
+    'src/core/kernel/reader.ts:2 says "Token"',
+  ]);
+});
+
 test('words that only look like those of a feature pass', async (t) => {
   const good = {
     'src/core/kernel/log.ts': '// wanted, formula, and Mcpherson\nconst nasty = 1;',

@@ -1,4 +1,4 @@
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import { parsePlace } from './place.ts';
 import type { Selection } from './select.ts';
 
@@ -15,7 +15,7 @@ export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date
     const given = flags[flag];
     // An unset variable of a script must not select everything.
     if (given === '')
-      throw new CoreError('HF_CLI_USAGE', { reason: `--${flag} is empty.`, command: 'log list' });
+      throw new HostError('HF_CLI_USAGE', { reason: `--${flag} is empty.`, command: 'log list' });
     return typeof given === 'string' ? given : undefined;
   };
   const [from, to] = [place('from'), place('to')];
@@ -23,7 +23,7 @@ export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date
     from && to && ('seq' in from ? 'seq' in to && from.seq > to.seq : 'at' in to && from.at > to.at);
   if (isBackwards) {
     const reason = `--from ${flags.from} is later than --to ${flags.to}.`;
-    throw new CoreError('HF_CLI_USAGE', { reason, command: 'log list' });
+    throw new HostError('HF_CLI_USAGE', { reason, command: 'log list' });
   }
   return {
     from,
@@ -39,7 +39,7 @@ export function wholeNumber(text: unknown, what: string, least: number, command:
   const number = typeof text === 'string' && /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= least) return number;
   const given = typeof text === 'string' ? `, not ${text || 'an empty text'}` : '';
-  throw new CoreError('HF_CLI_USAGE', {
+  throw new HostError('HF_CLI_USAGE', {
     reason: `${what} takes a number from ${least}${given}.`,
     command,
   });

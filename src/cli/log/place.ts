@@ -1,5 +1,6 @@
 import { parseDuration } from '../../core/host/duration.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import { HostError } from '../../core/host/errors/host-error.ts';
+import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
 import type { LogReader } from '../../core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
@@ -29,7 +30,7 @@ export function parsePlace(text: string, flag: string, now: number): Place {
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(zoned.replace(' ', 'T')) : Number.NaN;
   if (!Number.isNaN(at)) return { at };
   const reason = `${flag} ${text} is neither a record's number nor a time such as 2026-01-31T03:05, 03:05 or 15m.`;
-  throw new CoreError('HF_CLI_USAGE', { reason, command: 'log list' });
+  throw new HostError('HF_CLI_USAGE', { reason, command: 'log list' });
 }
 
 /**
@@ -79,5 +80,5 @@ export async function seqOfPlace(log: SqliteReader, text: string, now = referenc
   const seq = (await firstSeqAt(log, place.at + 1)) - 1;
   const first = log.firstSeq();
   if (seq >= first) return seq;
-  throw new CoreError('HF_LOG_RANGE', { seq: `as old as ${text}`, first, last: log.lastSeq() });
+  throw new KernelError('HF_LOG_RANGE', { seq: `as old as ${text}`, first, last: log.lastSeq() });
 }

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { parseDuration } from '../../core/host/duration.ts';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import { askIfRunning } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import type { PruneRequest } from '../../core/host/retention/plan.ts';
@@ -8,11 +9,11 @@ import type { Pruned } from '../../core/host/retention/prune-stopped.ts';
 import { pruneStopped } from '../../core/host/retention/prune-stopped.ts';
 import { timestamp } from '../../core/host/terminal.ts';
 import { recover } from '../../core/kernel/actors/recover.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { lockDataDir } from '../../core/kernel/log/lock.ts';
 import { LogWriter } from '../../core/kernel/log/log-writer.ts';
 import { checkBeforeStart } from '../../core/kernel/log/trust.ts';
+import { CliError } from '../errors.ts';
 import { withLog } from './source.ts';
 
 /** The control path by which a running instance prunes its log. */
@@ -106,7 +107,7 @@ async function keysOf(
     throw usageError('log shred', 'A fingerprint or --older-than is needed, and not both.');
   if (fingerprint !== undefined) {
     const kept = await withLog(dataDir, async (log) => log.blob(fingerprint));
-    if (!kept) throw new CoreError('HF_LOG_BODY_UNKNOWN', { fingerprint });
+    if (!kept) throw new CliError('HF_LOG_BODY_UNKNOWN', { fingerprint });
     return [fingerprint];
   }
   const ms = parseDuration(String(age));
@@ -136,5 +137,5 @@ async function shred(keys: readonly string[], { dataDir, signal }: CommandContex
 }
 
 function usageError(command: 'log prune' | 'log shred', reason: string): HoldfastError {
-  return new CoreError('HF_CLI_USAGE', { reason, command });
+  return new HostError('HF_CLI_USAGE', { reason, command });
 }

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { openVault } from '../../core/host/secrets/vault.ts';
 import { jsonText, timestamp } from '../../core/host/terminal.ts';
 import { recover } from '../../core/kernel/actors/recover.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { ExportPart } from '../../core/kernel/log/portable/export.ts';
 import { portableHeader, portableLines } from '../../core/kernel/log/portable/export.ts';
 import { writePortable } from '../../core/kernel/log/portable/file.ts';
@@ -21,7 +21,7 @@ import { sourceOf, withLog } from './source.ts';
 export const exportLog: CommandRun = async ([source], flags, context) => {
   const { json, print, signal } = context;
   if (typeof flags.out !== 'string') {
-    throw new CoreError('HF_CLI_USAGE', { reason: '--out FILE is needed.', command: 'log export' });
+    throw new HostError('HF_CLI_USAGE', { reason: '--out FILE is needed.', command: 'log export' });
   }
   const out = resolve(flags.out);
   selectionOf(flags); // wrong flags are reported before the log is opened

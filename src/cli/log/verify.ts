@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import type { CommandRun } from '../../core/host/plugin/command.ts';
 import { jsonText } from '../../core/host/terminal.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { IntegrityReport } from '../../core/kernel/log/integrity.ts';
 import { integritySteps } from '../../core/kernel/log/integrity.ts';
 import { findLogKey, isPublicKey } from '../../core/kernel/log/signing.ts';
@@ -51,7 +51,7 @@ async function trustIn(place: string, flags: Readonly<Record<string, unknown>>):
   if (typeof expected === 'string' && isPublicKey(expected))
     return { anchor, key: expected, head, mark, whole: isFile || own?.text !== expected };
   const reason = '--public-key takes a key as log verify prints it: ed25519: and 43 characters.';
-  throw new CoreError('HF_CLI_USAGE', { reason, command: 'log verify' });
+  throw new HostError('HF_CLI_USAGE', { reason, command: 'log verify' });
 }
 
 function signedLine({ key, upTo, signatures }: NonNullable<IntegrityReport['signed']>, last: number): string {
@@ -64,5 +64,5 @@ function anchorOf(text: string): Anchor {
   const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (seq !== undefined && hash !== undefined) return { seq: Number(seq), hash };
   const reason = '--anchor takes a head as log verify prints it: a record number, a colon and 64 hex digits.';
-  throw new CoreError('HF_CLI_USAGE', { reason, command: 'log verify' });
+  throw new HostError('HF_CLI_USAGE', { reason, command: 'log verify' });
 }

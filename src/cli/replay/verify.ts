@@ -1,10 +1,10 @@
 import { divergenceLines } from '../../core/host/divergence-text.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { duration, jsonText } from '../../core/host/terminal.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import type { NotCompared, ReplayReport } from '../../core/kernel/replay/verify.ts';
 import { verifySteps } from '../../core/kernel/replay/verify-log.ts';
+import { CliError } from '../errors.ts';
 import { FAILED, OK } from '../failure.ts';
 import { sourcesOf, withLog } from '../log/source.ts';
 import { runSteps } from '../log/steps.ts';
@@ -27,7 +27,7 @@ export const verifyReplay: CommandRun = async (sources, flags, context) => {
     for (const line of divergenceLines(divergence, terminal)) print(line);
     print('');
     const { seq, actor } = divergence.record;
-    throw new CoreError('HF_REPLAY_DIVERGED', { seq, actor });
+    throw new CliError('HF_REPLAY_DIVERGED', { seq, actor });
   }
   const verdict = terminal.paint(
     'green',
@@ -38,7 +38,7 @@ export const verifyReplay: CommandRun = async (sources, flags, context) => {
   print(left < records || records === 0 ? verdict : 'No record could be compared.');
   print(`${records} records of ${actors} actors, 0 divergences, chain ok, ${duration(ms)}`);
   for (const line of notCompared.map(notComparedLine)) print(terminal.paint('yellow', line));
-  if (!ok) throw new CoreError('HF_REPLAY_NOT_COMPARED', { records: left });
+  if (!ok) throw new CliError('HF_REPLAY_NOT_COMPARED', { records: left });
   return OK;
 };
 

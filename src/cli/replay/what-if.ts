@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { jsonText } from '../../core/host/terminal.ts';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import type { Change } from '../../core/kernel/replay/changes.ts';
 import { alterEvent, parseInserted } from '../../core/kernel/replay/changes.ts';
@@ -33,7 +34,7 @@ export const whatIf: CommandRun = async ([argument], flags, context) => {
   const other = typeof flags.machines === 'string' ? await machinesOf(flags.machines) : [];
   if (changes.length === 0 && other.length === 0) {
     const reason = 'Name a change with --drop, --set, --insert or --machines.';
-    throw new CoreError('HF_CLI_USAGE', { reason, command: NAME });
+    throw new HostError('HF_CLI_USAGE', { reason, command: NAME });
   }
   const limit = wholeNumber(flags.limit, '--limit', 0, NAME) || Number.POSITIVE_INFINITY;
   const definitions = new Map(
@@ -77,13 +78,13 @@ function pairs(values: unknown): { pairs: [number, unknown][]; rest?: string } {
       found.push([seq, JSON.parse(words[index + 1] ?? '')]);
     } catch {
       const reason = `--set ${seq} takes a patch in JSON, quoted for the shell.`;
-      throw new CoreError('HF_CLI_USAGE', { reason, command: NAME });
+      throw new HostError('HF_CLI_USAGE', { reason, command: NAME });
     }
   }
   const rest = words.length % 2 === 1 ? words.at(-1) : undefined;
   if (words.length === 1) {
     const reason = '--set takes a record number and a patch in JSON.';
-    throw new CoreError('HF_CLI_USAGE', { reason, command: NAME });
+    throw new HostError('HF_CLI_USAGE', { reason, command: NAME });
   }
   return { pairs: found, ...(rest !== undefined && { rest }) };
 }
@@ -110,12 +111,12 @@ async function machinesOf(module: string): Promise<ActorDefinition[]> {
     exported = await import(pathToFileURL(resolve(module)).href);
   } catch (error) {
     const reason = `${module} cannot be imported: ${error instanceof Error ? error.message.split('\n')[0] : error}`;
-    throw new CoreError('HF_REPLAY_CHANGE', { reason }, { cause: error });
+    throw new KernelError('HF_REPLAY_CHANGE', { reason }, { cause: error });
   }
   const found = Object.values(exported).flat().filter(isDefinition);
   if (found.length === 0) {
     const reason = `${module} exports nothing that defineActor made`;
-    throw new CoreError('HF_REPLAY_CHANGE', { reason });
+    throw new KernelError('HF_REPLAY_CHANGE', { reason });
   }
   return found;
 }
@@ -135,6 +136,6 @@ function readText(file: string): string {
     return readFileSync(resolve(file), 'utf8');
   } catch (error) {
     const reason = `${file} cannot be read: ${error instanceof Error ? error.message : error}`;
-    throw new CoreError('HF_REPLAY_CHANGE', { reason }, { cause: error });
+    throw new KernelError('HF_REPLAY_CHANGE', { reason }, { cause: error });
   }
 }

@@ -2,8 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
 import { type ActorState, applyRecord } from '../../core/kernel/actors/transition.ts';
 import { machineOf } from '../../core/kernel/actors/versions.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
 import { parseActorRef } from '../../core/kernel/ids.ts';
 import type { ReadRange } from '../../core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
@@ -52,7 +52,7 @@ export class StepLog {
   async begin(place: string | undefined): Promise<Here> {
     const here = await this.#at(place === undefined ? this.first : await seqOfPlace(this.#log, place));
     if (here) return here;
-    throw new CoreError('HF_LOG_RANGE', { seq: place ?? 1, first: this.first, last: this.last });
+    throw new KernelError('HF_LOG_RANGE', { seq: place ?? 1, first: this.first, last: this.last });
   }
 
   /** Carries out a key's request to the log. @param signal ends a long search */

@@ -2,8 +2,8 @@ import { basename } from 'node:path';
 import type { CommandRun } from '../../core/host/plugin/command.ts';
 import type { Terminal } from '../../core/host/terminal.ts';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
+import { CliError } from '../errors.ts';
 import { sourceOf, withLog } from '../log/source.ts';
 import { PluginWords } from '../log/words.ts';
 import { frame, furthest, roomOf, type Scene } from './frame.ts';
@@ -16,7 +16,7 @@ import { type LogRequest, press, stayed, type Viewer, viewerAt } from './viewer.
 export const step: CommandRun = async ([source], flags, context) => {
   const { stdin, stdout } = process;
   if (context.json || !context.terminal.interactive || !stdin.isTTY || !stdout.isTTY)
-    throw new CoreError('HF_CLI_TERMINAL');
+    throw new CliError('HF_CLI_TERMINAL');
   const definitions = await context.actors().catch(() => []); // without machines no guard is shown
   const path = sourceOf(source, context);
   await withLog(

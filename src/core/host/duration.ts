@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CoreError } from '../kernel/errors/core-error.ts';
+import { HostError } from './errors/host-error.ts';
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -36,5 +36,5 @@ export function durationFlag(
   const ms = parseDuration(String(text));
   if (ms !== undefined && ms >= msOf(least) && ms <= msOf(most)) return ms;
   const reason = `${flag} must be a time from ${least} to ${most}, not ${text}`;
-  throw new CoreError('HF_CLI_USAGE', { reason, command });
+  throw new HostError('HF_CLI_USAGE', { reason, command });
 }

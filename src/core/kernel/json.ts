@@ -1,4 +1,4 @@
-import { CoreError } from './errors/core-error.ts';
+import { KernelError } from './errors/kernel-error.ts';
 
 /** Plain data, as it comes back from `JSON.parse`. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -49,7 +49,7 @@ export function nestsDeeper(text: string, levels: number): boolean {
 export function diffContext(from: unknown, to: unknown): JsonObject | undefined {
   if (from === to) return undefined;
   const before = isObject(from) ? from : {};
-  if (!isObject(to)) throw new CoreError('HF_MACHINE_CONTEXT', { path: 'context' });
+  if (!isObject(to)) throw new KernelError('HF_MACHINE_CONTEXT', { path: 'context' });
   return diffObject(before, to, 'context');
 }
 
@@ -107,7 +107,7 @@ function plain(value: unknown, path: string): Json {
     }
     return copy;
   }
-  throw new CoreError('HF_MACHINE_CONTEXT', { path });
+  throw new KernelError('HF_MACHINE_CONTEXT', { path });
 }
 
 /** Applies a JSON merge patch (RFC 7396) without changing its input. */
@@ -161,7 +161,7 @@ export function toPlain(value: unknown, path: string): Json {
   const copy = plainCopy(value);
   if (copy !== undefined) return copy;
   const culprit = notPlain(value, path) ?? { path, value };
-  throw new CoreError('HF_EVENT_INVALID', {
+  throw new KernelError('HF_EVENT_INVALID', {
     path: culprit.path,
     reason: `it holds a ${kindOf(culprit.value)}`,
   });

@@ -15,10 +15,10 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { CoreError } from './errors/core-error.ts';
+import { KernelError } from './errors/kernel-error.ts';
 import { syncPath } from './sync-path.ts';
 
-/** No token or key of ours is longer; a larger file is not what its option says. */
+/** No key or password of ours is longer; a larger file is not what it should be. */
 const LARGEST_SECRET_BYTES = 64 * 1024;
 const OTHERS = 0o077;
 
@@ -37,7 +37,7 @@ export function readSecretFile(file: string, largest = LARGEST_SECRET_BYTES): Bu
     const stat = fstatSync(descriptor);
     if (!stat.isFile()) invalid(file, 'it is not a regular file');
     if ((stat.mode & OTHERS) !== 0) {
-      throw new CoreError('HF_CONFIG_SECRET_MODE', { file, mode: octal(stat.mode) });
+      throw new KernelError('HF_CONFIG_SECRET_MODE', { file, mode: octal(stat.mode) });
     }
     if (stat.size > largest) invalid(file, `it is larger than ${largest} bytes`);
     const content = Buffer.alloc(stat.size);
@@ -45,21 +45,6 @@ export function readSecretFile(file: string, largest = LARGEST_SECRET_BYTES): Bu
   } finally {
     closeSync(descriptor);
   }
-}
-
-/**
- * Reads a token: text without the line break an editor leaves at the end.
- *
- * @throws HF_CONFIG_SECRET_INVALID also when the file is empty or holds control characters
- */
-export function readTokenFile(file: string): string {
-  const token = readSecretFile(file).toString('utf8').trim();
-  if (token === '') invalid(file, 'it is empty');
-  // A control character would end a header early; it is never part of a token.
-  if ([...token].some((character) => character < ' ' || character === '\u007f')) {
-    invalid(file, 'it holds more than one line, or control characters');
-  }
-  return token;
 }
 
 /**
@@ -117,7 +102,7 @@ function ownFolder(file: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const mode = statSync(folder).mode;
   // Whoever may write into the folder may put another key in place of ours, whatever the file's own mode.
-  if ((mode & 0o022) !== 0) throw new CoreError('HF_CONFIG_SECRET_FOLDER', { folder, mode: octal(mode) });
+  if ((mode & 0o022) !== 0) throw new KernelError('HF_CONFIG_SECRET_FOLDER', { folder, mode: octal(mode) });
   return folder;
 }
 
@@ -130,7 +115,7 @@ function openSecret(file: string): number {
     // Non-blocking, or opening a pipe that somebody put there would wait for its writer for ever.
     return openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    throw new CoreError(
+    throw new KernelError(
       'HF_CONFIG_SECRET_MISSING',
       { file, reason: errno(error) ?? 'it cannot be opened' },
       { cause: error },
@@ -157,7 +142,7 @@ function removeDraft(draft: string): void {
 }
 
 function invalid(file: string, reason: string): never {
-  throw new CoreError('HF_CONFIG_SECRET_INVALID', { file, reason });
+  throw new KernelError('HF_CONFIG_SECRET_INVALID', { file, reason });
 }
 
 function octal(mode: number): string {

@@ -3,10 +3,10 @@ import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { durationFlag } from '../../core/host/duration.ts';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import { identityOf } from '../../core/host/identity.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
-import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import type { Notice, Queued } from '../../machines/alerts/notice.ts';
 import { AlertsError } from './errors.ts';
 import { guidanceOf } from './guidance.ts';
@@ -82,7 +82,7 @@ function needed(value: unknown, reason: string): string {
   return value;
 }
 
-const usage = (reason: string) => new CoreError('HF_CLI_USAGE', { reason, command: 'freshness' });
+const usage = (reason: string) => new HostError('HF_CLI_USAGE', { reason, command: 'freshness' });
 
 /** When a file was last modified (epoch milliseconds), or why that is unknown. */
 export type Modification = { readonly modifiedAt: number } | { readonly unknown: string };
@@ -201,7 +201,7 @@ function readReceiver(
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) {
     const reason = 'the address of the webhook must be http or https, without a user in it';
-    throw new CoreError('HF_CLI_USAGE', { reason, command: 'freshness' });
+    throw new HostError('HF_CLI_USAGE', { reason, command: 'freshness' });
   }
   return { url, format, ...(tokenFile !== undefined && { bearer: readTokenFile(tokenFile) }) };
 }

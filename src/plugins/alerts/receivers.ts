@@ -3,8 +3,8 @@ import { connect as connectTls } from 'node:tls';
 import { z } from 'zod';
 import type { SecretsStore } from '../../core/contracts/secrets-store.ts';
 import { parseSecretReference, secretReference } from '../../core/host/secrets/secret-reference.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import { AlertsError } from './errors.ts';
 import type { Format } from './payloads.ts';
 

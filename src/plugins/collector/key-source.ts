@@ -2,13 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cluster } from '../../core/contracts/cluster.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import {
-  createSecretFile,
-  readTokenFile,
-  removeSecretFile,
-  replaceSecretFile,
-} from '../../core/kernel/secret-file.ts';
+import { createSecretFile, removeSecretFile, replaceSecretFile } from '../../core/kernel/secret-file.ts';
 import { type CollectorPods, readCollectorPods } from './cluster-keys.ts';
 import { type Finding, readConfigFile, unreadable, watchConfigFile } from './effective-config.ts';
 import type { RingKeys } from './key-ring.ts';

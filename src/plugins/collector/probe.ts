@@ -3,13 +3,13 @@
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import { askInstance } from '../../core/host/operations/control-client.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { probe } from '../../machines/collector/probe.ts';
 import type { StartedCollector } from './active-keys.ts';
 import { NO_COLLECTOR } from './errors.ts';
@@ -101,7 +101,7 @@ const probeCommand: CommandDefinition = {
       const reason = isUrl
         ? `--wait takes seconds, at most ${MOST_WAIT_SECONDS}.`
         : '--endpoint takes an http or https URL without credentials.';
-      throw new CoreError('HF_CLI_USAGE', { reason, command: 'stack probe' });
+      throw new HostError('HF_CLI_USAGE', { reason, command: 'stack probe' });
     }
     const { endpoint } = flags;
     context.terminal.progress('a span is sent and looked for…');

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { SecretsStore } from '../../core/contracts/secrets-store.ts';
 import { parseSecretReference } from '../../core/host/secrets/secret-reference.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
-import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
+import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
 import type { Engine } from './engine/engine.ts';
 import type { ColumnarOptions } from './options.ts';
 import type { SchemaOptions } from './schema.ts';
@@ -62,7 +62,7 @@ async function passwordOf(
   if (password === undefined) return undefined;
   if (!secrets) {
     const reason = 'no plugin provides a secrets store';
-    throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: password, reason });
+    throw new KernelError('HF_CONFIG_SECRET_MISSING', { file: password, reason });
   }
   const { path, property } = parseSecretReference(password);
   return secrets.read(path, property, signal);
@@ -73,6 +73,6 @@ function authorities(file: string): Buffer {
     return readFileSync(resolve(file));
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
-    throw new CoreError('HF_CONFIG_SECRET_MISSING', { file, reason }, { cause: error });
+    throw new KernelError('HF_CONFIG_SECRET_MISSING', { file, reason }, { cause: error });
   }
 }

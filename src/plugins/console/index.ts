@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { healthRoutes } from './health.ts';
 
 /**

@@ -11,7 +11,7 @@ import {
   ScratchStoresToken,
 } from '../../core/contracts/memory-store.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { MemoryStoreError } from './errors.ts';
 import { EmbeddedScratch } from './scratch.ts';
 import { databaseIn, MemoryServer, memoryStoreOptions, surfaceOf } from './server.ts';

@@ -14,8 +14,8 @@ import {
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { parseSecretReference } from '../../core/host/secrets/secret-reference.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import {
   type BackupKind,
   backupsChecked,

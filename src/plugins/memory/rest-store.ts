@@ -13,7 +13,7 @@ import type {
   StoredPoint,
 } from '../../core/contracts/memory-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { type RestCall, RestClient } from './rest-client.ts';
 
@@ -322,7 +322,7 @@ export class RestStores implements MemoryStores {
       return readFileSync(caFile, 'utf8');
     } catch (error) {
       const reason = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
-      throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: caFile, reason }, { cause: error });
+      throw new KernelError('HF_CONFIG_SECRET_MISSING', { file: caFile, reason }, { cause: error });
     }
   }
 }

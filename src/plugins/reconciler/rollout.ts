@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { durationFlag } from '../../core/host/duration.ts';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { askUnit, type DrillResult, drill, type Moment, observe } from './drill.ts';
 import type { TestBeat } from './heartbeat.ts';
 import { NO_RECONCILER, UNIT_PATH } from './unit.ts';
@@ -54,7 +54,7 @@ export const deployUla: CommandDefinition = {
   async run(_args, { check, skipDrill, wait }, command) {
     if (check !== true) {
       const reason = 'give --check: your configuration management deploys, and this verifies';
-      throw new CoreError('HF_CLI_USAGE', { reason, command: 'deploy ula' });
+      throw new HostError('HF_CLI_USAGE', { reason, command: 'deploy ula' });
     }
     const waitMs = waitOf(wait, 'deploy ula');
     const done: Step[] = [];

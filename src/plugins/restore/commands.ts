@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import { askInstance, type InstanceAddress } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { Result } from '../../machines/restore/drill-shapes.ts';
 import { progressText, secondsText, sourceText, summaryLines, timeText } from './command-output.ts';
 import { CANCEL_PATH, DRILL_PATH, type DrillStatus, STATUS_PATH } from './control.ts';
@@ -21,7 +21,7 @@ export const drillCommand: CommandDefinition = {
   ],
   async run(_args, { path, snapshot }, context) {
     if (path !== 'a' && path !== 'b') {
-      throw new CoreError('HF_CLI_USAGE', { reason: '--path is a or b.', command: 'restore drill' });
+      throw new HostError('HF_CLI_USAGE', { reason: '--path is a or b.', command: 'restore drill' });
     }
     const body = { path, ...(typeof snapshot === 'string' && { snapshot }) };
     const { id, correlation } = await ask<{ id: string; correlation: string }>(context, DRILL_PATH, body);

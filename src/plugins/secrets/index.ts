@@ -9,8 +9,9 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { SecretsError, type SecretsStore, SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
-import { readTokenFile, replaceSecretFile } from '../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
+import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
+import { replaceSecretFile } from '../../core/kernel/secret-file.ts';
 import { kvStore } from './kv-store.ts';
 
 /**
@@ -149,7 +150,7 @@ export function environmentStore(env: NodeJS.ProcessEnv = process.env): SecretsS
       const name = variableName(path, property);
       const value = env[name]?.trim();
       if (value) return value;
-      throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: name, reason: 'the variable is not set' });
+      throw new KernelError('HF_CONFIG_SECRET_MISSING', { file: name, reason: 'the variable is not set' });
     },
     async describe(path, property) {
       const name = variableName(path, property);

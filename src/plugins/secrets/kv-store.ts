@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { SecretsError, type SecretsStore } from '../../core/contracts/secrets-store.ts';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
-import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
 
 export interface KvOptions {
   /** Base URL of the server, e.g. `https://vault.example:8200`. */
@@ -74,7 +74,7 @@ export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<v
       const value = Object.hasOwn(properties, property) ? properties[property] : undefined;
       if (typeof value === 'string' && value.trim() !== '') return value.trim();
       const reason = value === undefined ? 'there is none' : 'it is empty, or not a text';
-      throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: placeOf(path, property), reason });
+      throw new KernelError('HF_CONFIG_SECRET_MISSING', { file: placeOf(path, property), reason });
     },
 
     async write(path, property, value, signal) {

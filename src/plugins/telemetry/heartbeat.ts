@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { type Identity, identityOf } from '../../core/host/identity.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
-import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { version } from '../../core/kernel/version.ts';
 import { TelemetryError } from './errors.ts';
 
@@ -52,7 +52,7 @@ export async function sendHeartbeat(
 }
 
 function endpointOf(text: unknown): URL {
-  const usage = (reason: string) => new CoreError('HF_CLI_USAGE', { reason, command: 'heartbeat' });
+  const usage = (reason: string) => new HostError('HF_CLI_USAGE', { reason, command: 'heartbeat' });
   if (text === 'own') {
     throw usage(
       '`own` is the receiver of the process that a heartbeat must outlive: name that of a collector',

@@ -2,7 +2,7 @@
 import type { IngestKeys } from '../../core/contracts/ingest-keys.ts';
 import { isLoopback, plaintextHost } from '../../core/host/http/admission.ts';
 import type { CheckResult } from '../../core/host/plugin/diagnosis.ts';
-import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 
 /**
  * Reads the value of the header `authorization` for each export, so that a rotated key needs no restart. When it can't be

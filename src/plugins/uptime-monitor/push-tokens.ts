@@ -2,7 +2,8 @@ import { hash, randomBytes } from 'node:crypto';
 import { existsSync, type FSWatcher, watch } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from '../../core/host/logging/logger.ts';
-import { createSecretFile, readTokenFile } from '../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
+import { createSecretFile } from '../../core/kernel/secret-file.ts';
 
 /** Tokens that are read between two yields to the event loop. */
 const READS_PER_BATCH = 20;

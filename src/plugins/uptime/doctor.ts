@@ -1,6 +1,6 @@
 import type { PushAnswer } from '../../core/contracts/uptime.ts';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { CLUSTER_PATH, type ClusterStatus } from './cluster-status.ts';
 import { answerLines, pingOf, sendManualPush, statusOf } from './manual-push.ts';
@@ -85,7 +85,7 @@ async function printed(
   const jobImage = typeof flags.image === 'string' ? flags.image : image;
   const url = typeof flags.url === 'string' ? flags.url : options.url;
   const refuse = (reason: string): never => {
-    throw new CoreError('HF_CLI_USAGE', { reason, command: 'push doctor' });
+    throw new HostError('HF_CLI_USAGE', { reason, command: 'push doctor' });
   };
   if (jobImage === undefined) {
     return refuse(

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { type Heartbeat, type PushAnswer, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { ConfiguredPlugin, PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { manualPush } from '../../machines/uptime/push.ts';
 import { UptimeError } from './errors.ts';
 import type { UptimeOptions } from './options.ts';
@@ -111,13 +111,13 @@ export function pingOf(text: unknown, command: string): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,12}$/.test(String(text))) return Number(text);
   const reason = `The ping must be a non-negative integer of milliseconds, not ${String(text)}.`;
-  throw new CoreError('HF_CLI_USAGE', { reason, command });
+  throw new HostError('HF_CLI_USAGE', { reason, command });
 }
 
 /** @throws HF_CLI_USAGE it is neither `up` nor `down` */
 export function statusOf(text: unknown, command: string): Heartbeat['status'] {
   if (text === 'up' || text === 'down') return text;
-  throw new CoreError('HF_CLI_USAGE', {
+  throw new HostError('HF_CLI_USAGE', {
     reason: `--status must be up or down, not ${String(text)}.`,
     command,
   });

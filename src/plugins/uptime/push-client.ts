@@ -3,8 +3,8 @@ import type { Heartbeat, PushAnswer, PushEvent, UptimeMonitor } from '../../core
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { parseAddress } from './options.ts';
 
@@ -123,7 +123,7 @@ function authority(caFile: string): string {
     return readFileSync(caFile, 'utf8');
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
-    throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: caFile, reason }, { cause: error });
+    throw new KernelError('HF_CONFIG_SECRET_MISSING', { file: caFile, reason }, { cause: error });
   }
 }
 

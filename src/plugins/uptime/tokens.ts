@@ -2,9 +2,9 @@ import { join, resolve } from 'node:path';
 import type { SecretsStore } from '../../core/contracts/secrets-store.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { parseSecretReference } from '../../core/host/secrets/secret-reference.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
 import { UptimeError } from './errors.ts';
 import type { TokenSource } from './options.ts';
 
@@ -50,7 +50,7 @@ async function readFrom(monitor: string, place: string, { monitors, store }: Tok
   const { secret } = monitors[monitor] ?? {};
   if (secret === undefined) return readTokenFile(place);
   if (!store) {
-    throw new CoreError('HF_CONFIG_SECRET_MISSING', {
+    throw new KernelError('HF_CONFIG_SECRET_MISSING', {
       file: secret,
       reason: 'no plugin provides a secrets store',
     });

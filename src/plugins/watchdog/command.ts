@@ -1,10 +1,10 @@
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import { askIfRunning } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { ConfiguredPlugin, PluginDefinition } from '../../core/host/plugin/definition.ts';
-import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { DEADLINE_MS, deadlineLine, KILLED_EXIT, type RunReport } from '../../machines/watchdog/run.ts';
 import { watchdogReported, watchdogRequested } from './actor.ts';
 
@@ -33,7 +33,7 @@ function deadlineOf(text: unknown): number {
   const seconds = Number(text);
   if (/^\d{1,3}$/.test(String(text)) && seconds >= 1 && seconds * 1_000 <= DEADLINE_MS)
     return seconds * 1_000;
-  throw new CoreError('HF_CLI_USAGE', {
+  throw new HostError('HF_CLI_USAGE', {
     reason: `--deadline must be 1 to ${DEADLINE_MS / 1_000} seconds, not ${String(text)}.`,
     command: 'watchdog run',
   });

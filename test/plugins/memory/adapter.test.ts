@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { readTokenFile } from '../../../src/core/host/secrets/token-file.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { isCoded } from '../../../src/core/kernel/errors/holdfast-error.ts';
-import { readTokenFile } from '../../../src/core/kernel/secret-file.ts';
 import { RestClient } from '../../../src/plugins/memory/rest-client.ts';
 import { RestStore, RestStores } from '../../../src/plugins/memory/rest-store.ts';
 import { tempDir } from '../../support/temp.ts';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
+import { HostError } from '../errors/host-error.ts';
 import type { PluginDefinition } from '../plugin/definition.ts';
 import { problemsOf } from './problem.ts';
 
@@ -36,8 +36,8 @@ export function overrideFromEnvironment(
     if ('options' in taken) result = taken.options;
     else if (taken.unknown) {
       const reason = `plugin ${definition.name} maps ${name} to ${option}, which is none of its options`;
-      problems.push(new CoreError('HF_CONFIG_PLUGIN', { file, reason }));
-    } else problems.push(new CoreError('HF_CONFIG_ENV', { name, reason: taken.reason }));
+      problems.push(new HostError('HF_CONFIG_PLUGIN', { file, reason }));
+    } else problems.push(new HostError('HF_CONFIG_ENV', { name, reason: taken.reason }));
   }
   return { options: result, problems };
 }

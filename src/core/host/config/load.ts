@@ -2,9 +2,9 @@ import { existsSync, statSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
+import { HostError } from '../errors/host-error.ts';
 import type { ConfigSource } from './data-dir.ts';
 import type { Config } from './define-config.ts';
 import { type ResolvedConfig, resolveConfig } from './resolve.ts';
@@ -34,7 +34,7 @@ let loads = 0;
  */
 export async function loadConfig(source: LoadSource = {}): Promise<LoadedConfig> {
   const file = resolve(source.cwd ?? process.cwd(), source.file ?? CONFIG_FILE);
-  if (!existsSync(file) || !statSync(file).isFile()) throw new CoreError('HF_CONFIG_NOT_FOUND', { file });
+  if (!existsSync(file) || !statSync(file).isFile()) throw new HostError('HF_CONFIG_NOT_FOUND', { file });
   const config = await importConfig(file, source.fresh === true);
   return { file, ...resolveConfig(config, { ...source, file }) };
 }
@@ -47,11 +47,11 @@ async function importConfig(file: string, fresh: boolean): Promise<Config> {
     module = await import(`${pathToFileURL(file).href}${fresh ? `?fresh=${loads}` : ''}`);
   } catch (error) {
     if (isCoded(error)) throw error;
-    throw new CoreError('HF_CONFIG_LOAD', { file, reason: reasonOf(error, file) }, { cause: error });
+    throw new HostError('HF_CONFIG_LOAD', { file, reason: reasonOf(error, file) }, { cause: error });
   }
   if (!isConfig(module.default)) {
     const reason = 'it has no `export default defineConfig({ plugins: [...] })`';
-    throw new CoreError('HF_CONFIG_LOAD', { file, reason });
+    throw new HostError('HF_CONFIG_LOAD', { file, reason });
   }
   return module.default;
 }

@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
 import { parseDuration } from '../duration.ts';
+import { HostError } from '../errors/host-error.ts';
 import type { ConfiguredPlugin, PluginEntry } from '../plugin/definition.ts';
 import { archiveFolder, parseSize } from '../retention/plan.ts';
 import type { RetentionSettings } from '../retention/prune-running.ts';
@@ -39,13 +39,13 @@ export function resolveConfig(config: Config, source: ConfigSource = {}): Resolv
 
   const settings = settingsSchema.safeParse(config);
   for (const { option, reason, hint } of problemsOf(settingsSchema, config, settings.error?.issues ?? [])) {
-    problems.push(new CoreError('HF_CONFIG_SETTING', { file, setting: option, reason, hint }));
+    problems.push(new HostError('HF_CONFIG_SETTING', { file, setting: option, reason, hint }));
   }
   const plugins: ConfiguredPlugin[] = [];
   for (const [index, entry] of (Array.isArray(config.plugins) ? config.plugins : []).entries()) {
     const reason = notAnEntry(entry);
     if (reason === undefined) plugins.push(...configure(entry, env, file, problems));
-    else problems.push(new CoreError('HF_CONFIG_PLUGIN', { file, reason: `plugins[${index}] ${reason}` }));
+    else problems.push(new HostError('HF_CONFIG_PLUGIN', { file, reason: `plugins[${index}] ${reason}` }));
   }
   refuse(problems, file);
   const { data } = config;
@@ -85,7 +85,7 @@ function configure(
   if (parsed.success) return [{ definition, options: parsed.data as Record<string, unknown> }];
   for (const problem of problemsOf(definition.options, overridden.options, parsed.error.issues)) {
     const { option, reason, hint } = problem;
-    problems.push(new CoreError('HF_CONFIG_OPTION', { file, plugin: definition.name, option, reason, hint }));
+    problems.push(new HostError('HF_CONFIG_OPTION', { file, plugin: definition.name, option, reason, hint }));
   }
   return [];
 }
@@ -107,7 +107,7 @@ function refuse(problems: readonly HoldfastError[], file: string): void {
   if (!first) return;
   if (problems.length === 1) throw first;
   const list = problems.map(({ message, details }) => `\n  - ${message}${details.hint ?? ''}`).join('');
-  throw new CoreError(
+  throw new HostError(
     'HF_CONFIG_INVALID',
     { file, count: problems.length, list },
     { cause: new AggregateError(problems) },

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { CoreError } from '../../kernel/errors/core-error.ts';
+import { HostError } from '../errors/host-error.ts';
 
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i;
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -49,13 +49,13 @@ export class Admission {
     if (!url?.startsWith('/') && url !== '*') invalid('its target is not a path');
     if (headers.host === undefined) invalid('it has no Host header');
     if (countHosts(rawHeaders) > 1) invalid('it has more than one Host header');
-    if (!this.#serves(headers.host, socket)) throw new CoreError('HF_HTTP_HOST');
+    if (!this.#serves(headers.host, socket)) throw new HostError('HF_HTTP_HOST');
     const { origin } = headers;
     if (origin !== undefined && !this.#exempt.has(method ?? '') && !this.#isOwnOrigin(origin, headers.host)) {
-      throw new CoreError('HF_HTTP_ORIGIN');
+      throw new HostError('HF_HTTP_ORIGIN');
     }
     if (this.#token && !isToken(headers.authorization, this.#token())) {
-      throw new CoreError('HF_HTTP_UNAUTHORIZED');
+      throw new HostError('HF_HTTP_UNAUTHORIZED');
     }
   }
 
@@ -109,7 +109,7 @@ function countHosts(rawHeaders: readonly string[]): number {
 }
 
 function invalid(reason: string): never {
-  throw new CoreError('HF_HTTP_REQUEST_INVALID', { reason });
+  throw new HostError('HF_HTTP_REQUEST_INVALID', { reason });
 }
 
 /**

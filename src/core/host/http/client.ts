@@ -1,8 +1,8 @@
 import type { Agent, buildConnector, Dispatcher } from 'undici';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { nestsDeeper } from '../../kernel/json.ts';
+import { HostError } from '../errors/host-error.ts';
 import { maskText, REDACTED } from '../logging/mask-text.ts';
 import { BodyTooLarge, readBody } from './bounded-body.ts';
 import { type HttpFailure, networkFailure } from './network-failure.ts';
@@ -158,7 +158,7 @@ function beginningAtEnd(text: string, secret: string): number {
  * No whole answer came. Its text names the server and the reason, and nothing else of what was sent or received: no path,
  * no query, no message of the network, which may quote either.
  */
-export class HttpCallError extends CoreError {
+export class HttpCallError extends HostError {
   readonly failure: HttpFailure;
   /** A part of a sentence. */
   readonly reason: string;

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import { isObject, nestsDeeper } from '../../kernel/json.ts';
+import { HostError } from '../errors/host-error.ts';
 
 /** Deeper than any config or protocol message; deep nesting serves only to exhaust a stack. */
 const DEEPEST = 64;
@@ -50,5 +50,5 @@ function isPoisoned(value: unknown): boolean {
 }
 
 function refuse(reason: string): never {
-  throw new CoreError('HF_HTTP_BODY_INVALID', { reason });
+  throw new HostError('HF_HTTP_BODY_INVALID', { reason });
 }

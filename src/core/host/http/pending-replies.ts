@@ -1,5 +1,5 @@
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { Json } from '../../kernel/json.ts';
+import { HostError } from '../errors/host-error.ts';
 
 /** An HTTP answer as a machine asks for it (effect `http.reply`). */
 export interface Reply {
@@ -115,7 +115,7 @@ export class PendingReplies {
     let next = Number.POSITIVE_INFINITY;
     for (const [correlation, { deadline, timeoutMs }] of this.#open) {
       if (deadline > now) next = Math.min(next, deadline);
-      else this.fail(correlation, new CoreError('HF_HTTP_TIMEOUT', { ms: timeoutMs }));
+      else this.fail(correlation, new HostError('HF_HTTP_TIMEOUT', { ms: timeoutMs }));
     }
     this.#wakeAt = Number.POSITIVE_INFINITY;
     if (next < Number.POSITIVE_INFINITY) this.#wake(next);

@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyRequest } from 'fastify';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import { type HoldfastError, isCoded, toErrorBody } from '../../kernel/errors/holdfast-error.ts';
+import { KernelError } from '../../kernel/errors/kernel-error.ts';
+import { HostError } from '../errors/host-error.ts';
 import { maskText } from '../logging/mask-text.ts';
 import type { SurfaceOptions } from './contract.ts';
 
@@ -28,23 +29,23 @@ export function codedError(error: unknown, request: FastifyRequest, limits: Surf
   if (isCoded(error)) return error;
   switch ((error as FastifyError | undefined)?.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new CoreError('HF_HTTP_BODY_TOO_LARGE', {
+      return new HostError('HF_HTTP_BODY_TOO_LARGE', {
         limit: request.routeOptions.bodyLimit ?? limits.bodyLimit,
       });
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':
-      return new CoreError('HF_HTTP_MEDIA_TYPE', {
+      return new HostError('HF_HTTP_MEDIA_TYPE', {
         type: shown(request.headers['content-type'] ?? '(none)'),
       });
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new CoreError('HF_HTTP_PATH_TOO_LONG', { limit: limits.maxParamLength });
+      return new HostError('HF_HTTP_PATH_TOO_LONG', { limit: limits.maxParamLength });
     case 'FST_ERR_BAD_URL':
       return requestInvalid('its path is not valid');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
     case 'ECONNRESET':
       return requestInvalid('its body ended early');
     default:
-      return new CoreError('HF_INTERNAL', {}, { cause: error });
+      return new KernelError('HF_INTERNAL', {}, { cause: error });
   }
 }
 
@@ -52,9 +53,9 @@ export function codedError(error: unknown, request: FastifyRequest, limits: Surf
 export function connectionError(error: NodeJS.ErrnoException, limits: SurfaceLimits): HoldfastError {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new CoreError('HF_HTTP_REQUEST_SLOW', { ms: limits.requestTimeoutMs });
+      return new HostError('HF_HTTP_REQUEST_SLOW', { ms: limits.requestTimeoutMs });
     case 'HPE_HEADER_OVERFLOW':
-      return new CoreError('HF_HTTP_HEADERS_TOO_LARGE', { limit: limits.maxHeaderSize });
+      return new HostError('HF_HTTP_HEADERS_TOO_LARGE', { limit: limits.maxHeaderSize });
     case 'HPE_INVALID_METHOD':
       return requestInvalid('its method is not known');
     case 'HPE_UNEXPECTED_CONTENT_LENGTH':
@@ -100,5 +101,5 @@ export function wholeAnswer(
 }
 
 function requestInvalid(reason: string): HoldfastError {
-  return new CoreError('HF_HTTP_REQUEST_INVALID', { reason });
+  return new HostError('HF_HTTP_REQUEST_INVALID', { reason });
 }

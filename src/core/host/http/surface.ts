@@ -8,8 +8,8 @@ import {
   type RouteOptions,
 } from 'fastify';
 import { newCorrelation } from '../../kernel/clock.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { HostError } from '../errors/host-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import { nearPath, urlOf } from './addresses.ts';
 import { Admission, isLoopback } from './admission.ts';
@@ -123,7 +123,7 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     reply.headers(headersOfAll(request.id));
     if (requests.draining.aborted) {
       reply.header('connection', 'close');
-      return done(new CoreError('HF_HTTP_STOPPING'));
+      return done(new HostError('HF_HTTP_STOPPING'));
     }
     admission.check(request.raw);
     done(request.is404 ? notFound(request, reply, routes) : undefined);
@@ -139,7 +139,7 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     name,
     http,
     async listen() {
-      if (token && !token()) throw new CoreError('HF_HTTP_TOKEN_REQUIRED', { surface: name, host });
+      if (token && !token()) throw new HostError('HF_HTTP_TOKEN_REQUIRED', { surface: name, host });
       try {
         if (options.socket !== undefined) return await listenOnSocket(app, options.socket, log);
         await app.listen({ port, host });
@@ -179,10 +179,10 @@ function routeOf(request: FastifyRequest): string {
 function notFound(request: FastifyRequest, reply: FastifyReply, routes: PathMethods): HoldfastError {
   const path = shownPath(request);
   const methods = routes.methodsOf(request.url.split('?', 1)[0] ?? '');
-  if (methods.length === 0) return new CoreError('HF_HTTP_NOT_FOUND', { method: request.method, path });
+  if (methods.length === 0) return new HostError('HF_HTTP_NOT_FOUND', { method: request.method, path });
   const allow = methods.join(', ');
   reply.header('allow', allow);
-  return new CoreError('HF_HTTP_METHOD', { method: request.method, path, allow });
+  return new HostError('HF_HTTP_METHOD', { method: request.method, path, allow });
 }
 
 function listenError(
@@ -197,7 +197,7 @@ function listenError(
     ENOTFOUND: 'the host name is not known',
   };
   if (!Object.hasOwn(reasons, code)) return error;
-  return new CoreError('HF_HTTP_LISTEN', { ...details, reason: reasons[code] }, { cause: error });
+  return new HostError('HF_HTTP_LISTEN', { ...details, reason: reasons[code] }, { cause: error });
 }
 
 interface Entry {

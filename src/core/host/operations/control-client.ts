@@ -1,8 +1,8 @@
 import { type IncomingMessage, request } from 'node:http';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import { type ErrorData, HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
 import { lockedBy } from '../../kernel/log/lock.ts';
+import { HostError } from '../errors/host-error.ts';
 import { controlSocket, nearPath } from '../http/addresses.ts';
 import { readBody } from '../http/bounded-body.ts';
 
@@ -35,7 +35,7 @@ export async function askInstance<T extends object>(
   if (isErrorData(answer)) throw HoldfastError.fromData(answer);
   const { what } = answer;
   const words = typeof what === 'string' ? what.replace(/\.$/, '') : `it answered ${status}`;
-  throw new CoreError('HF_CONTROL_UNREACHABLE', {
+  throw new HostError('HF_CONTROL_UNREACHABLE', {
     dir: dataDir,
     reason: status === 404 ? missing : words,
   });
@@ -124,5 +124,5 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 function unreachable(dir: string, reason: string): HoldfastError {
-  return new CoreError('HF_CONTROL_UNREACHABLE', { dir, reason });
+  return new HostError('HF_CONTROL_UNREACHABLE', { dir, reason });
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
+import { HostError } from '../errors/host-error.ts';
 import type { HttpSurface } from '../http/contract.ts';
 
 /** The request of an operation. */
@@ -28,7 +28,7 @@ export function serveOperation<T>(
     reply.raw.once('close', () => gone.abort(new Error('nobody waits for it any more')));
     try {
       const { data, error } = schema.safeParse(body ?? {});
-      if (error) throw new CoreError('HF_HTTP_REQUEST_INVALID', { reason: reasonOf(error) });
+      if (error) throw new HostError('HF_HTTP_REQUEST_INVALID', { reason: reasonOf(error) });
       return await run(data as T, { correlation: id, signal: gone.signal });
     } catch (error) {
       if (gone.signal.aborted) return {}; // the caller is gone

@@ -1,7 +1,7 @@
 import { ALERT_RAISE } from '../../contracts/alerts.ts';
 import { type ActorDefinition, effectTypes, type Route } from '../../kernel/actors/definition.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { HostError } from '../errors/host-error.ts';
 import { HTTP_REPLY } from '../http/pending-replies.ts';
 import { checkpointRoute, lifecycleActor } from '../lifecycle/run.ts';
 import { commandWords } from './command.ts';
@@ -76,14 +76,14 @@ export function findGap(registrations: Registrations): Gap | undefined {
   for (const { owner, type, machine } of actors) {
     const effect = effectTypes(machine).find((name) => !handled.has(name) && !isOfCore(name));
     if (effect !== undefined) {
-      return { plugin: owner, error: new CoreError('HF_EFFECT_UNHANDLED', { actor: type, effect }) };
+      return { plugin: owner, error: new HostError('HF_EFFECT_UNHANDLED', { actor: type, effect }) };
     }
   }
   const types = new Set(actors.map(({ type }) => type));
   for (const { owner, topic, to } of routes) {
     if (!types.has(to)) {
       const details = { plugin: owner, topic: topic.name, actor: to };
-      return { plugin: owner, error: new CoreError('HF_ROUTE_TARGET', details) };
+      return { plugin: owner, error: new HostError('HF_ROUTE_TARGET', details) };
     }
   }
   return undefined;
@@ -100,7 +100,7 @@ function refuseTwice<T>(kind: string, items: readonly Owned<T>[], nameOf: (item:
 }
 
 function conflict(what: string, first: string, second: string): HoldfastError {
-  return new CoreError('HF_PLUGIN_CONFLICT', { what, first, second });
+  return new HostError('HF_PLUGIN_CONFLICT', { what, first, second });
 }
 
 function isOfCore(type: string): boolean {

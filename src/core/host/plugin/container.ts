@@ -1,8 +1,8 @@
 import 'reflect-metadata'; // tsyringe refuses to load without it, though no decorator is used here
 import { type DependencyContainer, instanceCachingFactory, container as root } from 'tsyringe';
 import type { Token } from '../../contracts/token.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { HostError } from '../errors/host-error.ts';
 import type { PluginDefinition } from './definition.ts';
 
 /** A plugin that provides or reads tokens: its definition lists them. */
@@ -43,7 +43,7 @@ export class Container {
       throw breach(plugin, `it reads ${token.name} without listing it in requires or wants`);
     }
     if (!this.has(token)) {
-      throw new CoreError('HF_PLUGIN_MISSING', { plugin: plugin.name, token: token.name });
+      throw new HostError('HF_PLUGIN_MISSING', { plugin: plugin.name, token: token.name });
     }
     return this.#adapters.resolve<T>(token.name);
   }
@@ -54,5 +54,5 @@ function lists(tokens: readonly Token<unknown>[] | undefined, token: Token<unkno
 }
 
 function breach(plugin: TokenUser, reason: string): HoldfastError {
-  return new CoreError('HF_PLUGIN_CONTRACT', { plugin: plugin.name, reason });
+  return new HostError('HF_PLUGIN_CONTRACT', { plugin: plugin.name, reason });
 }

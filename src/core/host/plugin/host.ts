@@ -1,9 +1,9 @@
 import { alertRaised } from '../../contracts/alerts.ts';
 import type { Token } from '../../contracts/token.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import type { Json } from '../../kernel/json.ts';
+import { HostError } from '../errors/host-error.ts';
 import { collect, findGap, refuseConflicts } from './collect.ts';
 import { Container } from './container.ts';
 import type { ConfiguredPlugin, PluginStatus, Services } from './definition.ts';
@@ -52,7 +52,7 @@ export class PluginHost {
     const configured = new Map(plugins.map((plugin) => [plugin.definition, plugin]));
     const twice = plugins.find((plugin) => configured.get(plugin.definition) !== plugin)?.definition.name;
     if (twice !== undefined) {
-      throw new CoreError('HF_PLUGIN_CONFLICT', { what: `Plugin ${twice}`, first: twice, second: twice });
+      throw new HostError('HF_PLUGIN_CONFLICT', { what: `Plugin ${twice}`, first: twice, second: twice });
     }
     this.#runs = startOrder([...configured.keys()]).map((definition) => {
       const { options } = configured.get(definition) as ConfiguredPlugin;
@@ -169,7 +169,7 @@ export class PluginHost {
       if (!run.error) await this.#startOne(run, services);
     }
     this.#startMs = this.#clock.now() - began;
-    if (this.#stopping !== undefined) throw new CoreError('HF_PLUGIN_INTERRUPTED');
+    if (this.#stopping !== undefined) throw new HostError('HF_PLUGIN_INTERRUPTED');
     for (const { name, error } of this.#runs) {
       if (!error) continue;
       const alert = { name: 'plugin.failed', severity: 'warning', text: error.message } as const;
@@ -235,7 +235,7 @@ export class PluginHost {
       if (!provider?.error) continue;
       const reason = `it needs ${token}, and ${provider.name} failed: ${provider.error.what.replace(/\.$/, '')}`;
       const details = { plugin: run.name, phase, reason };
-      return new CoreError('HF_PLUGIN_FAILED', details, { cause: provider.error });
+      return new HostError('HF_PLUGIN_FAILED', details, { cause: provider.error });
     }
     return undefined;
   }

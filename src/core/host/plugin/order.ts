@@ -1,4 +1,4 @@
-import { CoreError } from '../../kernel/errors/core-error.ts';
+import { HostError } from '../errors/host-error.ts';
 import type { TokenUser } from './container.ts';
 
 /**
@@ -20,12 +20,12 @@ export function startOrder<P extends TokenUser>(plugins: readonly P[]): P[] {
     const seen = path.indexOf(plugin);
     if (seen >= 0) {
       const cycle = [...path.slice(seen), plugin].map(({ name }) => name).join(' → ');
-      throw new CoreError('HF_PLUGIN_CYCLE', { cycle });
+      throw new HostError('HF_PLUGIN_CYCLE', { cycle });
     }
     path.push(plugin);
     for (const token of plugin.requires ?? []) {
       const provider = providers.get(token.name);
-      if (!provider) throw new CoreError('HF_PLUGIN_MISSING', { plugin: plugin.name, token: token.name });
+      if (!provider) throw new HostError('HF_PLUGIN_MISSING', { plugin: plugin.name, token: token.name });
       place(provider);
     }
     for (const token of plugin.wants ?? []) {
@@ -47,7 +47,7 @@ function providersOf<P extends TokenUser>(plugins: readonly P[]): Map<string, P>
       const first = providers.get(token);
       if (first) {
         const both = { first: first.name, second: plugin.name };
-        throw new CoreError('HF_PLUGIN_CONFLICT', { what: `Token ${token}`, ...both });
+        throw new HostError('HF_PLUGIN_CONFLICT', { what: `Token ${token}`, ...both });
       }
       providers.set(token, plugin);
     }
@@ -61,7 +61,7 @@ function refuseEqualNames(plugins: readonly TokenUser[]): void {
     const first = entries.get(name);
     if (first !== undefined) {
       const both = { first: `entry ${first + 1}`, second: `entry ${index + 1}` };
-      throw new CoreError('HF_PLUGIN_CONFLICT', { what: `Plugin ${name}`, ...both });
+      throw new HostError('HF_PLUGIN_CONFLICT', { what: `Plugin ${name}`, ...both });
     }
     entries.set(name, index);
   }

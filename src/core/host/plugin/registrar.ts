@@ -3,7 +3,7 @@ import type { Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
 import type { ActorDefinition, RouteTarget } from '../../kernel/actors/definition.ts';
 import type { EffectRegistration } from '../../kernel/actors/effect.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
+import { HostError } from '../errors/host-error.ts';
 import type { Listener } from '../http/contract.ts';
 import type { Container } from './container.ts';
 import type { PluginContext, PluginDefinition } from './definition.ts';
@@ -38,14 +38,14 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
   let failure: Error | undefined;
 
   const refuseLate = (what: string): void => {
-    if (frozen) throw new CoreError('HF_PLUGIN_FROZEN', { plugin, what });
+    if (frozen) throw new HostError('HF_PLUGIN_FROZEN', { plugin, what });
   };
   const add = <T extends object>(list: Owned<T>[], item: T, what: string): void => {
     refuseLate(what);
     list.push(Object.freeze({ ...item, owner: plugin }));
   };
   const startedValue = (): unknown => {
-    if (!started) throw new CoreError('HF_PLUGIN_EARLY', { plugin });
+    if (!started) throw new HostError('HF_PLUGIN_EARLY', { plugin });
     return started.value;
   };
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import { type HoldfastError, isCoded } from '../../kernel/errors/holdfast-error.ts';
+import { HostError } from '../errors/host-error.ts';
 import type { Container } from './container.ts';
 import type { ConfiguredPlugin, OnFailure, PluginDefinition, PluginStatus, Services } from './definition.ts';
 import { createRegistrar, type Declared, type Registrar } from './registrar.ts';
@@ -171,17 +171,17 @@ export class PluginRun {
   }
 
   #breach(reason: string): HoldfastError {
-    return new CoreError('HF_PLUGIN_CONTRACT', { plugin: this.name, reason });
+    return new HostError('HF_PLUGIN_CONTRACT', { plugin: this.name, reason });
   }
 
   #deadline(phase: Phase): HoldfastError {
-    return new CoreError('HF_PLUGIN_DEADLINE', { plugin: this.name, phase, ms: this.#deadlineMs });
+    return new HostError('HF_PLUGIN_DEADLINE', { plugin: this.name, phase, ms: this.#deadlineMs });
   }
 
   #coded(phase: Phase, error: unknown): HoldfastError {
     if (isCoded(error) && NAMES_PLUGIN.test(error.code)) return error;
     const reason = reasonOf(error);
-    return new CoreError('HF_PLUGIN_FAILED', { plugin: this.name, phase, reason }, { cause: error });
+    return new HostError('HF_PLUGIN_FAILED', { plugin: this.name, phase, reason }, { cause: error });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { CoreError } from '../../kernel/errors/core-error.ts';
+import { HostError } from '../errors/host-error.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 export interface RedisClientOptions {
@@ -83,7 +83,7 @@ export class RedisClient {
    */
   static async open({ url, name, commandTimeoutMs = COMMAND_TIMEOUT_MS }: RedisClientOptions) {
     const address = parseRedisUrl(url);
-    if (!address) throw new CoreError('HF_REDIS_URL');
+    if (!address) throw new HostError('HF_REDIS_URL');
     const { Redis } = await import('ioredis');
     const { path, host, port, username, password, tls } = address;
     const redis = new Redis({

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { recover } from '../../kernel/actors/recover.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { ErrorData } from '../../kernel/errors/holdfast-error.ts';
+import { KernelError } from '../../kernel/errors/kernel-error.ts';
 import { readChained } from '../../kernel/log/chain.ts';
 import { portableHeader, portableLines } from '../../kernel/log/portable/export.ts';
 import { writePortable } from '../../kernel/log/portable/file.ts';
@@ -31,7 +31,7 @@ export async function archive(
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CoreError('HF_PORTABLE_WRITE', { file, reason }, { cause: error });
+    throw new KernelError('HF_PORTABLE_WRITE', { file, reason }, { cause: error });
   }
   const part = { from, to };
   const header = portableHeader(reader, part, now);
@@ -44,7 +44,7 @@ export async function archive(
   } finally {
     written.close();
   }
-  throw new CoreError('HF_LOG_CORRUPT', { seq: to, reason: `it is not in ${file} as it was written` });
+  throw new KernelError('HF_LOG_CORRUPT', { seq: to, reason: `it is not in ${file} as it was written` });
 }
 
 /** The states of all actors where what stays begins, in parts: actor and state, one after another. */

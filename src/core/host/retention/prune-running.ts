@@ -1,8 +1,8 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import { HoldfastError, isCoded } from '../../kernel/errors/holdfast-error.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import { startWorker } from '../../kernel/worker.ts';
+import { HostError } from '../errors/host-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { ArchiverMessage } from './archive.ts';
 import type { PruneRequest } from './plan.ts';
@@ -75,7 +75,7 @@ export async function pruneRunning(
   folder: string,
   now: number,
 ): Promise<Pruned> {
-  if (running.has(log)) throw new CoreError('HF_LOG_PRUNING', { dir: dataDir });
+  if (running.has(log)) throw new HostError('HF_LOG_PRUNING', { dir: dataDir });
   running.add(log);
   try {
     const { pruned, states } = await archived({ dataDir, request, folder, now });
@@ -109,7 +109,7 @@ function archived(data: object): Promise<{ pruned: Pruned; states: readonly (rea
         reject(HoldfastError.fromData(message.error));
       }
     },
-    onEnd: (reason) => reject(new CoreError('HF_LOG_ARCHIVE', { reason })),
+    onEnd: (reason) => reject(new HostError('HF_LOG_ARCHIVE', { reason })),
   });
   worker.ref();
   return promise;

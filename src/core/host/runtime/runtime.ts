@@ -4,12 +4,12 @@ import { EffectDispatcher } from '../../kernel/actors/effects.ts';
 import { recover } from '../../kernel/actors/recover.ts';
 import { ActorSystem } from '../../kernel/actors/system.ts';
 import { type Clock, newCorrelation, systemClock } from '../../kernel/clock.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { lockDataDir } from '../../kernel/log/lock.ts';
 import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { version } from '../../kernel/version.ts';
+import { HostError } from '../errors/host-error.ts';
 import { PendingReplies } from '../http/pending-replies.ts';
 import { beginRun } from '../lifecycle/run.ts';
 import { createLogger, type Logger } from '../logging/logger.ts';
@@ -179,7 +179,7 @@ export class Runtime {
     const checkpoints = new Checkpoints(log, actors, bus);
     observeLog(log, bus, metrics, logger);
     log.onFrozen((reason) => {
-      if (reason !== undefined) pendingReplies.failAll(new CoreError('HF_LOG_WAITING', { reason }));
+      if (reason !== undefined) pendingReplies.failAll(new HostError('HF_LOG_WAITING', { reason }));
     });
     observeActors(actors, metrics);
     observeBus(bus, metrics, logger);

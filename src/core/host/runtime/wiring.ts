@@ -6,8 +6,8 @@ import { EFFECT_DONE, type EffectHandler, type EffectRegistration } from '../../
 import type { EffectEnd } from '../../kernel/actors/effects.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
+import { KernelError } from '../../kernel/errors/kernel-error.ts';
 import { actorRef } from '../../kernel/ids.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import type { LogRecord } from '../../kernel/log/record.ts';
@@ -40,7 +40,7 @@ export function connectRoutes(
       const { correlation, cause, blobs } = envelope;
       if (!actors.accepting() && pendingReplies.has(correlation)) {
         const { reason = 'too much waits for it already' } = log.status();
-        pendingReplies.fail(correlation, new CoreError('HF_LOG_WRITE', { reason }));
+        pendingReplies.fail(correlation, new KernelError('HF_LOG_WRITE', { reason }));
         return;
       }
       for (const { key, event } of map(envelope)) {

@@ -9,10 +9,11 @@ import {
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { canonicalJson } from '../../kernel/canonical-json.ts';
-import { CoreError } from '../../kernel/errors/core-error.ts';
+import { KernelError } from '../../kernel/errors/kernel-error.ts';
 import { FINGERPRINT_DIGITS, FINGERPRINT_PREFIX, type Fingerprint } from '../../kernel/ids.ts';
 import { LOCK_FILE } from '../../kernel/log/lock.ts';
 import { createSecretFile, readSecretFile } from '../../kernel/secret-file.ts';
+import { HostError } from '../errors/host-error.ts';
 
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
@@ -94,7 +95,7 @@ export function openVault(dataDir: string): Vault {
   for (const key of ['fingerprint-key', 'sealing-key']) {
     if (sealed === undefined || existsSync(join(folder, key))) continue;
     const reason = `it is gone, and ${sealed} holds what was sealed with it`;
-    throw new CoreError('HF_CONFIG_SECRET_INVALID', { file: join(folder, key), reason });
+    throw new KernelError('HF_CONFIG_SECRET_INVALID', { file: join(folder, key), reason });
   }
   return new Vault({
     fingerprint: readOrCreateKey(join(folder, 'fingerprint-key')),
@@ -113,7 +114,7 @@ function readOrCreateKey(file: string): KeyObject {
   const bytes = readSecretFile(file);
   if (bytes.length !== KEY_BYTES) {
     const reason = `it holds ${bytes.length} bytes, not ${KEY_BYTES}`;
-    throw new CoreError('HF_CONFIG_SECRET_INVALID', { file, reason });
+    throw new KernelError('HF_CONFIG_SECRET_INVALID', { file, reason });
   }
   const key = createSecretKey(bytes);
   bytes.fill(0);
@@ -125,5 +126,5 @@ function associated(purpose: string): Buffer {
 }
 
 function unreadable(purpose: string, reason: string, cause?: unknown): never {
-  throw new CoreError('HF_SECRET_SEALED', { purpose, reason }, { cause });
+  throw new HostError('HF_SECRET_SEALED', { purpose, reason }, { cause });
 }

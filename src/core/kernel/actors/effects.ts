@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
-import { CoreError } from '../errors/core-error.ts';
 import { isCoded } from '../errors/holdfast-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { asEpochMs, asSeq, type EffectId, effectId, seqOfEffect } from '../ids.ts';
 import { isObject } from '../json.ts';
 import {
@@ -135,7 +135,7 @@ export class EffectDispatcher implements EffectRunner {
       await Promise.race([ended, late.promise]);
       cancel();
     }
-    this.#stop.abort(new CoreError('HF_HTTP_STOPPING'));
+    this.#stop.abort(new KernelError('HF_EFFECT_STOPPED'));
     await this.#allEnded();
   }
 
@@ -191,7 +191,7 @@ export class EffectDispatcher implements EffectRunner {
     const deadline = new AbortController();
     const late = Promise.withResolvers<never>();
     const cancel = this.#clock.after(ms, () => {
-      const error = new CoreError('HF_EFFECT_TIMEOUT', { effect: requested.request.type, ms });
+      const error = new KernelError('HF_EFFECT_TIMEOUT', { effect: requested.request.type, ms });
       deadline.abort(error);
       late.reject(error);
     });

@@ -1,4 +1,4 @@
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { readChained } from '../log/chain.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 import { type ActorState, applyRecord } from './transition.ts';
@@ -52,7 +52,7 @@ export interface Moment {
  */
 export function momentAt(reader: SqliteReader, seq: number): Moment {
   const [first, last] = [reader.firstSeq(), reader.lastSeq()];
-  if (first === 0 || seq < first || seq > last) throw new CoreError('HF_LOG_RANGE', { seq, first, last });
+  if (first === 0 || seq < first || seq > last) throw new KernelError('HF_LOG_RANGE', { seq, first, last });
   const { states, newest } = recover(reader, seq);
   const actors = [...states.values()].sort((a, b) => (a.ref < b.ref ? -1 : 1));
   return { seq, at: newest.at, actors };

@@ -1,7 +1,7 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Clock } from '../clock.ts';
 import { newCorrelation } from '../clock.ts';
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { actorRef, FINGERPRINT_PREFIX, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
@@ -191,7 +191,7 @@ export class ActorSystem {
     }
     // An outcome is never refused: its effect would stay open until the next start.
     if (this.#mailbox.length >= MAILBOX_LIMIT && meta.outcome === undefined) {
-      throw new CoreError('HF_ACTOR_OVERLOADED', { limit: MAILBOX_LIMIT });
+      throw new KernelError('HF_ACTOR_OVERLOADED', { limit: MAILBOX_LIMIT });
     }
     const decided = new Promise<LogRecord>((resolve, reject) => {
       this.#mailbox.push({ ref, event: plain, meta, decided: resolve, refused: reject });
@@ -231,7 +231,7 @@ export class ActorSystem {
     }
   }
 
-  /** False while the log is frozen or has no room: a surface then answers 503 instead of queueing. */
+  /** False while the log is frozen or has no room: the host then refuses requests instead of queueing them. */
   accepting(): boolean {
     return this.#log.hasRoom();
   }
@@ -259,7 +259,7 @@ export class ActorSystem {
 
   #type(ref: string): ActorType {
     const type = this.#types.get(parseActorRef(ref).type);
-    if (!type) throw new CoreError('HF_ACTOR_UNKNOWN', { actor: ref });
+    if (!type) throw new KernelError('HF_ACTOR_UNKNOWN', { actor: ref });
     return type;
   }
 
@@ -342,7 +342,7 @@ function recordable(event: { readonly type: string }): LogEvent {
   const plain = toPlain(event, 'event') as LogEvent;
   const { type } = plain;
   if (typeof type === 'string' && type !== '' && type !== INIT && type !== MIGRATE) return plain;
-  throw new CoreError('HF_EVENT_INVALID', {
+  throw new KernelError('HF_EVENT_INVALID', {
     path: 'event.type',
     reason: `it is ${String(plain.type) || 'empty'}`,
   });

@@ -1,6 +1,6 @@
 import { type AnyMachineSnapshot, type AnyStateMachine, getNextTransitions } from 'xstate';
-import { CoreError } from '../errors/core-error.ts';
 import type { HoldfastError } from '../errors/holdfast-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { parseActorRef } from '../ids.ts';
 import { diffContext, type JsonObject, toPlain } from '../json.ts';
 import { type EffectRequest, type LogEvent, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
@@ -110,7 +110,7 @@ function refused(
 ): HoldfastError {
   const { type } = parseActorRef(ref);
   const details = { plugin: owner ?? '(unnamed)', type, actor: ref, recorded, current: version, reason };
-  return new CoreError('HF_MACHINE_VERSION', details, { cause });
+  return new KernelError('HF_MACHINE_VERSION', details, { cause });
 }
 
 function textOf(error: unknown): string {

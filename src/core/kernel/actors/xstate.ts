@@ -1,5 +1,5 @@
 import { type AnyMachineSnapshot, type AnyStateMachine, createActor } from 'xstate';
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import type { Json } from '../json.ts';
 import {
   type EffectRequest,
@@ -104,7 +104,7 @@ export class MachineStepper {
     } else if (action.type === CANCEL) {
       this.#effects.push({ type: TIMER_CANCEL, params: { timer: params?.sendId as string } });
     } else if (action.type.startsWith('xstate.')) {
-      throw new CoreError('HF_MACHINE_IMPURE', { machine: this.machine.id, what: action.type });
+      throw new KernelError('HF_MACHINE_IMPURE', { machine: this.machine.id, what: action.type });
     } else {
       this.#effects.push(
         params === undefined ? { type: action.type } : { type: action.type, params: params as Json },

@@ -1,11 +1,11 @@
-import { runtimeErrors } from './table/runtime.ts';
+import { actorErrors } from './table/actors.ts';
 
 /** A code that a person and a program can look up: `HF_<FEATURE>_<WHAT>`. Every plugin brings its own. */
 export type ErrorCode = `HF_${string}`;
 
 /** One row of a table. `{name}` is filled from the error's details. */
 export interface ErrorEntry {
-  /** HTTP status when the error ends a request. */
+  /** Status of the answer when the error ends a request: 4xx the caller's fault, 5xx ours. */
   readonly status: number;
   /** What happened, as one sentence. */
   readonly what: string;
@@ -24,7 +24,7 @@ export interface CodedError {
 
 export type ErrorDetails = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** A coded error as plain data, for another thread or the control socket. */
+/** A coded error as plain data, for another thread or process. */
 export interface ErrorData extends CodedError {
   readonly status: number;
   readonly details: ErrorDetails;
@@ -38,7 +38,7 @@ export class HoldfastError<C extends ErrorCode = ErrorCode> extends Error implem
   readonly code: C;
   readonly what: string;
   readonly remedy: string;
-  /** HTTP status that surfaces answer with when this error ends a request. */
+  /** Status of the answer when this error ends a request. */
   readonly status: number;
   readonly details: ErrorDetails;
 
@@ -59,7 +59,7 @@ export class HoldfastError<C extends ErrorCode = ErrorCode> extends Error implem
     return { code, what, remedy, status, details };
   }
 
-  /** An error that another thread, or the instance behind the control socket, met. */
+  /** An error that another thread or process met. */
   static fromData({ code, what, remedy, status, details }: ErrorData): HoldfastError {
     return new HoldfastError(code, { what, remedy, status }, details);
   }
@@ -76,10 +76,10 @@ export interface ErrorClass<C extends ErrorCode> {
  * Declares the errors of a plugin, or of a contract between plugins.
  *
  * @example
- * export const UptimeError = defineErrors({
- *   HF_UPTIME_TOKEN: { status: 503, what: 'The token of {monitor} cannot be read.', remedy: 'Put it into its file.' },
+ * export const LogError = defineErrors({
+ *   HF_LOG_RANGE: { status: 400, what: 'There is no record {seq}.', remedy: 'Name one of {first} to {last}.' },
  * });
- * throw new UptimeError('HF_UPTIME_TOKEN', { monitor });
+ * throw new LogError('HF_LOG_RANGE', { seq, first, last });
  */
 export function defineErrors<C extends ErrorCode>(table: Readonly<Record<C, ErrorEntry>>): ErrorClass<C> {
   return class extends HoldfastError<C> {
@@ -97,9 +97,9 @@ export function isCoded<C extends ErrorCode>(error: unknown, code?: C): error is
   return error instanceof HoldfastError && (code === undefined || error.code === code);
 }
 
-/** The fields for an HTTP answer or a `--json` line; an uncoded error shows as HF_INTERNAL without its text. */
+/** The fields that whoever asked may read, in an answer or as `--json`; an uncoded error shows as HF_INTERNAL without its text. */
 export function toErrorBody(error: unknown): CodedError & { status: number } {
-  if (!isCoded(error)) return { code: 'HF_INTERNAL', ...runtimeErrors.HF_INTERNAL };
+  if (!isCoded(error)) return { code: 'HF_INTERNAL', ...actorErrors.HF_INTERNAL };
   const { code, what, remedy, status } = error;
   return { code, what, remedy, status };
 }

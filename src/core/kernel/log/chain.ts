@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { type LogRecord, parseRecord } from './record.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
 
@@ -31,18 +31,18 @@ export function* readChained(
     for (const raw of page) {
       if (raw.seq !== expected) {
         if (!reader.partial)
-          throw new CoreError('HF_LOG_CORRUPT', { seq: expected, reason: 'it is missing' });
+          throw new KernelError('HF_LOG_CORRUPT', { seq: expected, reason: 'it is missing' });
         previous = reader.hashBefore(raw.seq);
       }
       if (previous !== undefined && chainHash(previous, raw.body) !== raw.hash) {
-        throw new CoreError('HF_LOG_CORRUPT', {
+        throw new KernelError('HF_LOG_CORRUPT', {
           seq: raw.seq,
           reason: 'its hash does not fit what stands before it',
         });
       }
       const record = parseRecord(raw.seq, raw.body);
       if (record.seq !== raw.seq || record.actor !== raw.actor || record.correlation !== raw.correlation) {
-        throw new CoreError('HF_LOG_CORRUPT', {
+        throw new KernelError('HF_LOG_CORRUPT', {
           seq: raw.seq,
           reason: 'its columns differ from its body',
         });

@@ -1,4 +1,4 @@
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { readChained } from './chain.ts';
 import { CHECKPOINT, type LogRecord, logRecordSchema } from './record.ts';
 import { isGenuine, type Signature } from './signing.ts';
@@ -35,7 +35,7 @@ const STEP = 2_000;
 export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Generator<number, IntegrityReport> {
   const { anchor, mark } = trust;
   const damage = reader.damage();
-  if (damage !== undefined) throw new CoreError('HF_LOG_DAMAGED', { reason: damage });
+  if (damage !== undefined) throw new KernelError('HF_LOG_DAMAGED', { reason: damage });
   const first = reader.firstSeq();
   const last = reader.lastSeq();
   let at = 0;
@@ -45,7 +45,7 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
   seal.checkBegin(first);
   for (const record of readChained(reader, Math.max(first, 1))) {
     const { seq } = record;
-    const bad = (reason: string) => new CoreError('HF_LOG_CORRUPT', { seq, reason });
+    const bad = (reason: string) => new KernelError('HF_LOG_CORRUPT', { seq, reason });
     const issue = logRecordSchema.safeParse(record).error?.issues[0];
     if (issue) throw bad(`${issue.path.join('.')}: ${issue.message}`);
     if (record.at < at) throw bad(`its time lies ${at - record.at} ms before that of the record before`);
@@ -56,7 +56,7 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
     }
     if (mark?.seq === seq && reader.hashOf(seq) !== mark.hash) {
       const reason = `it or one of those up to ${seq} was written anew: record ${seq} is not the one acknowledged`;
-      throw new CoreError('HF_LOG_CORRUPT', { seq: seal.upTo + 1, reason });
+      throw new KernelError('HF_LOG_CORRUPT', { seq: seal.upTo + 1, reason });
     }
     seal.pass(seq);
     if (checksStates(reader, record, first)) checkpoints += 1;
@@ -73,7 +73,7 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
       [seal.newest]: `record ${expectedLast} was signed`,
       [saved]: 'states were saved after it',
     }[expectedLast];
-    throw new CoreError('HF_LOG_CORRUPT', { seq: last + 1, reason: `it is missing, and ${by}` });
+    throw new KernelError('HF_LOG_CORRUPT', { seq: last + 1, reason: `it is missing, and ${by}` });
   }
   seal.end(last);
   const newest = reader.hashOf(last);
@@ -99,7 +99,7 @@ function checksStates(reader: SqliteReader, { seq, actor, event }: LogRecord, fi
   if (digest === undefined) return false; // dropped, or not part of an export: they are derived
   if (digest === event.digest) return true;
   const reason = `the states saved at record ${event.seq} are not what its digest says`;
-  throw new CoreError('HF_LOG_CORRUPT', { seq, reason });
+  throw new KernelError('HF_LOG_CORRUPT', { seq, reason });
 }
 
 /** The signatures of a log, passed one after another while its records are walked. */
@@ -136,7 +136,7 @@ class Seal {
     const begin = this.#reader.begin();
     if (begin?.key === this.#trust.key && begin && isGenuine('begin', begin)) return;
     const reason = `it is missing, with all up to ${first - 1}, and no signature says that they were archived`;
-    throw new CoreError('HF_LOG_CORRUPT', { seq: 1, reason });
+    throw new KernelError('HF_LOG_CORRUPT', { seq: 1, reason });
   }
 
   /** @throws HF_LOG_CORRUPT what was signed at this record is another */
@@ -150,13 +150,13 @@ class Seal {
   /** @throws HF_LOG_UNSIGNED something stands behind the last signature, and nothing may */
   end(last: number): void {
     if (!this.#trust.whole || this.upTo >= last) return;
-    throw new CoreError('HF_LOG_UNSIGNED', { from: this.upTo + 1, to: last, key: this.key ?? 'any key' });
+    throw new KernelError('HF_LOG_UNSIGNED', { from: this.upTo + 1, to: last, key: this.key ?? 'any key' });
   }
 
   #check(signature: Signature): void {
     const { seq, hash, key } = signature;
     if (!isGenuine('record', signature)) {
-      throw new CoreError('HF_LOG_CORRUPT', {
+      throw new KernelError('HF_LOG_CORRUPT', {
         seq,
         reason: 'its signature is not one of the key it names',
       });
@@ -164,7 +164,7 @@ class Seal {
     if (this.#reader.hashOf(seq) !== hash) {
       const span = this.upTo + 1 < seq ? `it or one of those up to ${seq}` : 'it';
       const reason = `${span} was written anew: record ${seq} is not the one that was signed`;
-      throw new CoreError('HF_LOG_CORRUPT', {
+      throw new KernelError('HF_LOG_CORRUPT', {
         seq: Math.max(this.upTo + 1, this.#reader.firstSeq()),
         reason,
       });

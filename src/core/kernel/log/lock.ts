@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 
 /** Somebody who only looks whether the folder is taken holds it for an instant; so long a start waits. */
 const PATIENCE_MS = 200;
@@ -31,9 +31,9 @@ export function lockDataDir(dataDir: string): () => void {
     db?.close();
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) {
       const reason = error instanceof Error ? error.message : String(error);
-      throw new CoreError('HF_LOG_FOLDER', { dir: dataDir, reason }, { cause: error });
+      throw new KernelError('HF_LOG_FOLDER', { dir: dataDir, reason }, { cause: error });
     }
-    throw new CoreError('HF_LOG_LOCKED', { dir: dataDir, pid: holder(dataDir) }, { cause: error });
+    throw new KernelError('HF_LOG_LOCKED', { dir: dataDir, pid: holder(dataDir) }, { cause: error });
   }
   writeAnew(join(dataDir, 'lock.pid'), `${process.pid}\n`);
   const held = db;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { isJson, isObject, type Json, type JsonObject } from '../json.ts';
 
 /** The records that hold the digest of saved states: their actor and their event. */
@@ -157,7 +157,7 @@ export function parseRecord(seq: number, body: string): LogRecord {
   try {
     value = JSON.parse(body);
   } catch (error) {
-    throw new CoreError('HF_LOG_CORRUPT', { seq, reason: 'its body is not JSON' }, { cause: error });
+    throw new KernelError('HF_LOG_CORRUPT', { seq, reason: 'its body is not JSON' }, { cause: error });
   }
   return checkRecord(seq, value, false);
 }
@@ -173,7 +173,7 @@ export function checkRecord(seq: number, value: unknown, strict: boolean): LogRe
   const { data, error } = logRecordSchema.safeParse(value);
   if (data && isRecordShaped(value)) return value;
   const issue = error?.issues[0];
-  throw new CoreError('HF_LOG_CORRUPT', {
+  throw new KernelError('HF_LOG_CORRUPT', {
     seq,
     reason: issue ? `${issue.path.join('.')}: ${issue.message}` : 'not a record',
   });

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { CoreError } from '../errors/core-error.ts';
 import type { HoldfastError } from '../errors/holdfast-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 
 /** Raised when the tables or the meaning of a record change. */
 const LOG_FORMAT = 1;
@@ -132,7 +132,7 @@ export function openForReading(dataDir: string): DatabaseSync {
     db.prepare('SELECT 1 FROM records LIMIT 1').get();
   } catch (error) {
     if (!existsSync(logFile(dataDir)))
-      throw new CoreError('HF_LOG_MISSING', { dir: dataDir }, { cause: error });
+      throw new KernelError('HF_LOG_MISSING', { dir: dataDir }, { cause: error });
     throw unusable(dataDir, error);
   }
   checkFormat(db, dataDir);
@@ -147,7 +147,7 @@ function checkFormat(db: DatabaseSync, dataDir: string): void {
     throw unusable(dataDir, error);
   }
   if (found !== String(LOG_FORMAT)) {
-    throw new CoreError('HF_LOG_FORMAT', { dir: dataDir, found: String(found), known: LOG_FORMAT });
+    throw new KernelError('HF_LOG_FORMAT', { dir: dataDir, found: String(found), known: LOG_FORMAT });
   }
 }
 
@@ -157,8 +157,8 @@ const DAMAGED = new Set([11, 26]);
 function unusable(dataDir: string, error: unknown): HoldfastError {
   const reason = error instanceof Error ? error.message : String(error);
   const damaged = DAMAGED.has(((error as { errcode?: number }).errcode ?? 0) & 0xff);
-  if (damaged) return new CoreError('HF_LOG_DAMAGED', { reason }, { cause: error });
-  return new CoreError('HF_LOG_FOLDER', { dir: dataDir, reason }, { cause: error });
+  if (damaged) return new KernelError('HF_LOG_DAMAGED', { reason }, { cause: error });
+  return new KernelError('HF_LOG_FOLDER', { dir: dataDir, reason }, { cause: error });
 }
 
 /** @throws HF_LOG_DAMAGED SQLite cannot make sense of the file */
@@ -167,6 +167,6 @@ export function sound<T>(read: () => T): T {
     return read();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CoreError('HF_LOG_DAMAGED', { reason }, { cause: error });
+    throw new KernelError('HF_LOG_DAMAGED', { reason }, { cause: error });
   }
 }

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { createSecretFile, readSecretFile } from '../secret-file.ts';
 import { hasColumn, hasTable, sound } from './schema.ts';
 
@@ -67,7 +67,7 @@ export class StoredBodies {
 }
 
 function shredded(fingerprint: string, at = 'a time that is not known'): never {
-  throw new CoreError('HF_LOG_SHREDDED', { fingerprint, at });
+  throw new KernelError('HF_LOG_SHREDDED', { fingerprint, at });
 }
 
 const ID_BYTES = 16;

@@ -10,7 +10,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { createSecretFile, readSecretFile } from '../secret-file.ts';
 
 /** What a signature is about: a record and all before it, the states saved at one, or where a pruned log begins. */
@@ -82,7 +82,7 @@ export function openLogKey(dataDir: string): LogKey {
   if (!existsSync(file)) {
     if (existsSync(headFile(dataDir))) {
       const reason = 'it is gone, and log-head beside it was signed with it';
-      throw new CoreError('HF_CONFIG_SECRET_INVALID', { file, reason });
+      throw new KernelError('HF_CONFIG_SECRET_INVALID', { file, reason });
     }
     const { privateKey } = generateKeyPairSync('ed25519');
     createSecretFile(file, Buffer.from(privateKey.export({ type: 'pkcs8', format: 'pem' })));
@@ -118,7 +118,7 @@ function readKey(file: string): LogKey {
   } finally {
     bytes.fill(0);
   }
-  throw new CoreError('HF_CONFIG_SECRET_INVALID', { file, reason: 'it holds no Ed25519 key' });
+  throw new KernelError('HF_CONFIG_SECRET_INVALID', { file, reason: 'it holds no Ed25519 key' });
 }
 
 function statement(subject: Subject, seq: number, hash: string): Buffer {

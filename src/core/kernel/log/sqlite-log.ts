@@ -1,6 +1,6 @@
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import type { CommitResult, Maintenance } from './commit-request.ts';
 import type {
   AppendOptions,
@@ -125,7 +125,7 @@ export class SqliteLog implements EventLog {
 
   async whenDurable(seq: number): Promise<void> {
     if (seq <= this.#durableSeq) return;
-    if (this.#closed) throw new CoreError('HF_LOG_CLOSED');
+    if (this.#closed) throw new KernelError('HF_LOG_CLOSED');
     const waiter = { seq, ...Promise.withResolvers<void>() };
     this.#waiters.push(waiter);
     return waiter.promise;
@@ -213,10 +213,10 @@ export class SqliteLog implements EventLog {
   async #close(): Promise<void> {
     this.#cancelLinger?.();
     const reason = await this.#pipeline.close();
-    const error = new CoreError('HF_LOG_CLOSED');
+    const error = new KernelError('HF_LOG_CLOSED');
     for (const { reject } of this.#waiters.splice(0)) reject(error);
     this.#queue.rejectTasks(error);
-    if (reason !== undefined) throw new CoreError('HF_LOG_WRITE', { reason });
+    if (reason !== undefined) throw new KernelError('HF_LOG_WRITE', { reason });
   }
 
   async #maintain(task: Maintenance): Promise<CommitResult> {
@@ -227,7 +227,7 @@ export class SqliteLog implements EventLog {
   }
 
   #refuseClosed(): void {
-    if (this.#closed || this.#closing !== undefined) throw new CoreError('HF_LOG_CLOSED');
+    if (this.#closed || this.#closing !== undefined) throw new KernelError('HF_LOG_CLOSED');
   }
 
   #commitSoon(): void {

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite';
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
 import type { LogRecord } from './record.ts';
 import { parseRecord } from './record.ts';
@@ -123,7 +123,7 @@ export class SqliteReader implements LogReader {
   record(seq: number): LogRecord {
     const body = this.#text('SELECT body FROM records WHERE seq = ? AND seq >= ?', seq, this.#begin());
     if (body === undefined)
-      throw new CoreError('HF_LOG_RANGE', { seq, first: this.firstSeq(), last: this.lastSeq() });
+      throw new KernelError('HF_LOG_RANGE', { seq, first: this.firstSeq(), last: this.lastSeq() });
     return parseRecord(seq, body);
   }
 
@@ -183,7 +183,7 @@ export class SqliteReader implements LogReader {
     for (const { seq, digest } of this.checkpointsFor(at)) {
       if (this.digestAt(seq) === digest) continue;
       const reason = 'the states saved after it are not what was saved';
-      throw new CoreError('HF_LOG_CORRUPT', { seq, reason });
+      throw new KernelError('HF_LOG_CORRUPT', { seq, reason });
     }
     if (!this.#hasCheckpoints) return [];
     const newest = 'SELECT max(seq), body FROM snapshots WHERE seq BETWEEN ? AND ? GROUP BY actor';

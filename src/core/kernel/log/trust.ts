@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { syncPath } from '../sync-path.ts';
 import { readChained } from './chain.ts';
 import { BodyKeys } from './sealed-bodies.ts';
@@ -59,7 +59,7 @@ export function readHead(dataDir: string): Signature | undefined {
   }
   const { data } = signatureSchema.safeParse(value);
   if (data) return data;
-  throw new CoreError('HF_LOG_UNTRUSTED', {
+  throw new KernelError('HF_LOG_UNTRUSTED', {
     dir: dataDir,
     reason: 'secrets/log-head holds no signature',
   });
@@ -76,7 +76,7 @@ export function checkBeforeStart(reader: SqliteReader, dataDir: string): LogKey 
   const key = openLogKey(dataDir);
   new BodyKeys(dataDir).close(); // the writer would find out too late that others may read them
   const refuse = (reason: string): never => {
-    throw new CoreError('HF_LOG_UNTRUSTED', { dir: dataDir, reason });
+    throw new KernelError('HF_LOG_UNTRUSTED', { dir: dataDir, reason });
   };
   const head = readHead(dataDir);
   const last = reader.lastSeq();

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { CoreError } from '../errors/core-error.ts';
 import type { HoldfastError } from '../errors/holdfast-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { applyMergePatch, isObject, type Json, jsonEqual } from '../json.ts';
 import type { LogEvent } from '../log/record.ts';
 
@@ -130,5 +130,5 @@ function applied(value: Json, operation: Operation, seq: number): Json {
 }
 
 function refused(reason: string): HoldfastError {
-  return new CoreError('HF_REPLAY_CHANGE', { reason });
+  return new KernelError('HF_REPLAY_CHANGE', { reason });
 }

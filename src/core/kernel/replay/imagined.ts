@@ -3,8 +3,8 @@ import type { ActorDefinition } from '../actors/definition.ts';
 import { type ActorState, applyRecord, type Decision, decide, decideInit } from '../actors/transition.ts';
 import { decideMigration, eventOfToday, machineOf } from '../actors/versions.ts';
 import { MachineStepper } from '../actors/xstate.ts';
-import { CoreError } from '../errors/core-error.ts';
 import { isCoded } from '../errors/holdfast-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { parseActorRef } from '../ids.ts';
 import { applyMergePatch } from '../json.ts';
 import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
@@ -108,7 +108,7 @@ function sound<T>(seq: number, work: () => T): T {
   } catch (error) {
     if (isCoded(error)) throw error;
     const reason = `its machine throws on it: ${error instanceof Error ? error.message : String(error)}`;
-    throw new CoreError('HF_LOG_CORRUPT', { seq, reason }, { cause: error });
+    throw new KernelError('HF_LOG_CORRUPT', { seq, reason }, { cause: error });
   }
 }
 

@@ -2,7 +2,7 @@ import type { ActorDefinition } from '../actors/definition.ts';
 import { recover } from '../actors/recover.ts';
 import type { Decision } from '../actors/transition.ts';
 import { type ActorState, applyRecord } from '../actors/transition.ts';
-import { CoreError } from '../errors/core-error.ts';
+import { KernelError } from '../errors/kernel-error.ts';
 import { parseActorRef } from '../ids.ts';
 import { jsonEqual } from '../json.ts';
 import { readChained } from '../log/chain.ts';
@@ -243,7 +243,7 @@ class World {
     outcome?: string,
   ): void {
     const definition = this.#definitions.get(parseActorRef(actor).type);
-    if (!definition) throw new CoreError('HF_REPLAY_CHANGE', { reason: `no plugin registers ${actor}` });
+    if (!definition) throw new KernelError('HF_REPLAY_CHANGE', { reason: `no plugin registers ${actor}` });
     this.#unrecorded -= 1;
     const record: LogRecord = {
       seq: this.#unrecorded,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { SecretsStore } from '../../../core/contracts/secrets-store.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import { parseSecretReference, secretReference } from '../../../core/host/secrets/secret-reference.ts';
-import { readTokenFile } from '../../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { AlertsError } from '../errors.ts';
 import type { Rule } from './rule.ts';
 import { rejectedByUi } from './ui-limits.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { askInstance } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { RefreshCheck } from '../../../machines/collector/key-rotation-checks.ts';
 import { NO_COLLECTOR } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
@@ -33,7 +33,7 @@ export const rotateCommand: CommandDefinition = {
     const words = ACTIONS.filter((action) => flags[action] === true);
     if (words.length + (flags.dryRun === true ? 1 : 0) > 1) {
       const reason = 'Only one of these flags can be given at a time.';
-      throw new CoreError('HF_CLI_USAGE', { reason, command: 'stack rotate-ingest-key' });
+      throw new HostError('HF_CLI_USAGE', { reason, command: 'stack rotate-ingest-key' });
     }
     const [word] = words;
     const action =

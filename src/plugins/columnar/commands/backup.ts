@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { askInstance } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { ColumnarBackup, ColumnarDrill } from '../../../machines/columnar/backups.ts';
 import { restoreInto } from '../backups/backups.ts';
 import { BACKUPS_PATH } from '../backups/schedule.ts';
@@ -39,7 +39,7 @@ export function backupCommand(): CommandDefinition {
         return restoreTo(String(restore ?? ''), String(to ?? ''), context);
       if ((drill && list) || (name !== undefined && !drill)) {
         const reason = drill ? 'Give one of --drill and --list.' : '--name belongs to --drill.';
-        throw new CoreError('HF_CLI_USAGE', { reason, command: NAME });
+        throw new HostError('HF_CLI_USAGE', { reason, command: NAME });
       }
       if (list) return show(context, await ask<Listed>(context, { op: 'list' }), listLines);
       if (!drill) return show(context, await ask<ColumnarBackup>(context, { op: 'make' }), madeLines);
@@ -62,7 +62,7 @@ async function restoreTo(backup: string, to: string, context: CommandContext): P
         : existsSync(folder) && readdirSync(folder).length > 0
           ? `${folder} is not empty.`
           : undefined;
-  if (wrong !== undefined) throw new CoreError('HF_CLI_USAGE', { reason: wrong, command: NAME });
+  if (wrong !== undefined) throw new HostError('HF_CLI_USAGE', { reason: wrong, command: NAME });
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   context.terminal.progress('it is restored…');
   const restored = await restoreInto(folder, file, context.signal);

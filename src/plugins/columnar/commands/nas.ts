@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { hostname } from 'node:os';
 import { promisify } from 'node:util';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { HttpClient } from '../../../core/host/http/client.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { ColumnarOptions } from '../options.ts';
 import type { Finding } from '../questions/findings.ts';
 import type { NasReport } from '../questions/nas.ts';
@@ -31,10 +31,10 @@ export function nasCommand(options: ColumnarOptions): CommandDefinition {
     async run(_args, flags, context) {
       const host = flags.host;
       if (typeof host !== 'string' || host === '')
-        throw new CoreError('HF_CLI_USAGE', { reason: '--host is missing.', command: NAME });
+        throw new HostError('HF_CLI_USAGE', { reason: '--host is missing.', command: NAME });
       const unit = String(flags.unit);
       if (!/^[\w@.:-]{1,128}$/.test(unit) || unit.startsWith('-'))
-        throw new CoreError('HF_CLI_USAGE', {
+        throw new HostError('HF_CLI_USAGE', {
           reason: '--unit takes the name of a unit.',
           command: NAME,
         });

@@ -1,6 +1,6 @@
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { wrapped } from '../../../core/host/terminal.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { Finding } from '../questions/findings.ts';
 
 type Terminal = CommandContext['terminal'];
@@ -124,5 +124,5 @@ export function wholeNumber(
   const number = Number(value);
   if (Number.isInteger(number) && number >= least && number <= most) return number;
   const reason = `${flag} takes a whole number from ${least} to ${most}.`;
-  throw new CoreError('HF_CLI_USAGE', { reason, command });
+  throw new HostError('HF_CLI_USAGE', { reason, command });
 }

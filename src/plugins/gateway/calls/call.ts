@@ -1,5 +1,5 @@
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { KernelError } from '../../../core/kernel/errors/kernel-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { AnswerParams, CallEnded, CallRequest, ForwardParams } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
@@ -255,7 +255,7 @@ export function logOwnFault(
   { correlation }: Pick<Exchange, 'correlation'>,
   cause: unknown,
 ): HoldfastError {
-  const err = new CoreError('HF_INTERNAL', {}, { cause });
+  const err = new KernelError('HF_INTERNAL', {}, { cause });
   services.logger.error({ err, correlation }, 'gateway.call_failed');
   return err;
 }

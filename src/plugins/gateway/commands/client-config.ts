@@ -1,12 +1,12 @@
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
-import { readTokenFile } from '../../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { KEY_HEADER } from '../keys/caller.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { baseUrl, type ClientSettings, chosenRoutes } from './target.ts';
 
 const COMMAND = 'gateway client-config';
-const usage = (reason: string) => new CoreError('HF_CLI_USAGE', { reason, command: COMMAND });
+const usage = (reason: string) => new HostError('HF_CLI_USAGE', { reason, command: COMMAND });
 
 /** `holdfast gateway client-config`: the entries by which clients reach the gateway (G21). */
 export function clientConfigCommand(settings: ClientSettings): CommandDefinition {

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandFlag } from '../../../core/host/plugin/command.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 
@@ -118,4 +118,4 @@ export async function keyNamed(
 }
 
 export const usage = (reason: string, command: string): HoldfastError =>
-  new CoreError('HF_CLI_USAGE', { reason, command });
+  new HostError('HF_CLI_USAGE', { reason, command });

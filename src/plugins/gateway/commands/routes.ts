@@ -1,6 +1,6 @@
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { table, wrapped } from '../../../core/host/terminal.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { RouteChange } from '../../../machines/gateway/routes.ts';
 import { readRouteEntries, variablesOf } from '../routes/entry.ts';
@@ -142,7 +142,7 @@ export const rollbackCommand: CommandDefinition = {
     const to = flags.to === undefined ? undefined : Number(flags.to);
     if (to !== undefined && (!Number.isInteger(to) || to < 1)) {
       const reason = '--to takes the number of a revision.';
-      throw new CoreError('HF_CLI_USAGE', { reason, command: 'gateway rollback' });
+      throw new HostError('HF_CLI_USAGE', { reason, command: 'gateway rollback' });
     }
     const body = { route, ...(to !== undefined && { to }) };
     // Rejected entries of other routes are no failure of this command.

@@ -1,7 +1,8 @@
 /** How a command reaches the gateway: the running instance, the routes that it names, and the URL that clients use. */
+
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { askInstance, type InstanceAddress } from '../../../core/host/operations/control-client.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import { type RouteEntry, routeSchema } from '../routes/entry.ts';
 
@@ -41,7 +42,7 @@ export function chosenRoutes(
     const route = routes.find((entry) => entry.name === name);
     if (route) return route;
     const reason = `There is no route ${name}; there are ${routes.map((entry) => entry.name).join(', ')}.`;
-    throw new CoreError('HF_CLI_USAGE', { reason, command });
+    throw new HostError('HF_CLI_USAGE', { reason, command });
   });
 }
 
@@ -60,10 +61,10 @@ export function baseUrl(
   const url = given ?? publicUrl ?? runningAt(dataDir) ?? `http://127.0.0.1:${port}`;
   if (url === 'http://127.0.0.1:0') {
     const reason = 'The port is chosen at each start, and nothing runs: start Holdfast, or give --url.';
-    throw new CoreError('HF_CLI_USAGE', { reason, command });
+    throw new HostError('HF_CLI_USAGE', { reason, command });
   }
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url.replace(/\/+$/, '');
-  throw new CoreError('HF_CLI_USAGE', { reason: '--url is an http or https URL.', command });
+  throw new HostError('HF_CLI_USAGE', { reason: '--url is an http or https URL.', command });
 }
 
 function runningAt(dataDir: string): string | undefined {

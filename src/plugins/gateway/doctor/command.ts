@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { HttpClient } from '../../../core/host/http/client.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
-import { readTokenFile } from '../../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { askGateway, baseUrl, type ClientSettings, chosenRoutes } from '../commands/target.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { ROUTES_PATH, type TableView } from '../routes/operations.ts';
@@ -15,7 +15,7 @@ const CLIENT_FILE_LIMIT = 4 * 1024 * 1024;
 const TIMEOUT_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const ANSWER_LIMIT = 4 * 1024 * 1024;
-const usage = (reason: string) => new CoreError('HF_CLI_USAGE', { reason, command: COMMAND });
+const usage = (reason: string) => new HostError('HF_CLI_USAGE', { reason, command: COMMAND });
 
 /** `holdfast gateway doctor`: what is wrong with a route, a client's entry or a symptom, and what to do (G22, G26). */
 export function doctorCommand(settings: ClientSettings): CommandDefinition {

@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import type { ActorSystem } from '../../../core/kernel/actors/system.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
-import { createSecretFile, readTokenFile } from '../../../core/kernel/secret-file.ts';
+import { createSecretFile } from '../../../core/kernel/secret-file.ts';
 import { type KeyContext, virtualKey } from '../../../machines/gateway/key.ts';
 import { describeGatewayRecord } from '../words.ts';
 

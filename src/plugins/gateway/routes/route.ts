@@ -1,9 +1,9 @@
 import type { SecretsStore } from '../../../core/contracts/secrets-store.ts';
 import { parseSecretReference } from '../../../core/host/secrets/secret-reference.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { KernelError } from '../../../core/kernel/errors/kernel-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { GatewayError } from '../errors.ts';
 import { type Environment, type RouteDefinition, type RouteEntry, variablesOf } from './entry.ts';
 
@@ -217,7 +217,7 @@ function fetcher(source: string, { env, store }: SecretSources): () => string | 
 }
 
 function missing(file: string, reason: string): never {
-  throw new CoreError('HF_CONFIG_SECRET_MISSING', { file, reason });
+  throw new KernelError('HF_CONFIG_SECRET_MISSING', { file, reason });
 }
 
 /** What naming needs to know of a route. */

@@ -8,7 +8,7 @@ import {
 } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { KernelError } from '../../../core/kernel/errors/kernel-error.ts';
 import { createSecretFile, readSecretFile } from '../../../core/kernel/secret-file.ts';
 
 /** Characters of an upstream's own session id that are kept at most. */
@@ -80,7 +80,7 @@ export class SealedSessions {
         const bytes = readSecretFile(file);
         if (bytes.length === KEY_BYTES) return bytes;
         const reason = `it holds ${bytes.length} bytes, not ${KEY_BYTES}`;
-        throw new CoreError('HF_CONFIG_SECRET_INVALID', { file, reason });
+        throw new KernelError('HF_CONFIG_SECRET_INVALID', { file, reason });
       }),
     );
   }

@@ -3,12 +3,12 @@
  * decided and recorded there. Without an instance, a store elsewhere is called directly, and nothing is recorded.
  */
 
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { askIfRunning } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
-import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { expiredBackups, newestFirst } from '../../../machines/memory/backups-rules.ts';
 import { MemoryError } from '../errors.ts';
 import type { MemoryOptions } from '../options.ts';
@@ -135,7 +135,7 @@ async function withoutInstance<T>(
   { dataDir, signal }: CommandContext,
   work: (stores: RestStores, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const refuse = (reason: string) => new CoreError('HF_CONTROL_UNREACHABLE', { dir: dataDir, reason });
+  const refuse = (reason: string) => new HostError('HF_CONTROL_UNREACHABLE', { dir: dataDir, reason });
   if (url === undefined) {
     throw refuse('no instance runs there, and the embedded memory store exists only while one does');
   }
@@ -183,7 +183,7 @@ function seedFlags({ ids, synthetic }: Flags): SeedRequest {
   const read = seedRequest.safeParse({ ids: wanted, synthetic: synthetic === true });
   if (read.success) return read.data;
   const reason = 'either --synthetic, or --ids with numbers and UUIDs, separated by commas, at most 100.';
-  throw new CoreError('HF_CLI_USAGE', { reason, command: 'backup seed' });
+  throw new HostError('HF_CLI_USAGE', { reason, command: 'backup seed' });
 }
 
 async function seedDirectly(

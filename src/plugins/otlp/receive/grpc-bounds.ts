@@ -3,7 +3,7 @@ import type { Http2Server, ServerHttp2Stream } from 'node:http2';
 import { Server } from 'node:net';
 import { Duplex } from 'node:stream';
 import type * as Grpc from '@grpc/grpc-js';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { OtlpError } from '../errors.ts';
 import { type BudgetShare, type Receiver, type Refusal, rpcStatus } from './receiver.ts';
 
@@ -70,7 +70,7 @@ export function admitted(
           const share = receiver.share(0);
           if ('status' in share) return refuse(share);
           const overloaded = () => receiver.refuse(new OtlpError('HF_OTLP_OVERLOADED'));
-          const late = () => receiver.refuse(new CoreError('HF_HTTP_REQUEST_SLOW', { ms: requestTimeoutMs }));
+          const late = () => receiver.refuse(new HostError('HF_HTTP_REQUEST_SLOW', { ms: requestTimeoutMs }));
           grow = boundMessage(call, { share, refuse, overloaded, late, requestTimeoutMs });
           admit(metadata);
         })

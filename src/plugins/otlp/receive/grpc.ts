@@ -1,8 +1,8 @@
 import type * as Grpc from '@grpc/grpc-js';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { bracketed, urlOf } from '../../../core/host/http/addresses.ts';
 import type { Listener } from '../../../core/host/http/contract.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { Signal } from '../decode/decode.ts';
 import { admitted, authorizationOf, boundStreams, serverOptions, statusOf } from './grpc-bounds.ts';
 import { exportResponse, type Receiver } from './receiver.ts';
@@ -63,7 +63,7 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
         return { url };
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        throw new CoreError('HF_HTTP_LISTEN', {
+        throw new HostError('HF_HTTP_LISTEN', {
           surface: name,
           host,
           port,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { RouterError } from '../errors.ts';
 import { changeFlags, EXIT_TEXT } from './change/confirmed-change.ts';
 import { type CommandSettings, openTarget, targetFlags } from './target.ts';
@@ -83,7 +83,7 @@ function listOf(value: unknown): readonly string[] {
 }
 
 function usage(reason: string): never {
-  throw new CoreError('HF_CLI_USAGE', { reason, command: APPLY });
+  throw new HostError('HF_CLI_USAGE', { reason, command: APPLY });
 }
 
 /** `holdfast router restore`: an older config in force again, by the safe procedure (R31). */
@@ -102,7 +102,7 @@ export function restoreCommand(settings: CommandSettings): CommandDefinition {
       const isFile = /[/.]/.test(entry) && existsSync(entry);
       if (!isFile && flags.url !== undefined) {
         const reason = 'The history here is that of the router here: for the one of --url, give a file.';
-        throw new CoreError('HF_CLI_USAGE', { reason, command: RESTORE });
+        throw new HostError('HF_CLI_USAGE', { reason, command: RESTORE });
       }
       const target = openTarget(flags, context, settings);
       const client = target.api();

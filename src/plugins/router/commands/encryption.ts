@@ -2,8 +2,9 @@ import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
-import { readSecretFile, readTokenFile } from '../../../core/kernel/secret-file.ts';
+import { HostError } from '../../../core/host/errors/host-error.ts';
+import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
+import { readSecretFile } from '../../../core/kernel/secret-file.ts';
 import { parseConfig, readBytes, unusable } from './config-file.ts';
 import { putSecretsBack } from './leaves.ts';
 
@@ -73,7 +74,7 @@ async function passphrase(flags: Flags, command: string, twice: boolean): Promis
   if (process.stdin.isTTY === true && process.stderr.isTTY === true) return askPassphrase(twice);
   const files = twice ? '--recipient-file or --passphrase-file' : '--identity-file or --passphrase-file';
   const reason = `An age file needs ${files} where no terminal is to ask on.`;
-  throw new CoreError('HF_CLI_USAGE', { reason, command: `router ${command}` });
+  throw new HostError('HF_CLI_USAGE', { reason, command: `router ${command}` });
 }
 
 /**
@@ -107,7 +108,7 @@ async function ask(question: string): Promise<string> {
 }
 
 function usage(reason: string): never {
-  throw new CoreError('HF_CLI_USAGE', { reason, command: 'router get' });
+  throw new HostError('HF_CLI_USAGE', { reason, command: 'router get' });
 }
 
 /**

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { countSecrets } from '../config/secrets.ts';
 import { type CommandSettings, openTarget, targetFlags } from './target.ts';
 
@@ -71,7 +71,7 @@ async function write(config: NetworkConfig, file: string, flags: Flags): Promise
 }
 
 function usage(reason: string): never {
-  throw new CoreError('HF_CLI_USAGE', { reason, command: 'router get' });
+  throw new HostError('HF_CLI_USAGE', { reason, command: 'router get' });
 }
 
 /** `holdfast router secrets`: how many secrets the active config holds, and where (R32). */

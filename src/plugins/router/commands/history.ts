@@ -1,8 +1,8 @@
 import type { HistoryEntry } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { RouterError } from '../errors.ts';
 import { parseConfig } from './config-file.ts';
 import {
@@ -24,7 +24,7 @@ export function historyCommand(settings: CommandSettings): CommandDefinition {
       const { json, print, signal } = context;
       const limit = Number(flags.limit);
       if (!Number.isInteger(limit) || limit < 1) {
-        throw new CoreError('HF_CLI_USAGE', {
+        throw new HostError('HF_CLI_USAGE', {
           reason: '--limit takes a number from 1.',
           command: 'router history',
         });

@@ -1,6 +1,6 @@
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { fieldsOf, interfacesOf, stringsOf } from '../config/network-config.ts';
 import { type CommandSettings, openTarget, targetFlags } from './target.ts';
 
@@ -117,7 +117,7 @@ export function explainCommand(settings: CommandSettings): CommandDefinition {
       const { from, to } = flags;
       if (typeof from !== 'string' || typeof to !== 'string') {
         const reason = '--from and --to are both needed.';
-        throw new CoreError('HF_CLI_USAGE', { reason, command: 'router explain' });
+        throw new HostError('HF_CLI_USAGE', { reason, command: 'router explain' });
       }
       const [{ explainFlow, missingText }, { networksOf, prefixesBySet }] = await Promise.all([
         import('../config/firewall.ts'),

@@ -1,6 +1,6 @@
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { nearest } from '../../../core/host/config/problem.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { interfacesOf } from '../config/network-config.ts';
 import { leavesOf } from './leaves.ts';
@@ -128,5 +128,5 @@ function parsed(text: string): unknown {
 }
 
 function usage(reason: string, command: string): never {
-  throw new CoreError('HF_CLI_USAGE', { reason, command });
+  throw new HostError('HF_CLI_USAGE', { reason, command });
 }

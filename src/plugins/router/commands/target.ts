@@ -5,14 +5,14 @@
 import { resolve } from 'node:path';
 import type { ConfigStore, HistoryEntry } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { postControl } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandFlag } from '../../../core/host/plugin/command.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
-import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { RaSource } from '../config/advertisements.ts';
 import type { FilledSets } from '../config/firewall.ts';
 import { interfacesOf, stringsOf } from '../config/network-config.ts';
@@ -94,7 +94,7 @@ export function openTarget(
   if (typeof url === 'string') {
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
       const reason = `--url takes an http or https URL, e.g. http://192.168.1.1:8837.`;
-      throw new CoreError('HF_CLI_USAGE', { reason, command: 'router' });
+      throw new HostError('HF_CLI_USAGE', { reason, command: 'router' });
     }
     // The token of the instance here is not for others.
     const token = typeof tokenFile === 'string' ? readTokenFile(resolve(tokenFile)) : undefined;
@@ -163,7 +163,7 @@ class RouterByUrl implements RouterTarget {
 
   readStore<T>(_read: (store: ReadableStore) => Promise<T>): Promise<T> {
     const reason = 'The history here is that of the router here: for the one of --url, give a file.';
-    return Promise.reject(new CoreError('HF_CLI_USAGE', { reason, command: 'router' }));
+    return Promise.reject(new HostError('HF_CLI_USAGE', { reason, command: 'router' }));
   }
 }
 

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { holderOf, type Network } from './networks.ts';
 
 /** The chains of the router's packet filter, by the names that other tools look for. */
@@ -174,5 +174,5 @@ function isolation(...sides: readonly Side[]): string {
 }
 
 function usage(reason: string): never {
-  throw new CoreError('HF_CLI_USAGE', { reason, command: 'router explain' });
+  throw new HostError('HF_CLI_USAGE', { reason, command: 'router explain' });
 }

@@ -1,7 +1,7 @@
 import type { RouterApi, SetAnswer } from '../../../core/contracts/router.ts';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { newCorrelation } from '../../../core/kernel/clock.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { stringsOf, withoutControlFields } from '../config/network-config.ts';
@@ -28,7 +28,7 @@ export function inProcessApi({
       if (signal?.aborted) return unknown('it was cancelled before it was posted');
       if (!actors.accepting()) return unknown('the event log cannot take the decision now');
       const writer = { request: newCorrelation(), correlation, cause, who: WHO };
-      const giveUp = () => pendingReplies.fail(writer.request, new CoreError('HF_HTTP_STOPPING'));
+      const giveUp = () => pendingReplies.fail(writer.request, new HostError('HF_HTTP_STOPPING'));
       signal?.addEventListener('abort', giveUp, { once: true });
       try {
         return answerOf(await writes.set(withoutControlFields(config), writer));

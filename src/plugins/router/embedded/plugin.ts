@@ -5,7 +5,7 @@
  */
 import { RouterApiToken } from '../../../core/contracts/router.ts';
 import { definePlugin } from '../../../core/host/plugin/definition.ts';
-import { readTokenFile } from '../../../core/kernel/secret-file.ts';
+import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { applyCommand, restoreCommand } from '../commands/apply.ts';
 import { getCommand, secretsCommand } from '../commands/get.ts';
 import { diffCommand, historyCommand } from '../commands/history.ts';

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { HostError } from '../../../core/host/errors/host-error.ts';
 import { postControl } from '../../../core/host/operations/control-client.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { delegatingLegs, interfacesOf, isWan, stringsOf } from '../config/network-config.ts';
@@ -94,7 +94,7 @@ export function registerSimulateCommand(context: Pick<PluginContext, 'command'>)
     async run([what = ''], { wan, prefix }, { dataDir, json, print, signal }) {
       if (!SIMULATIONS.some((name) => name === what)) {
         const reason = `${what} is none of ${SIMULATIONS.join(', ')}.`;
-        throw new CoreError('HF_CLI_USAGE', { reason, command: 'router simulate' });
+        throw new HostError('HF_CLI_USAGE', { reason, command: 'router simulate' });
       }
       const options = {
         ...(typeof wan === 'string' && { wan }),
@@ -121,7 +121,7 @@ function refused(dir: string, status: number, body: unknown): HoldfastError {
   const { code, what } = isObject(body) ? body : {};
   const reason = /^Nothing is simulated: (.*)\.$/.exec(String(what))?.[1];
   if (code === 'HF_ROUTER_SIMULATION' && reason !== undefined) return new RouterError(code, { reason });
-  return new CoreError('HF_CONTROL_UNREACHABLE', {
+  return new HostError('HF_CONTROL_UNREACHABLE', {
     dir,
     reason: `it answered ${status} ${code ?? ''}`.trim(),
   });

@@ -5,8 +5,8 @@
  */
 import { RouterApiToken } from '../../../core/contracts/router.ts';
 import { definePlugin } from '../../../core/host/plugin/definition.ts';
+import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
-import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { RouterError } from '../errors.ts';
 import { remoteChecks } from './checks.ts';
 import { RouterEvents } from './events.ts';

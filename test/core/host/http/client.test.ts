@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { HostError } from '../../../../src/core/host/errors/host-error.ts';
 import { BodyTooLarge, readBody } from '../../../../src/core/host/http/bounded-body.ts';
 import {
   HttpAnswer,
@@ -10,7 +11,6 @@ import {
   type HttpClientOptions,
 } from '../../../../src/core/host/http/client.ts';
 import { networkFailure } from '../../../../src/core/host/http/network-failure.ts';
-import { CoreError } from '../../../../src/core/kernel/errors/core-error.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 async function served(t: ExecutionContext, listener: RequestListener): Promise<string> {
@@ -184,7 +184,7 @@ test('an answer that is read as it comes passes coded errors on, and what is unr
   });
   const http = client(t, { base });
   const read = () => {
-    throw new CoreError('HF_HTTP_STOPPING');
+    throw new HostError('HF_HTTP_STOPPING');
   };
   await t.throwsAsync(
     http.stream({ url: '/' }, async () => read()),

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { PendingReplies } from '../../../../src/core/host/http/pending-replies.ts';
-import { CoreError } from '../../../../src/core/kernel/errors/core-error.ts';
+import { KernelError } from '../../../../src/core/kernel/errors/kernel-error.ts';
 
 test('[C14] a request gets the reply of its own story, once', async (t) => {
   const pendingReplies = new PendingReplies();
@@ -23,7 +23,7 @@ test('[C14] a reply that nobody waits for is gone, as after a restart', (t) => {
 test('[C14] a decision that will not be made ends the wait with its error', async (t) => {
   const pendingReplies = new PendingReplies();
   const waiting = pendingReplies.open('a', 1_000);
-  pendingReplies.fail('a', new CoreError('HF_LOG_CLOSED'));
+  pendingReplies.fail('a', new KernelError('HF_LOG_CLOSED'));
   await t.throwsAsync(waiting, { code: 'HF_LOG_CLOSED' });
   t.false(pendingReplies.has('a'));
 });

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import test from 'ava';
+import { HostError } from '../../../../src/core/host/errors/host-error.ts';
 import { type CreateLoggerOptions, createLogger } from '../../../../src/core/host/logging/logger.ts';
-import { CoreError } from '../../../../src/core/kernel/errors/core-error.ts';
 
 function recording(options: Partial<CreateLoggerOptions> = {}) {
   const written: string[] = [];
@@ -47,7 +47,7 @@ test('[R32] fields, texts, placeholders, children and errors all pass the redact
 
 test('[C14] an error bears code, what, remedy and stack', (t) => {
   const { logger, last } = recording();
-  logger.error({ err: new CoreError('HF_HTTP_STOPPING') }, 'http.failed');
+  logger.error({ err: new HostError('HF_HTTP_STOPPING') }, 'http.failed');
   t.like(last(), { level: 'error', msg: 'http.failed' });
   t.like(last().err, {
     code: 'HF_HTTP_STOPPING',
@@ -59,7 +59,7 @@ test('[C14] an error bears code, what, remedy and stack', (t) => {
 
 test('[C14] a bare error is a line named error', (t) => {
   const { logger, last } = recording();
-  logger.error(new CoreError('HF_HTTP_STOPPING'));
+  logger.error(new HostError('HF_HTTP_STOPPING'));
   t.is(last().msg, 'error');
   t.is(last().err.code, 'HF_HTTP_STOPPING');
 });
@@ -72,7 +72,7 @@ test('[C14] for people a line is short, and an error shows its remedy', (t) => {
     written[0] ?? '',
     /^\d\d:\d\d:\d\d\.\d{3} INFO {2}router log\.commit seq=7 legs=\["a"] note="two words"\n$/,
   );
-  logger.error({ err: new CoreError('HF_HTTP_STOPPING') }, 'x');
+  logger.error({ err: new HostError('HF_HTTP_STOPPING') }, 'x');
   const lines = (written[1] ?? '').split('\n');
   t.is(lines[1], '    HF_HTTP_STOPPING: Holdfast is stopping.');
   t.is(lines[2], '    remedy: Try again when it is back.');

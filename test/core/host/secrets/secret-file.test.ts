@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { readTokenFile } from '../../../../src/core/host/secrets/token-file.ts';
 import { isCoded } from '../../../../src/core/kernel/errors/holdfast-error.ts';
-import { createSecretFile, readSecretFile, readTokenFile } from '../../../../src/core/kernel/secret-file.ts';
+import { createSecretFile, readSecretFile } from '../../../../src/core/kernel/secret-file.ts';
 import { tempDir } from '../../../support/temp.ts';
 
 function secret(dir: string, content: string | Buffer, mode = 0o600): string {

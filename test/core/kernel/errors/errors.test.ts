@@ -1,17 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { errorTables, ownDefinitions } from '../../../../scripts/reference.ts';
-import { CoreError } from '../../../../src/core/kernel/errors/core-error.ts';
+import { CORE_TABLES, errorTables, ownDefinitions } from '../../../../scripts/reference.ts';
+import { CliError } from '../../../../src/cli/errors.ts';
+import { HostError } from '../../../../src/core/host/errors/host-error.ts';
+import { errorTablesOf } from '../../../../src/core/host/plugin/definition.ts';
 import { isCoded, toErrorBody } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+import { KernelError } from '../../../../src/core/kernel/errors/kernel-error.ts';
 
 const root = new URL('../../../../', import.meta.url);
 const tables = errorTables(await ownDefinitions());
 const codes = Object.keys(tables);
 
-/** Codes that are raised: quoted, outside the table, and not only compared with. */
-function codesInSource(): Set<string> {
+/** Codes that the files of these folders raise: quoted, outside the table, and not only compared with. */
+function codesRaisedIn(...folders: readonly string[]): Set<string> {
   const found = new Set<string>();
-  const files = ['src/', 'bin/', 'scripts/'].flatMap((folder) =>
+  const files = folders.flatMap((folder) =>
     readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' }).map((name) => folder + name),
   );
   for (const file of files) {
@@ -26,7 +29,7 @@ function codesInSource(): Set<string> {
 }
 
 test('[C11] every code raised anywhere is in the table, and every code of the table is raised somewhere', (t) => {
-  const raised = codesInSource();
+  const raised = codesRaisedIn('src/', 'bin/', 'scripts/');
   t.deepEqual(
     [...raised].filter((code) => !codes.includes(code)),
     [],
@@ -39,6 +42,31 @@ test('[C11] every code raised anywhere is in the table, and every code of the ta
   );
 });
 
+test('[C11] the kernel raises codes of its own table only, and each code of a core table is raised in its layer', (t) => {
+  const kernelRaises = codesRaisedIn('src/core/kernel/');
+  t.deepEqual(
+    [...kernelRaises].filter((code) => !(code in KernelError.table)),
+    [],
+  );
+  const layers = [
+    { table: KernelError.table, raised: kernelRaises },
+    { table: HostError.table, raised: codesRaisedIn('src/core/host/') },
+    { table: CliError.table, raised: codesRaisedIn('src/cli/', 'bin/', 'scripts/') },
+  ];
+  for (const { table, raised } of layers) {
+    t.deepEqual(
+      Object.keys(table).filter((code) => !raised.has(code)),
+      [],
+    );
+  }
+});
+
+test('[C11] no code is in two tables', async (t) => {
+  const all = [...CORE_TABLES, ...(await ownDefinitions()).flatMap((plugin) => errorTablesOf(plugin))];
+  const tables = [...new Set(all)].map((table) => Object.keys(table));
+  t.deepEqual(tables.flat().toSorted(), [...new Set(tables.flat())].toSorted());
+});
+
 test('[C11] every entry says what happened and what fixes it, as sentences, with an HTTP status', (t) => {
   for (const [code, { what, remedy, status }] of Object.entries(tables)) {
     t.regex(code, /^HF_[A-Z0-9]+(_[A-Z0-9]+)*$/);
@@ -49,10 +77,10 @@ test('[C11] every entry says what happened and what fixes it, as sentences, with
 });
 
 test('[C11] an error fills its sentences from its details, and shows what is missing as ?', (t) => {
-  const error = new CoreError('HF_PLUGIN_MISSING', { plugin: 'reconciler', token: 'router.api' });
+  const error = new HostError('HF_PLUGIN_MISSING', { plugin: 'reconciler', token: 'router.api' });
   t.is(error.what, 'Plugin reconciler needs router.api, which no enabled plugin provides.');
   t.is(error.message, `HF_PLUGIN_MISSING: ${error.what}`);
-  t.regex(new CoreError('HF_PLUGIN_MISSING').what, /^Plugin \? needs \?/);
+  t.regex(new HostError('HF_PLUGIN_MISSING').what, /^Plugin \? needs \?/);
   t.is(error.status, 500);
 });
 

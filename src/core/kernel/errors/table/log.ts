@@ -34,26 +34,10 @@ export const logErrors = {
     remedy:
       'See `holdfast log verify`; restore the whole folder from one copy. To use it as it is, delete log-head and log-mark in secrets/.',
   },
-  HF_LOG_ARCHIVE: {
-    status: 500,
-    what: 'The log was not archived: {reason}. Nothing was deleted.',
-    remedy: 'Try again; if it fails again, stop the instance and prune then.',
-  },
-  HF_LOG_PRUNING: {
-    status: 409,
-    what: 'The log in {dir} is being pruned already.',
-    remedy: 'Wait until that is done.',
-  },
   HF_LOG_SHREDDED: {
     status: 410,
     what: 'The body {fingerprint} was made unreadable at {at}.',
     remedy: 'Nothing can bring it back; take the config from a copy of your own and post it.',
-  },
-  HF_LOG_BODY_UNKNOWN: {
-    status: 404,
-    what: 'No body {fingerprint} is kept here.',
-    remedy:
-      '`holdfast log list --all` shows the fingerprints in its records; bodies that nothing needs are dropped automatically.',
   },
   HF_LOG_GAP: {
     status: 400,
@@ -70,12 +54,6 @@ export const logErrors = {
     status: 503,
     what: 'The log cannot be written: {reason}.',
     remedy: 'Free space on the disk of the data folder, or remount it; Holdfast then continues by itself.',
-  },
-  HF_LOG_WAITING: {
-    status: 503,
-    what: 'The log cannot be written ({reason}), so this request is not decided yet; it may be carried out later.',
-    remedy:
-      'Read the state again before you repeat it; Holdfast continues by itself when the log can be written.',
   },
   HF_LOG_CLOSED: {
     status: 503,

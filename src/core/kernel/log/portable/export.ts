@@ -1,4 +1,4 @@
-import { CoreError } from '../../errors/core-error.ts';
+import { KernelError } from '../../errors/kernel-error.ts';
 import { version } from '../../version.ts';
 import { CHAIN_START } from '../chain.ts';
 import { parseRecord } from '../record.ts';
@@ -45,12 +45,12 @@ export function portableHeader(reader: SqliteReader, part: ExportPart, now: numb
     machineOfType.versions.add(madeBy);
     machines.set(type, machineOfType);
   }
-  if (!first) throw new CoreError('HF_PORTABLE_EMPTY', { from: part.from, to: part.to });
+  if (!first) throw new KernelError('HF_PORTABLE_EMPTY', { from: part.from, to: part.to });
   // The file need not mention the records between the begin of the range and the first one that is wanted.
   const from = part.actors ? first.seq : part.from;
   const chainStart = from <= 1 ? CHAIN_START : reader.hashBefore(from);
   if (chainStart === undefined) {
-    throw new CoreError('HF_LOG_CORRUPT', { seq: from - 1, reason: 'its hash is missing' });
+    throw new KernelError('HF_LOG_CORRUPT', { seq: from - 1, reason: 'its hash is missing' });
   }
   return {
     holdfast: 'log',

@@ -4,8 +4,8 @@ import { dirname } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import zlib from 'node:zlib';
-import { CoreError } from '../../errors/core-error.ts';
 import { isCoded } from '../../errors/holdfast-error.ts';
+import { KernelError } from '../../errors/kernel-error.ts';
 import { LONGEST_LINE } from './format.ts';
 
 /** How far a log may expand. Every record has a hash, which cannot be compressed, so what expands further is no log. */
@@ -58,7 +58,7 @@ export async function writePortable(
     await rm(part, { force: true }).catch(() => {});
     if (isCoded(error) || signal?.aborted) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CoreError('HF_PORTABLE_WRITE', { file, reason }, { cause: error });
+    throw new KernelError('HF_PORTABLE_WRITE', { file, reason }, { cause: error });
   }
 }
 
@@ -78,7 +78,7 @@ export async function* readLines(file: string): AsyncGenerator<{ text: string; l
       read += chunk.length;
       if (read > PATIENCE && read > compressed * LARGEST_EXPANSION) {
         const reason = `the file expands more than ${LARGEST_EXPANSION} times`;
-        throw new CoreError('HF_PORTABLE_DAMAGED', { file, line: line + 1, reason });
+        throw new KernelError('HF_PORTABLE_DAMAGED', { file, line: line + 1, reason });
       }
       let rest: Buffer = chunk;
       for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
@@ -92,7 +92,7 @@ export async function* readLines(file: string): AsyncGenerator<{ text: string; l
       size += rest.length;
       if (size > LONGEST_LINE) {
         const reason = `it is longer than ${LONGEST_LINE / 1024 / 1024} MiB`;
-        throw new CoreError('HF_PORTABLE_DAMAGED', { file, line: line + 1, reason });
+        throw new KernelError('HF_PORTABLE_DAMAGED', { file, line: line + 1, reason });
       }
     }
   } catch (error) {
@@ -100,9 +100,9 @@ export async function* readLines(file: string): AsyncGenerator<{ text: string; l
     const { code = '', message } = error as NodeJS.ErrnoException;
     if (/^(Z_|ZSTD_|ERR_)/.test(code)) {
       const reason = `it cannot be decompressed (${message})`;
-      throw new CoreError('HF_PORTABLE_DAMAGED', { file, line: line + 1, reason }, { cause: error });
+      throw new KernelError('HF_PORTABLE_DAMAGED', { file, line: line + 1, reason }, { cause: error });
     }
-    throw new CoreError('HF_PORTABLE_READ', { file, reason: message }, { cause: error });
+    throw new KernelError('HF_PORTABLE_READ', { file, reason: message }, { cause: error });
   }
   if (size > 0) yield { text: Buffer.concat(waiting).toString(), line: line + 1 };
 }

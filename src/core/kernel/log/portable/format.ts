@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CoreError } from '../../errors/core-error.ts';
+import { KernelError } from '../../errors/kernel-error.ts';
 import type { Json } from '../../json.ts';
 import { LATEST, logRecordSchema } from '../record.ts';
 import { type Signature, signatureSchema } from '../signing.ts';
@@ -111,22 +111,22 @@ export function parseHeader(text: string, file: string): PortableHeader {
     const reason = database
       ? 'it is a database; name the folder that it lies in'
       : 'its first line is not the header of an export';
-    throw new CoreError('HF_PORTABLE_FOREIGN', { file, reason });
+    throw new KernelError('HF_PORTABLE_FOREIGN', { file, reason });
   }
   if (value.format !== PORTABLE_FORMAT) {
     const found = String(value.format).slice(0, 20);
-    throw new CoreError('HF_PORTABLE_FORMAT', { file, found, known: PORTABLE_FORMAT });
+    throw new KernelError('HF_PORTABLE_FORMAT', { file, found, known: PORTABLE_FORMAT });
   }
   const { data, error } = headerSchema.safeParse(value);
   if (data) return data;
   const issue = error.issues[0];
   const reason = `the header's ${issue?.path.join('.')}: ${issue?.message}`;
-  throw new CoreError('HF_PORTABLE_DAMAGED', { file, line: 1, reason });
+  throw new KernelError('HF_PORTABLE_DAMAGED', { file, line: 1, reason });
 }
 
 /** @throws HF_PORTABLE_DAMAGED the line is none of the four kinds */
 export function parseLine(text: string, file: string, line: number): PortableLine {
-  const damaged = (reason: string) => new CoreError('HF_PORTABLE_DAMAGED', { file, line, reason });
+  const damaged = (reason: string) => new KernelError('HF_PORTABLE_DAMAGED', { file, line, reason });
   if (text.length > DEEPEST * 2 && depthOf(text) > DEEPEST)
     throw damaged(`it is nested deeper than ${DEEPEST}`);
   const match = RECORD_LINE.exec(text);

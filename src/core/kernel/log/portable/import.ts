@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
-import { CoreError } from '../../errors/core-error.ts';
+import { KernelError } from '../../errors/kernel-error.ts';
 import { chainHash } from '../chain.ts';
 import { checkRecord } from '../record.ts';
 import { digestOf } from '../saved-states.ts';
@@ -33,7 +33,7 @@ export async function importLog(
   dataDir: string,
   { prepare, signal }: ImportOptions = {},
 ): Promise<Ingested> {
-  if (existsSync(logFile(dataDir))) throw new CoreError('HF_LOG_EXISTS', { dir: dataDir });
+  if (existsSync(logFile(dataDir))) throw new KernelError('HF_LOG_EXISTS', { dir: dataDir });
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const work = mkdtempSync(join(dataDir, 'import-'));
   try {
@@ -44,7 +44,7 @@ export async function importLog(
     let head: Signature;
     try {
       const whole = ({ complete }: Ingested['header']) => {
-        if (!complete) throw new CoreError('HF_PORTABLE_FILTERED', { file });
+        if (!complete) throw new KernelError('HF_PORTABLE_FILTERED', { file });
       };
       ingested = await ingest(db, file, whole, { chained: true, signal });
       prepare?.();
@@ -54,7 +54,7 @@ export async function importLog(
       db.close();
     }
     await sync(logFile(work));
-    if (existsSync(logFile(dataDir))) throw new CoreError('HF_LOG_EXISTS', { dir: dataDir });
+    if (existsSync(logFile(dataDir))) throw new KernelError('HF_LOG_EXISTS', { dir: dataDir });
     renameSync(logFile(work), logFile(dataDir));
     await sync(dataDir);
     writeHead(dataDir, head);
@@ -159,7 +159,7 @@ async function fill(
       insertMeta(db, header);
       continue;
     }
-    const damaged = (reason: string) => new CoreError('HF_PORTABLE_DAMAGED', { file, line, reason });
+    const damaged = (reason: string) => new KernelError('HF_PORTABLE_DAMAGED', { file, line, reason });
     if (ended) throw damaged('there is more behind the end');
     const parsed = parseLine(text, file, line);
     switch (parsed.kind) {
@@ -172,24 +172,24 @@ async function fill(
         const { seq, at, actor, correlation } = checkRecord(newest.seq + 1, value, chained);
         if (at < time) {
           const reason = `its time lies ${time - at} ms before that of the record before`;
-          throw new CoreError('HF_LOG_CORRUPT', { seq, reason });
+          throw new KernelError('HF_LOG_CORRUPT', { seq, reason });
         }
         time = at;
         if (seq <= newest.seq) throw damaged(`record ${seq} stands behind record ${newest.seq}`);
         if (seq > newest.seq + 1) {
           if (previous === undefined || header.complete) {
-            throw new CoreError('HF_LOG_CORRUPT', { seq: newest.seq + 1, reason: 'it is missing' });
+            throw new KernelError('HF_LOG_CORRUPT', { seq: newest.seq + 1, reason: 'it is missing' });
           }
           insertLink.run(seq, previous);
         }
         const link = seq === newest.seq + 1 ? newest.hash : previous;
         if (chained && chainHash(link ?? '', body) !== hash) {
           const reason = 'its hash does not fit what stands before it';
-          throw new CoreError('HF_LOG_CORRUPT', { seq, reason });
+          throw new KernelError('HF_LOG_CORRUPT', { seq, reason });
         }
         if (after && seq <= after.seq) {
           if (seq === after.seq && hash !== after.hash) {
-            throw new CoreError('HF_LOG_CORRUPT', { seq, reason: 'the file before has another' });
+            throw new KernelError('HF_LOG_CORRUPT', { seq, reason: 'the file before has another' });
           }
           newest = { seq, hash };
           records += 1;
@@ -199,7 +199,7 @@ async function fill(
           insertRecord.run(seq, actor, correlation, body, hash);
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error); // a full disk, say
-          throw new CoreError('HF_LOG_WRITE', { reason }, { cause: error });
+          throw new KernelError('HF_LOG_WRITE', { reason }, { cause: error });
         }
         newest = { seq, hash };
         records += 1;
@@ -222,11 +222,11 @@ async function fill(
     }
   }
   if (!header) {
-    throw new CoreError('HF_PORTABLE_FOREIGN', { file, reason: 'it is empty' });
+    throw new KernelError('HF_PORTABLE_FOREIGN', { file, reason: 'it is empty' });
   }
   if (!ended) {
     const reason = `the end is missing; the file is cut off behind record ${newest.seq}`;
-    throw new CoreError('HF_PORTABLE_DAMAGED', { file, line: lines + 1, reason });
+    throw new KernelError('HF_PORTABLE_DAMAGED', { file, line: lines + 1, reason });
   }
   if (after) return { header, records, end: newest };
   const before = header.range.from - 1;
@@ -245,13 +245,13 @@ function insertMeta(db: DatabaseSync, { complete }: PortableHeader): void {
 
 /** An archive may begin earlier than the one before ends: a prune that was killed is done again from its begin. */
 function goesOn({ complete, range, chainStart }: PortableHeader, file: string, after: End): void {
-  const gap = (reason: string) => new CoreError('HF_LOG_GAP', { source: file, reason });
+  const gap = (reason: string) => new KernelError('HF_LOG_GAP', { source: file, reason });
   if (!complete) throw gap('it holds some actors only');
   if (range.from > after.seq + 1)
     throw gap(`its first record is ${range.from}, and ${after.seq + 1} is the next`);
   if (range.to <= after.seq) throw gap(`its last record is ${range.to}, and ${after.seq} stands before it`);
   if (range.from === after.seq + 1 && chainStart !== after.hash) {
     const reason = `what it is chained to is not record ${after.seq} as the file before has it`;
-    throw new CoreError('HF_LOG_CORRUPT', { seq: range.from, reason });
+    throw new KernelError('HF_LOG_CORRUPT', { seq: range.from, reason });
   }
 }

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { CoreError } from '../../errors/core-error.ts';
+import { KernelError } from '../../errors/kernel-error.ts';
 import { INSERT_RECORD, logTables } from '../schema.ts';
 import { insertSignature } from '../signing.ts';
 import { SqliteReader } from '../sqlite-reader.ts';
@@ -49,16 +49,16 @@ function copyFolder(db: DatabaseSync, dir: string, after: End | undefined): End 
   try {
     if (!after) {
       const reason = 'a folder stands last, behind the files that were taken from it';
-      throw new CoreError('HF_LOG_GAP', { source: dir, reason });
+      throw new KernelError('HF_LOG_GAP', { source: dir, reason });
     }
     const first = reader.firstSeq();
     if (first > after.seq + 1) {
       const reason = `its first record is ${first}, and ${after.seq + 1} is the next`;
-      throw new CoreError('HF_LOG_GAP', { source: dir, reason });
+      throw new KernelError('HF_LOG_GAP', { source: dir, reason });
     }
     if (reader.hashBefore(after.seq + 1) !== after.hash) {
       const reason = `what it is chained to is not record ${after.seq} as the file before has it`;
-      throw new CoreError('HF_LOG_CORRUPT', { seq: after.seq + 1, reason });
+      throw new KernelError('HF_LOG_CORRUPT', { seq: after.seq + 1, reason });
     }
     const insert = db.prepare(INSERT_RECORD);
     let end = after;

@@ -1,7 +1,7 @@
 import type { NetworkConfig } from '../../../../core/contracts/router.ts';
+import { HostError } from '../../../../core/host/errors/host-error.ts';
 import { maskText } from '../../../../core/host/logging/mask-text.ts';
 import type { CommandContext } from '../../../../core/host/plugin/command.ts';
-import { CoreError } from '../../../../core/kernel/errors/core-error.ts';
 import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
 import { collisionText, setCollisions } from '../../config/networks.ts';
 import { validateConfig } from '../../config/validate.ts';
@@ -56,7 +56,7 @@ export async function carryOut(
   const ask = flags.yes !== true && checks.length === 0;
   if (ask && !(terminal.interactive && process.stdin.isTTY === true && !json)) {
     const reason = 'No terminal is there to confirm on: give --check, --yes or --dry-run.';
-    throw new CoreError('HF_CLI_USAGE', { reason, command });
+    throw new HostError('HF_CLI_USAGE', { reason, command });
   }
   context.signal.throwIfAborted(); // from here on there is something to undo
   const transID = newTransId();
@@ -131,7 +131,7 @@ function windowOf(flags: Readonly<Record<string, unknown>>, { target, command }:
   if (flags.window === undefined) return target.windowMs;
   const seconds = Number(flags.window);
   if (Number.isFinite(seconds) && seconds > 0) return seconds * 1000;
-  throw new CoreError('HF_CLI_USAGE', { reason: '--window takes seconds, more than 0.', command });
+  throw new HostError('HF_CLI_USAGE', { reason: '--window takes seconds, more than 0.', command });
 }
 
 function checkText({ command, outcome, exit, ms }: CheckResult): string {

@@ -1,6 +1,6 @@
-import type { ErrorTable } from '../holdfast-error.ts';
+import type { ErrorTable } from '../../../kernel/errors/holdfast-error.ts';
 
-/** Errors of surfaces and the control socket. */
+/** Errors of surfaces, of calls to others and of the control socket. */
 export const httpErrors = {
   HF_HTTP_REQUEST_INVALID: {
     status: 400,

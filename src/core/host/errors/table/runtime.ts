@@ -1,13 +1,7 @@
-import type { ErrorTable } from '../holdfast-error.ts';
+import type { ErrorTable } from '../../../kernel/errors/holdfast-error.ts';
 
-/** Errors of the runtime: plugins, actors, machines and effects. */
+/** Errors of the runtime: of plugins, of requests that wait for the log, and of retention. */
 export const runtimeErrors = {
-  HF_INTERNAL: {
-    status: 500,
-    what: 'Something failed that Holdfast did not foresee.',
-    remedy:
-      'Look for the same correlation id in the log lines; if it repeats, report it with `holdfast log show`.',
-  },
   HF_PLUGIN_MISSING: {
     status: 500,
     what: 'Plugin {plugin} needs {token}, which no enabled plugin provides.',
@@ -65,47 +59,25 @@ export const runtimeErrors = {
     what: 'A route of plugin {plugin} sends {topic} to actor type {actor}, which no plugin registers.',
     remedy: 'Register the actor, or correct the route.',
   },
-  HF_ACTOR_UNKNOWN: {
-    status: 500,
-    what: 'No plugin registers the type of actor {actor}.',
-    remedy: 'Enable the plugin that registers this actor type, or correct the address.',
-  },
-  HF_ACTOR_OVERLOADED: {
-    status: 503,
-    what: 'More than {limit} events wait for the log.',
-    remedy: 'Wait and try again; `holdfast status` says what the log waits for.',
-  },
-  HF_EVENT_INVALID: {
-    status: 500,
-    what: '{path} cannot be recorded: {reason}.',
-    remedy:
-      'Send plain data (strings, finite numbers, booleans, arrays, objects) under a type other than init.',
-  },
-  HF_MACHINE_CONTEXT: {
-    status: 500,
-    what: 'A machine put something into {path} that is not plain data (null, a function, a date).',
-    remedy:
-      'Keep contexts to strings, finite numbers, booleans, arrays and objects; leave a field out instead of null.',
-  },
   HF_MACHINE_THREW: {
     status: 500,
     what: 'The machine of {actor} threw on event {event}: {reason}.',
     remedy: 'Guards and assigns must be total; the event is recorded and the state is as before.',
   },
-  HF_MACHINE_IMPURE: {
+  HF_LOG_ARCHIVE: {
     status: 500,
-    what: 'Machine {machine} uses {what}, which replay could not repeat.',
-    remedy: 'Ask for an effect instead, and take its outcome as an event.',
+    what: 'The log was not archived: {reason}. Nothing was deleted.',
+    remedy: 'Try again; if it fails again, stop the instance and prune then.',
   },
-  HF_MACHINE_VERSION: {
-    status: 500,
-    what: 'Plugin {plugin} has version {current} of actor type {type}, and {actor} was left by version {recorded}: {reason}.',
+  HF_LOG_PRUNING: {
+    status: 409,
+    what: 'The log in {dir} is being pruned already.',
+    remedy: 'Wait until that is done.',
+  },
+  HF_LOG_WAITING: {
+    status: 503,
+    what: 'The log cannot be written ({reason}), so this request is not decided yet; it may be carried out later.',
     remedy:
-      'Give the actor definition a migrate that takes version {recorded}, or run the release that wrote the log.',
-  },
-  HF_EFFECT_TIMEOUT: {
-    status: 504,
-    what: 'Effect {effect} had no outcome within {ms} ms.',
-    remedy: 'Treat its result as unknown: read the system it touched before trying again.',
+      'Read the state again before you repeat it; Holdfast continues by itself when the log can be written.',
   },
 } as const satisfies ErrorTable;
