@@ -135,7 +135,7 @@ test.serial(
       body: JSON.stringify(config),
     });
     t.is(answer.status, 200);
-    await tail.see(/is whole again/);
+    await tail.see(/has its address again/);
     tail.child.kill('SIGINT');
     const { code, out, err } = await tail.ended;
     t.is(code, 0, err);
@@ -143,7 +143,7 @@ test.serial(
     t.regex(story, /phone-app saves: \w{4} interface\.vlan\.eth1\.10\.ipv6/);
     t.regex(story, /reconciler\.leg\/eth1\.10 lacks/);
     t.true(story.includes(`posted eth1.10 ${address}`), story);
-    t.regex(story, /reconciler\.leg\/eth1\.10 is whole again/);
+    t.regex(story, /reconciler\.leg\/eth1\.10 has its address again/);
     t.true(out.split('\n').length < 40, 'a screenful');
     const stories = out
       .split('\n')

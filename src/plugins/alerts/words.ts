@@ -1,4 +1,4 @@
-/** Records of alerts, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+/** Describes records of alerts for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
 import {
   DEFAULT_WORDS,
   HIDDEN,
@@ -87,7 +87,7 @@ function receiversOf(params: unknown): string[] {
 export function describeOutbox({ event }: RecordOf<typeof alertOutbox>): string | undefined {
   switch (event.type) {
     case 'QUEUE':
-      return `is to receive: ${event.item.notice.state} ${event.item.notice.title}`;
+      return `will receive: ${event.item.notice.state} ${event.item.notice.title}`;
     case 'POSTED':
       return `has accepted it (${event.answer.status})`;
     case 'REPOSTED':

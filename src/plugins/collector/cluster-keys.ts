@@ -11,7 +11,7 @@ import type { CollectorOptions } from './options.ts';
 export type CollectorPods = NonNullable<CollectorOptions['collectorPods']>;
 export type Refresh = NonNullable<CollectorOptions['refresh']>;
 
-/** More pods than this are not looked at; how many is said. */
+/** More pods than this are not read; the result gives their number. */
 const MOST_PODS = 64;
 
 /** A value that was read, or why it could not be. */
@@ -128,7 +128,7 @@ function unknown(reason: string): Found {
   return { kind: 'unknown', reason };
 }
 
-/** @returns a coded error's text in place of its throw: what a person reads as the reason why nothing is known */
+/** @returns the text of a coded error instead of throwing it, as the reason why a value is unknown */
 async function attempt<T>(work: () => Promise<T>): Promise<T | string> {
   try {
     return await work();
@@ -138,7 +138,7 @@ async function attempt<T>(work: () => Promise<T>): Promise<T | string> {
   }
 }
 
-/** The first line of what a program complained about. */
+/** The first line of a program's error output. */
 function lineOf(errors: string): string {
   const [line = ''] = errors.trim().split('\n');
   return line === '' ? '' : `: ${line.slice(0, 200)}`;

@@ -11,7 +11,7 @@ const INGEST_KEY = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 const IDLE_EXPORTERS = new Set(['debug', 'logging', 'nop']);
 const MOST_TOKENS = 64;
 
-/** What can be wrong, with its severity. A finding that lasts is an alert. */
+/** The possible findings with their severity. A finding that lasts becomes an alert. */
 export const FINDINGS = {
   unreadable: 'warning',
   bootstrap_only: 'critical',
@@ -29,7 +29,7 @@ export interface Finding {
   readonly remedy: string;
 }
 
-/** What an effective collector config says of ingestion. It holds secrets: never log it. */
+/** The parts of an effective collector config that concern ingestion. It contains secrets: never log it. */
 export interface EffectiveConfig {
   /** Everything that the collector's receiver accepts. */
   readonly tokens: readonly string[];
@@ -65,7 +65,7 @@ type Shape = z.output<typeof shape>;
 
 /**
  * Reads the text of an effective collector config. A config that can't be read is a finding, not an error: the
- * collector goes on with what it has, and so do we.
+ * collector keeps its last good config, and so does Holdfast.
  *
  * @param text YAML; aliases are refused, because a few lines of them can grow without bound
  */

@@ -1,7 +1,8 @@
 /**
- * The collector: by which ingest keys producers are admitted, and how these are rotated (O9). The keys are read from the
+ * The collector: holds the ingest keys that admit producers, and rotates them (O9). The keys are read from the
  * effective config of an OpenTelemetry collector that a UI manages, or made here where there is none (O8).
- * `effective-config.ts` reads the config and says what is wrong with it, `key-ring.ts` judges what producers present,
+ * `effective-config.ts` reads the config and says what is wrong with it, `key-ring.ts` compares what producers present
+ * with the keys,
  * `rotation/` carries out what `machines/collector/key-rotation.ts` decides, `run-probe.ts` sends a span through it all.
  */
 import { ClusterToken } from '../../core/contracts/cluster.ts';

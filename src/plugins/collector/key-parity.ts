@@ -18,20 +18,20 @@ import type { EffectiveConfig } from './effective-config.ts';
 import { INGEST_KEY_NAME } from './key-source.ts';
 import type { CollectorOptions } from './options.ts';
 
-/** One place where the ingest key is, or should be. */
+/** One place that contains the ingest key, or should. */
 export interface ParityRow {
   readonly what: 'effective config' | 'secrets store' | 'synced Secret' | 'running pod' | 'external producer';
   readonly place: string;
   /** `reference`: what the collector accepts, with which all others are compared. */
   readonly state: 'reference' | 'same' | 'differs' | 'missing' | 'unknown';
   readonly fingerprint?: string;
-  /** Nothing is wrong when the key is not there. */
+  /** Set where the key may be absent. */
   readonly isOptional?: true;
-  /** Why it is missing or unknown, or what else is known. */
+  /** Why it is missing or unknown, or further facts. */
   readonly reason?: string;
 }
 
-/** What is known of a place before it is compared. */
+/** The findings about a place before the comparison. */
 interface Place {
   readonly what: ParityRow['what'];
   readonly place: string;
@@ -44,7 +44,7 @@ interface Place {
 const RECENT_MS = 3_600_000;
 const NO_CLUSTER = unknown('no cluster is configured (HOLDFAST_KUBECONFIG)');
 
-/** @throws what has no code: a fault of ours */
+/** @throws only errors without a code, which are faults of Holdfast itself */
 export async function readParity(
   started: StartedCollector,
   options: CollectorOptions,
@@ -134,7 +134,7 @@ async function storePlace(
   { secretsPath, refresh }: CollectorOptions,
   signal: AbortSignal,
 ): Promise<Place> {
-  // What Holdfast makes itself is in its own file; only a secret-sync object needs it in the store.
+  // A key that Holdfast made is in its own file; it must be in the store only for a secret-sync object.
   const isOptional = own !== undefined && refresh === undefined;
   const store = services.find(SecretsStoreToken);
   const place = `${secretsPath}#${INGEST_KEY_NAME}`;
@@ -156,7 +156,7 @@ async function secretPlace(
   cluster: Cluster | undefined,
   signal: AbortSignal,
 ): Promise<Place[]> {
-  // A Holdfast that is its own collector, beside no cluster, has no Secret to look for.
+  // Without a cluster, and with Holdfast as its own collector, no Secret is expected.
   if (!refresh && !effectiveConfig && !collectorPods) return [];
   const name = refresh?.syncedSecret ? `${refresh.namespace}/${refresh.syncedSecret.name}` : '-';
   const { found } = await readSyncedSecret(cluster, refresh, signal);

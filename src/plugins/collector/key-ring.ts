@@ -20,8 +20,8 @@ const LONGEST_TOKEN = 1_024;
 const PREFIX = /^bearer[ \t]+/i;
 
 /**
- * The keys that admit producers. What is presented is compared by its keyed fingerprint, and with all accepted ones, so
- * that the time of the comparison reveals nothing.
+ * The keys that admit producers. A presented key is compared by its keyed fingerprint with all accepted keys, so that
+ * the time of the comparison reveals nothing.
  */
 export class KeyRing implements IngestKeys {
   readonly #vault: Vault;
@@ -123,7 +123,7 @@ export class KeyRing implements IngestKeys {
   }
 }
 
-/** Which key was last seen of which producer. */
+/** The key that each producer used last. */
 export interface Sighting {
   readonly fingerprint: string;
   readonly producer: string;

@@ -22,7 +22,7 @@ const volumeBackup = z.discriminatedUnion('by', [
   z.strictObject({
     by: z.literal('velero'),
     schedule: objectName,
-    /** Of the backups. */
+    /** Namespace of the backups. */
     namespace: objectName.default('velero'),
   }),
   z.strictObject({ by: z.literal('snapshots'), claims: z.array(objectName).min(1).max(50) }),

@@ -13,7 +13,7 @@ import type { ProbeEnd } from '../../machines/collector/probe.ts';
 export interface ProbeReport {
   readonly end: ProbeEnd;
   readonly endpoint: string;
-  /** The service name of its span in `otel_traces`; each probe has another. */
+  /** The service name of its span in `otel_traces`, unique to each probe. */
   readonly service: string;
   readonly traceId: string;
   /** Until the receiver answered, and until the span was found, milliseconds. */
@@ -37,7 +37,7 @@ export interface ProbeRequest {
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
-/** Sends one span, looks for it in the database, and reports where it stopped (O1). */
+/** Sends one span, searches the database for it, and reports how far it came (O1). */
 export async function runProbe({
   endpoint,
   keys,

@@ -17,7 +17,7 @@ const SECRETS_PATH = '/collector/secrets';
 const DEADLINE_MS = 15_000;
 const DAY_MS = 86_400_000;
 
-/** A documented key, with what is found of it here. */
+/** A documented key, with its state on this host. */
 export interface SecretRow extends Omit<DocumentedKey, 'isLegacy'> {
   readonly state: 'present' | 'missing' | 'placeholder' | 'unreadable';
   readonly place: string;
@@ -200,7 +200,7 @@ const DOCUMENTED_KEYS: readonly DocumentedKey[] = [
 const PLACEHOLDERS =
   /^(?:place-?holder|change[-_ ]?me|to-?do|tbd|dummy|example|xxx+|unset|none|null|replace[-_ ]?me)\b/i;
 
-/** Whether a value was put there only for something to be there. */
+/** Whether a value is a placeholder and not a real secret. */
 export function isPlaceholder(value: string): boolean {
   return PLACEHOLDERS.test(value.trim()) || /^<.*>$/.test(value.trim()) || new Set(value.trim()).size < 3;
 }

@@ -1,4 +1,4 @@
-/** Records of the collector, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+/** Describes records of the collector for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
 import {
   DEFAULT_WORDS,
   HIDDEN,
@@ -29,10 +29,10 @@ export function describeRotationRecord({
       const found = event.checks
         .map(({ check, result }) => `${check} ${result.replace('_', ' ')}`)
         .join(', ');
-      return `refresh looked at: ${found}${state === 'external' ? '; it goes on' : ''}`;
+      return `refresh checked: ${found}${state === 'external' ? '; it goes on' : ''}`;
     }
     case 'ADOPT':
-      return to?.context?.adoption === undefined ? 'refused' : 'the key in use is to be stored as it is';
+      return to?.context?.adoption === undefined ? 'refused' : 'the key in use will be stored';
     case 'CONFIG_READ':
       return state === 'storing' ? 'the new key is adopted' : 'the config still names the old key';
     case 'STORED':

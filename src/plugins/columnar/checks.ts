@@ -8,7 +8,7 @@ import { counted } from './questions/findings.ts';
 import { askDatabase } from './questions/questions.ts';
 import type { SeenTable } from './schema.ts';
 
-/** So simple a question; a database that does not answer it in this time is silent. */
+/** The query is so simple that a database that does not answer it in this time counts as not answering. */
 const SECONDS = 5;
 const CONNECT_MS = 3_000;
 const NATIVE_PORT = 9000;
@@ -114,7 +114,7 @@ async function enginesCheck(
   return { state: 'fail', lookedAt, found: `not ${expected}: ${tables}`, remedy };
 }
 
-/** The database judges by itself; what it does not answer is unknown, because nobody has looked. */
+/** The database makes these checks itself; when it does not answer, the result is `unknown`. */
 async function askedCheck(
   name: 'retention' | 'replicas',
   options: ColumnarOptions,

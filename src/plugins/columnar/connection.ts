@@ -76,7 +76,7 @@ export class ConnectionWatch {
     this.#since = dependencies.clock.now();
   }
 
-  /** The first check is not awaited: a server that is away holds up no start. */
+  /** The start does not wait for the first check, so that a server that does not answer does not delay it. */
   start(): void {
     const { clock, checkMs } = this.#dependencies;
     const due = new Observable<void>((next) => clock.after(checkMs, () => next.next()));
@@ -99,7 +99,7 @@ export class ConnectionWatch {
     return this.#state === 'connected';
   }
 
-  /** Something that used the database found that it does not answer. */
+  /** A query or insert found that the database does not answer. */
   checkNow(): void {
     if (this.isConnected) this.#demands.next();
   }
@@ -109,7 +109,7 @@ export class ConnectionWatch {
     const { kind, place } = this.#dependencies.database;
     const reason = this.#reason ?? this.#schemaFault;
     return {
-      // Before the first answer no fault was found.
+      // Until the first answer there is no known fault.
       ok: this.#state !== 'lost' && this.#schemaFault === undefined,
       state: this.#state,
       kind,

@@ -88,7 +88,7 @@ export class Database implements ColumnarDatabase {
   ): Promise<readonly R[]> {
     return this.#bounded('query', options, async (bounds) => {
       const text = await this.#engine.read(sql, parameters, bounds).catch((error) => {
-        // Somebody has dropped a table since its schema was read.
+        // A table was dropped after its schema was read.
         if (engineCode(error) === 'UNKNOWN_TABLE') this.forgetSchema();
         throw error;
       });
@@ -101,7 +101,7 @@ export class Database implements ColumnarDatabase {
     return tableOf(await this.askText(sql, limit, options), limit);
   }
 
-  /** As `ask`; the text can be parsed elsewhere, by `tableOf`. */
+  /** Like `ask`, but returns the text, which `tableOf` can parse in another process. */
   async askText(sql: string, limit: number, options: QueryOptions = {}): Promise<AnswerText> {
     const statement = readingStatement(sql);
     const began = performance.now();
@@ -168,7 +168,7 @@ export class Database implements ColumnarDatabase {
     }
   }
 
-  /** The engine ends a query by itself and says so; a server that does not even say that is silent. */
+  /** The engine ends a query by itself and says so; a server that does not report even that counts as not answering. */
   #silence(seconds: number): HoldfastError {
     if (this.kind === 'embedded') return new ColumnarError('HF_COLUMNAR_TIMEOUT', { seconds });
     const reason = `no answer within ${seconds} s`;
@@ -205,7 +205,7 @@ export class Database implements ColumnarDatabase {
   }
 }
 
-/** Somebody changed the table since its schema was read. */
+/** The table was changed after its schema was read. */
 function changed(table: SignalTable, cause?: unknown): HoldfastError {
   const reason = 'it was changed since its schema was read';
   return new ColumnarError('HF_COLUMNAR_SCHEMA', { table, reason }, { cause });

@@ -4,7 +4,7 @@ import { ColumnarError } from './errors.ts';
 
 const TEXT_LENGTH = 300;
 
-/** Codes of the engine (its ErrorCodes.cpp) that mean something else than "this query is wrong". */
+/** Error codes of the engine (its ErrorCodes.cpp) that do not mean that the query is wrong. */
 const CODES: Readonly<Record<string, keyof typeof ColumnarError.table>> = {
   '159': 'HF_COLUMNAR_TIMEOUT',
   '160': 'HF_COLUMNAR_TIMEOUT',
@@ -84,12 +84,12 @@ function fromOldText(error: unknown): unknown {
   return code === undefined ? error : Object.assign(new Error(text, { cause: error }), { code, type: 'OLD' });
 }
 
-/** By its shape: the embedded engine throws the class of another copy of the client. */
+/** Recognised by its shape, because the embedded engine throws the class of another copy of the client. */
 function isEngineError(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && 'type' in error && 'code' in error && /^\d+$/.test(String(error.code));
 }
 
-/** An engine's complaint about a row quotes it, and a row may hold anything. */
+/** The engine's error about a row quotes the row, which may contain secrets. */
 function engineText(text: string, work: Work): string {
   const quoted =
     work === 'insert' ? /[:.(]?\s*(?:\(?while |before:|Row \d|\(at row )/ : /\s+While executing /;

@@ -52,7 +52,10 @@ export const columnarOptions = z.strictObject({
     .optional(),
   /** How long rows are kept in the tables that Holdfast makes. */
   retentionDays: z.int().min(14, 'logs are kept for at least 14 days').max(3_650).default(30),
-  /** How many replicas the server has: with more than one, the tables must be replicated, and are not made by Holdfast. */
+  /**
+   * How many replicas the server has: with more than one, the tables must be replicated, and Holdfast does not create
+   * them.
+   */
   replicas: z.int().min(1).max(16).default(1),
   /** Between two checks whether the database answers. */
   checkMs: z.int().min(100).max(3_600_000).default(15_000),

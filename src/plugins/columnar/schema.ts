@@ -39,8 +39,8 @@ export interface SeenTable {
 const FAMILY = /^(?:Replicated|Shared)?(?:\w*)MergeTree$/;
 
 /**
- * The signal tables as they really are. Those that are missing are made, those of ours are brought to the newest
- * version and retention, those of somebody else (ClickStack, the collector's exporter) are used as they are.
+ * Reads the present signal tables. Missing ones are created, tables of Holdfast are brought to the newest version and
+ * retention, and tables of others (ClickStack, the collector's exporter) are used unchanged.
  */
 export class LiveSchema {
   readonly #options: SchemaOptions;
@@ -72,7 +72,7 @@ export class LiveSchema {
     throw found ?? new ColumnarError('HF_COLUMNAR_SCHEMA', { table, reason: 'there is no such table' });
   }
 
-  /** Tables of ours that could not be brought to the newest version or retention; they serve as they are. */
+  /** Tables of Holdfast that could not be brought to the newest version or retention; they are used unchanged. */
   get notes(): readonly HoldfastError[] {
     return this.#notes;
   }

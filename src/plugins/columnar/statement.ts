@@ -26,8 +26,8 @@ export interface Token {
 }
 
 /**
- * Accepts one statement that reads the tables of the database, and nothing else. The engine is read-only too; this check
- * covers what that does not, and explains the refusal.
+ * Accepts only a single statement that reads the tables of the database. The engine is read-only too; this check covers
+ * what read-only mode does not, and explains the refusal.
  *
  * @returns the statement without what ends it
  * @throws HF_COLUMNAR_REFUSED

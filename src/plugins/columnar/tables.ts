@@ -5,7 +5,7 @@ import { SIGNAL_COLUMNS } from '../../core/contracts/columnar-tables.ts';
 export const SCHEMA_VERSION = 1;
 
 interface TableDefinition {
-  /** The column by which a row belongs to a day, and grows old. */
+  /** The column with the time that decides a row's partition and retention. */
   readonly time: 'Timestamp' | 'TimeUnix';
   readonly orderBy: string;
   readonly indices: readonly string[];
@@ -43,7 +43,7 @@ export const TABLES: Readonly<Record<SignalTable, TableDefinition>> = {
   otel_metrics_summary: metric,
 };
 
-/** What a table of ours says of itself in its comment. */
+/** The comment of a table that Holdfast makes. */
 export function commentOf(retentionDays: number): string {
   return `Holdfast schema ${SCHEMA_VERSION}, ${retentionDays} days`;
 }

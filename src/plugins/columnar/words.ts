@@ -1,4 +1,4 @@
-/** Records of the connection to the columnar database, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+/** Describes records of the connection to the columnar database for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
 import {
   DEFAULT_WORDS,
   HIDDEN,

@@ -1,4 +1,4 @@
-/** Records of scheduled runs, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+/** Describes records of scheduled runs for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
 import { HIDDEN, type RecordWords } from '../../core/kernel/actors/definition.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { JobContext } from '../../machines/jobs/job.ts';

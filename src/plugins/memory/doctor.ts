@@ -131,7 +131,7 @@ const variable = z.object({
   valueFrom: z.unknown().optional(),
 });
 const sourceReference = z.object({ name: z.string(), optional: z.boolean().default(false) });
-/** Of a container: a whole ConfigMap or Secret as variables. */
+/** A source in a container's `envFrom`: all entries of a ConfigMap or Secret become variables. */
 const variablesSource = z.object({
   prefix: z.string().default(''),
   configMapRef: sourceReference.optional(),
@@ -151,7 +151,7 @@ const deploymentShape = z.object({
     }),
   }),
 });
-/** Variables of a container, as far as it matters whether they are set; of a Secret the value is not kept. */
+/** Variables of a container. For one that comes from a Secret only the fact that it is set is kept, not its value. */
 type Variables = ReadonlyMap<string, string | undefined>;
 const backupShape = z.object({
   metadata: z.object({ name: z.string() }),
@@ -197,7 +197,7 @@ export function missingSettings(
         for (const [name, value] of sources.get(source.key) ?? []) set.set(prefix + name, value);
       }
     }
-    // What `env` says goes before `envFrom`.
+    // `env` takes precedence over `envFrom`.
     for (const { name, value, valueFrom } of env)
       set.set(name, valueFrom === undefined ? (value ?? '') : undefined);
   }
@@ -323,7 +323,7 @@ async function deploymentFindings(
   if (!found) return [`there is no deployment ${namespace}/${name}`];
   const { sources, faults } = await readSources(cluster, found, namespace, signal);
   const lacking = missingSettings(found, sources);
-  // What could not be read may have them.
+  // A source that could not be read may contain them.
   const missing = faults.length > 0 ? [] : lacking;
   const unread = lacking.length > 0 ? faults : [];
   const backups = await cluster.list(

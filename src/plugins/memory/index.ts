@@ -99,7 +99,7 @@ export const memory = definePlugin({
   },
 });
 
-/** Records the snapshots of others; while one look is under way, there is no other. */
+/** Records the snapshots that others made; only one search runs at a time. */
 function looker({ logger }: Services, backups: Backups): () => void {
   let isLooking = false;
   return () => {
@@ -108,7 +108,7 @@ function looker({ logger }: Services, backups: Backups): () => void {
     backups
       .recordSeen(AbortSignal.timeout(LOOK_MS))
       .catch((error: unknown) => {
-        // A store that gives no answer is looked at again in a while.
+        // A store that does not answer is tried again later.
         const reason = isCoded(error) ? error.what : String(error);
         logger.warn({ reason }, 'memory.snapshots_not_recorded');
       })

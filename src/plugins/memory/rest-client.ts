@@ -7,7 +7,7 @@ import { isObject } from '../../core/kernel/json.ts';
 import { MemoryError } from './errors.ts';
 
 export interface RestClientOptions {
-  /** Scheme, host, port, and a path where the store stands behind one. */
+  /** Scheme, host, port, and a path if a proxy serves the store under one. */
   readonly url: string;
   readonly clock: Clock;
   /** Read at each call; undefined sends none. */
@@ -24,7 +24,7 @@ export interface RestCall {
   /** Milliseconds for the whole call, retries included. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
-  /** A 404 is an answer: undefined. */
+  /** A 404 is not an error: the result is undefined. */
   readonly optional?: boolean;
 }
 

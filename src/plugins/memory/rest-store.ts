@@ -247,8 +247,8 @@ function asPoint({ id, vector, payload }: PointAnswer): StoredPoint {
 }
 
 /**
- * Vectors, named, sparse or multiple ones too, with each list of numbers in place of its hash: the values count as they
- * came, to the last bit, and a fingerprint is taken in a fraction of the time.
+ * Vectors (also named, sparse or multiple ones) with each list of numbers replaced by its hash. The hash covers every
+ * bit of the values, and a fingerprint takes a fraction of the time.
  */
 function hashed(vector: unknown): unknown {
   if (Array.isArray(vector)) {

@@ -113,7 +113,7 @@ const RULE = 'router-ula-reconcile';
 const ALERTS_PATH = '/alerts/list';
 const statusPage = new HttpClient({ timeoutMs: 5_000, answerLimit: 1_048_576 });
 
-/** The state of one of the two alerts. An alert that waits for data, or is unknown, is neither well nor wrong. */
+/** The state of one of the two alerts. An alert that waits for data, or is unknown, is neither ok nor firing. */
 export interface AlertState {
   readonly state: 'well' | 'wrong' | 'waiting' | 'unknown';
   readonly text: string;

@@ -23,7 +23,7 @@ interface Started extends Services {
   readonly legMetrics: LegMetrics;
 }
 
-/** How often and how fast legs are healed. */
+/** Metrics: how often and how fast legs get their address back. */
 export type LegMetrics = ReturnType<typeof legMetrics>;
 
 export function legMetrics(metrics: Metrics) {

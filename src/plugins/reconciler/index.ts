@@ -1,7 +1,8 @@
 /**
- * The reconciler: holds listed legs of the router to a static IPv6 address, which every save of the phone app drops
- * (R24–R26). The machine `reconciler-leg` decides, one actor a leg; `router-access.ts` combines what the legs ask for into one
- * read and one post. It works with every plugin that provides the router's API.
+ * The reconciler: keeps a static IPv6 address on each listed leg of the router; every save of the phone app drops these
+ * addresses
+ * (R24–R26). The machine `reconciler-leg` decides, one actor a leg; `router-access.ts` combines the legs' requests into
+ * one read and one post. It works with every plugin that provides the router's API.
  */
 import {
   RouterApiToken,
@@ -83,7 +84,7 @@ export const reconciler = definePlugin({
   },
 });
 
-/** Makes the actors of the log agree with the configured list, and has every leg checked. */
+/** Makes the actors of the log agree with the configured list, and requests a check of every leg. */
 function resumeLegs(legs: readonly LegSettings[], { actors }: Services): void {
   const story = { correlation: newCorrelation() };
   for (const { key, value } of actors.list(legActor)) {
@@ -106,7 +107,7 @@ function differs(context: LegContext, leg: LegSettings): boolean {
   return Object.entries(leg).some(([name, setting]) => present[name] !== setting);
 }
 
-/** The fields that a channel's message has; a real daemon may send none. */
+/** The fields of a channel's message; a real daemon may leave all of them out. */
 function changeFields({ ncid, transID, intf, at }: RouterChange) {
   return {
     ...(ncid !== undefined && { ncid }),

@@ -18,7 +18,7 @@ export interface LegReading {
 
 /**
  * The one form of an IPv6 address with prefix length (RFC 5952), so that two spellings compare equal. A bare
- * address is a /128. What is no address stays as it is, in lower case.
+ * address is a /128. A text that is no address is returned in lower case.
  */
 export function normaliseCidr(text: string): string {
   const [address = '', prefix = '128', ...rest] = text.trim().split('/');
@@ -35,8 +35,8 @@ export function readLeg(config: NetworkConfig, intf: string): LegReading {
 }
 
 /**
- * The config to post: what was read, with each leg's address added behind those it has. Nothing else differs. Legs
- * that the config has no interface for are left out.
+ * The config to post: the config that was read, with each leg's address added after its other addresses and no other
+ * change. Legs whose interface is not in the config are left out.
  *
  * @param config is not changed
  * @returns the body, and the legs that were added to it

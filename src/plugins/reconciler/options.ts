@@ -5,7 +5,7 @@ import { legDefaults } from '../../machines/reconciler/leg.ts';
 import type { LegSettings } from '../../machines/reconciler/leg-shapes.ts';
 import { normaliseCidr } from './legs.ts';
 
-/** Networks of other people. They are never changed, whatever their interface is called (R24). */
+/** Networks of other people. They are never changed, whatever the name of their interface (R24). */
 const NEVER_LABELS = ['guest', 'telework'];
 
 /** Ranges in which a leg may have a static address; loopback, link-local and multicast are refused. */
@@ -57,7 +57,7 @@ export const reconcilerOptions = z
     legs: legs.optional(),
     /** The same, under the name of the role's setting. */
     router_ula_reconciler_addresses: legs.optional(),
-    /** Interfaces that are refused in the list, beside whatever is called Guest or Telework. */
+    /** Interfaces that are refused in the list, besides those named Guest or Telework. */
     never: z.array(z.string()).default(['eth1.30', 'eth1.60']),
     /** Quiet time after an event before the config is read. */
     settleMs: ms(0, legDefaults.settleMs),

@@ -100,7 +100,7 @@ function stepLine({ step, state, found, remedy }: Step): string {
   return `${state.padEnd(7)} ${step.padEnd(22)} ${found}${remedy === undefined ? '' : `\n        ${remedy}`}`;
 }
 
-/** One part of the deployment, as it was found. */
+/** The state of one part of the deployment. */
 export interface Step {
   readonly step: string;
   readonly state: 'ok' | 'fail' | 'skipped';

@@ -36,13 +36,14 @@ export interface UnitView {
   readonly beats?: { readonly place: string; readonly monitor: string };
   /** How many legs have their address, of how many. */
   readonly legs: { readonly whole: number; readonly of: number };
-  /** Whether its gauge is sent anywhere. */
+  /** Whether a plugin exports its gauge. */
   readonly measured: boolean;
 }
 
 /**
- * The reconciler as a unit that runs or is paused for a bounded time (R28). While it is paused it hears no event and sends no
- * beat; a leg that loses its address meanwhile is healed by its own resync timer, or when the pause ends.
+ * The reconciler as a unit that runs or is paused for a bounded time (R28). While it is paused it receives no event and
+ * sends no beat; a leg that loses its address meanwhile is restored when its own resync timer fires, or when the pause
+ * ends.
  */
 export class Unit {
   readonly #services: Services;

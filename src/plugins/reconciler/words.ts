@@ -1,4 +1,4 @@
-/** Records of the reconciler, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+/** Describes records of the reconciler for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
 import {
   DEFAULT_WORDS,
   HIDDEN,
@@ -21,15 +21,15 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
     case 'effect.done':
       return HIDDEN;
     case 'CHANGED':
-      return `hears that ${event.intf ?? 'an interface'} was reapplied`;
+      return `will be checked: ${event.intf ?? 'an interface'} was reapplied`;
     case 'RESYNC':
       return `is checked: ${event.reason}`;
     case 'CONFIGURE':
-      return `is to have ${event.leg?.address}`;
+      return `is configured with ${event.leg?.address}`;
     case 'RELEASE':
       return 'is no longer listed';
     case 'LEG_READ':
-      if (requests('reconciler.leg_recovered')) return `is whole again, seen in ${ncidText(event)}`;
+      if (requests('reconciler.leg_recovered')) return `has its address again in ${ncidText(event)}`;
       if (requests('reconciler.add_address')) return `lacks its address in ${ncidText(event)}, adds it`;
       return to.context?.tries ? `still lacks its address in ${ncidText(event)}` : HIDDEN;
     case 'LEG_ABSENT':

@@ -4,7 +4,7 @@
  *
  * - `config/` computes from a config alone: validation, what a change reapplies, generated files, address sets.
  * - `commands/` are the `holdfast router …` commands.
- * - `redis.ts` says where a router keeps its config in Redis, and looks there for it.
+ * - `redis.ts` names the keys of a router's config in Redis, and finds the database that holds them.
  *
  * Imports core, bus and machines; no other plugin. Others reach it through `core/contracts/router.ts`.
  */

@@ -3,8 +3,8 @@ import { RedisClient, RedisFault } from '../../core/host/redis/client.ts';
 import { maskRedisUrl, parseRedisUrl } from '../../core/host/redis/url.ts';
 
 /**
- * Where a router keeps what is its own in Redis. Daemons, apps and scripts of others read these places, so they are
- * not ours to choose; `docs/guides/config-in-redis.md` describes them.
+ * The keys of a router in Redis. Other daemons, apps and scripts read them too, so their names are fixed;
+ * `docs/guides/config-in-redis.md` describes them.
  */
 
 /** The index that holds the router's config when the URL names none. */
@@ -27,7 +27,7 @@ export interface RedisDiagnosis {
   /** Indices that hold the config, among those that were read. */
   readonly configIn: readonly number[];
   readonly historyIn: readonly number[];
-  /** Whether everything is where the documents say. */
+  /** Whether config and history are in the documented databases. */
   readonly ok: boolean;
   /** What was found, one sentence a line, for people. */
   readonly lines: readonly string[];
@@ -47,8 +47,8 @@ const FIND = `
 `;
 
 /**
- * Finds where a Redis holds the router's config and history (R30), so that the answer to a wrong index is the right
- * one, instead of "no config".
+ * Finds the databases in which a Redis holds the router's config and history (R30), so that the error about a wrong
+ * index names the right one instead of saying "no config".
  *
  * @param url as a reader would use it; without an index it means database 1
  * @returns what was found; never throws, and never says user or password
@@ -173,7 +173,7 @@ export async function transactionCheck(url: string): Promise<CheckResult> {
     return redis.exists(PENDING_KEY);
   });
   if (typeof exists === 'string') {
-    return { state: 'warn', lookedAt, found: `it cannot be seen: ${exists}`, remedy: 'See router.store.' };
+    return { state: 'warn', lookedAt, found: `it cannot be read: ${exists}`, remedy: 'See router.store.' };
   }
   if (exists === 0) return { state: 'ok', lookedAt, found: 'no transaction is pending' };
   const remedy =

@@ -1,8 +1,8 @@
 import type { SecretFields } from '../../core/host/logging/secret-fields.ts';
 
 /**
- * What is secret in a network config beyond names such as `privateKey`. A file of its own: every command loads it before
- * it shows a log, and loads no plugin for that.
+ * What is secret in a network config beyond names such as `privateKey`. It is a separate file because every command
+ * loads it before it shows a log, without loading the plugin.
  */
 export const secretFields: SecretFields = {
   names: ['wepkey\\d?'],

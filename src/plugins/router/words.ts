@@ -1,4 +1,4 @@
-/** Records of the router, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+/** Describes records of the router for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
 import {
   DEFAULT_WORDS,
   HIDDEN,
@@ -36,13 +36,13 @@ export function describeConfigRecord(record: RecordOf<typeof routerConfig>): str
     case 'APPLY_CURRENT':
       return `${event.who} reapplies the current config${describeRefusal(record, event.request)}`;
     case 'LOADED':
-      return record.ignored ? HIDDEN : `store holds ${short(event.ncid)}`;
+      return record.ignored ? HIDDEN : `the store contains ${short(event.ncid)}`;
     case 'APPLIED':
-      return `${short(event.ncid)} stands, reapplied: ${listed(event.reapplied) || 'nothing'}`;
+      return `${short(event.ncid)} is active, reapplied: ${listed(event.reapplied) || 'nothing'}`;
     case 'APPLY_FAILED':
       return `apply failed: ${event.errors.join('; ')}`;
     case 'OVERTAKEN':
-      return `store was changed by somebody else, holds ${short(event.ncid)}`;
+      return `somebody else changed the store, which now contains ${short(event.ncid)}`;
     default:
       return describeEffectDone(record);
   }
@@ -50,15 +50,15 @@ export function describeConfigRecord(record: RecordOf<typeof routerConfig>): str
 
 function describeEffectDone({ event }: LogRecord): string | undefined {
   if (event.type !== 'effect.done') return DEFAULT_WORDS;
-  return event.gone ? 'nobody waits for the answer' : HIDDEN;
+  return event.gone ? 'the client left before the answer' : HIDDEN;
 }
 
 /** The timer that ends an uncommitted transaction. It reverts at once, unless another apply is still running. */
 function describeWindow({ effects }: LogRecord): string {
   const apply = effects.find(({ type }) => type === 'router.apply')?.params;
   return isObject(apply)
-    ? `window of ${apply.transID} ran out, reverts`
-    : 'window ran out, reverts after the running apply';
+    ? `the window of ${apply.transID} is over, reverts`
+    : 'the window is over, reverts after the running apply';
 }
 
 /** Why the request was refused at once, when it was. */
@@ -84,11 +84,11 @@ export function describeStoreRecord(record: RecordOf<typeof connection>): string
   const { event } = record;
   switch (event.type) {
     case 'CONNECTED':
-      return `${event.store} is there`;
+      return `connected to ${event.store}`;
     case 'LOST':
-      return `${event.store} is away: ${event.reason}`;
+      return `cannot reach ${event.store}: ${event.reason}`;
     case 'MISSED':
-      return `${event.who} saves: refused, the store is away`;
+      return `${event.who} saves: refused, the store cannot be reached`;
     default:
       return isDone(record) ? HIDDEN : DEFAULT_WORDS;
   }
@@ -109,7 +109,7 @@ export function describeDhcpRecord({ event }: RecordOf<typeof dhcpService>): str
 export function describeSetsRecord({ event }: RecordOf<typeof addressSets>): string | undefined {
   if (delayOf(event.type) !== undefined) return 'fills the sets';
   if (event.type === 'ADDRESSES')
-    return `addresses changed, ${Object.keys(event.sets).length} sets are to follow`;
+    return `addresses changed, ${Object.keys(event.sets).length} sets will follow`;
   return event.type === 'POPULATED' ? `${Object.keys(event.sets).length} sets are filled` : DEFAULT_WORDS;
 }
 
@@ -117,6 +117,6 @@ export function describeWanRecord({ event }: RecordOf<typeof wan>): string | und
   if (event.type === 'CHANGED')
     return event.kind === 'pd-change' ? `was delegated ${event.prefix}` : `goes ${event.kind}`;
   if (event.type === 'WAN_APPLIED')
-    return event.reapplied.length > 0 ? `reapplied: ${event.reapplied.join(', ')}` : 'stands';
-  return event.type === 'WAN_REFUSED' ? `not followed: ${event.reason}` : DEFAULT_WORDS;
+    return event.reapplied.length > 0 ? `reapplied: ${event.reapplied.join(', ')}` : 'reapplied nothing';
+  return event.type === 'WAN_REFUSED' ? `could not be applied: ${event.reason}` : DEFAULT_WORDS;
 }

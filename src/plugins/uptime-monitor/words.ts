@@ -1,4 +1,4 @@
-/** Records of monitors, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+/** Describes records of monitors for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
 import { DEFAULT_WORDS, HIDDEN, type RecordWords } from '../../core/kernel/actors/definition.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 

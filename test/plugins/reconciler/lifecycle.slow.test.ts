@@ -100,7 +100,7 @@ test('[R24] the story stands in the log: who changed, what was missing, what was
   t.like(
     told.map((text) => text?.replace(/ncid \w+…/g, 'ncid N')),
     {
-      0: 'hears that an interface was reapplied',
+      0: 'will be checked: an interface was reapplied',
       1: 'lacks its address in ncid N, adds it',
     },
   );
@@ -113,7 +113,7 @@ test('[R24] the story stands in the log: who changed, what was missing, what was
     ),
     told.join('\n'),
   );
-  t.true(told.some((text) => text?.startsWith('is whole again')));
+  t.true(told.some((text) => text?.startsWith('has its address again')));
   t.true(
     rest.filter(({ event }) => event.type !== 'CHANGED').every(({ cause }) => cause !== undefined),
     'every outcome names the record that asked',

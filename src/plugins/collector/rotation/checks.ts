@@ -1,6 +1,6 @@
 /**
- * What shows that a stored key was taken up: the value of the synced Secret, the starts of the pods that read it, and the
- * metrics that arrive. What cannot be looked at is `not_checked`, with the reason, and never counts as well.
+ * Checks that a stored key is in use: the value of the synced Secret, the start times of the pods that read it, and the
+ * metrics that arrive. A check that cannot be made gives `not_checked` with the reason, and never counts as `ok`.
  */
 import type { Cluster } from '../../../core/contracts/cluster.ts';
 import type { ColumnarDatabase } from '../../../core/contracts/columnar-database.ts';
@@ -8,7 +8,7 @@ import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { RefreshCheck } from '../../../machines/collector/key-rotation-checks.ts';
 import { listWorkloadPods, type Refresh, readSyncedSecret } from '../cluster-keys.ts';
 
-/** What there is to look at. */
+/** The sources of the checks. */
 export interface Surroundings {
   readonly cluster: Cluster | undefined;
   readonly database: ColumnarDatabase | undefined;
@@ -32,7 +32,7 @@ const METRIC_TABLES = ['otel_metrics_gauge', 'otel_metrics_sum', 'otel_metrics_h
 const STEADY_SPANS = 6;
 const MOST_SERVICES = 200;
 
-/** @throws what has no code: a fault of ours */
+/** @throws only errors without a code, which are faults of Holdfast itself */
 export async function checkRefresh(
   { cluster, database, refresh, fingerprintOf }: Surroundings,
   rotated: Rotated,
@@ -63,7 +63,10 @@ function judgeSecret(name: string, has: string, fresh: string): Outcome {
     : not(`Secret ${name} has another key (${has})`);
 }
 
-/** An environment is as old as its container, so a pod must have been started after the Secret had the new key. */
+/**
+ * Environment variables are set when a container starts, so a pod must have been started after the Secret had the new
+ * key.
+ */
 async function checkPods(
   cluster: Cluster | undefined,
   refresh: Refresh | undefined,
@@ -75,7 +78,7 @@ async function checkPods(
   }
   if (!cluster) return notChecked('no cluster is configured (HOLDFAST_KUBECONFIG)');
   const pods = await listWorkloadPods(cluster, refresh, signal);
-  // The API gives whole seconds, so a start within the second of the change is not told from one before it.
+  // The API gives whole seconds, so a start within the second of the change may have been before it.
   const since = Math.floor(Math.max(storedAt, changedAt ?? 0) / 1_000) * 1_000;
   const what =
     changedAt !== undefined && changedAt > storedAt ? 'its Secret was changed' : 'the key was stored';

@@ -152,7 +152,7 @@ function finishedLine(
   return `${at.slice(11, 19)}  ${STEPS[step] ?? step}${more[step] ? `  ${more[step]}` : ''}`;
 }
 
-/** Only what was looked at and is well is called refreshed. */
+/** Only producers that were checked and use the new key are called refreshed. */
 function refreshWords(checks: readonly RefreshCheck[]): string {
   const count = (wanted: RefreshCheck['result']) => checks.filter(({ result }) => result === wanted).length;
   if (checks.length > 0 && count('ok') === checks.length) return 'producers refreshed';
@@ -164,7 +164,7 @@ function refreshWords(checks: readonly RefreshCheck[]): string {
     : 'refresh of producers not checked';
 }
 
-/** What is known of the producers outside: nothing, what a person says, or what our receiver has seen. */
+/** What is known about the external producers: nothing, a person's confirmation, or what our receiver has seen. */
 function externalWords({ external, isConfirmed, unconfirmed, pending }: RotationView): string {
   if (external.length === 0) return 'no external producer is listed';
   if (isConfirmed) return `external producers updated, a person says: ${external.join(', ')}`;

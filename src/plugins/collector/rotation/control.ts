@@ -90,7 +90,7 @@ function eventOf(
   }
 }
 
-/** What the machine needs to know to begin. */
+/** The facts that the machine needs to begin. */
 function factsOf({ keys: { ring, own }, services }: StartedCollector, options: CollectorOptions, at: number) {
   const [old] = ring.fingerprints;
   const recent = old === undefined ? [] : ring.sightings(old).filter((seen) => at - seen.at < RECENT_MS);
@@ -105,7 +105,7 @@ function factsOf({ keys: { ring, own }, services }: StartedCollector, options: C
 }
 
 /**
- * What the machine needs to know to store the key in use. A store that cannot be read is no empty one.
+ * The facts that the machine needs to store the key in use. A store that cannot be read does not count as empty.
  *
  * @throws what the secrets store throws
  */

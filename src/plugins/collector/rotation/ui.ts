@@ -21,10 +21,10 @@ const LOGIN_FAULTS: Readonly<Record<string, string>> = {
   passwordAuthNotAllowed: 'the team allows no login by password',
 };
 
-/** Bodies hold the key or nothing of use, so hardly anything of them is read. */
+/** Bodies contain the key or nothing useful, so only little of them is read. */
 const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 65_536, excess: 'cut', keepAlive: false });
 
-/** What a person does where Holdfast cannot: every step, by the words of the UI. */
+/** The steps for a person where Holdfast cannot make the key, with the labels of the UI. */
 export function stepsByHand(url: string | undefined, why?: string): string {
   const place = url === undefined ? 'the UI' : `${url.replace(/\/+$/, '')}/team`;
   const steps = `make a new key by hand: log in, open ${place} (Team Settings), go to API Keys, press Rotate API Key beside Ingestion API Key and confirm. The old key ends at once. The new one is noticed by itself when the collector has it`;
@@ -36,7 +36,7 @@ export function stepsByHand(url: string | undefined, why?: string): string {
  * collector has adopted it.
  *
  * @returns why a person must do it, where the UI certainly made no key; undefined when it made one
- * @throws HF_COLLECTOR_UI it cannot be reached or is sick, HF_CONFIG_SECRET_*
+ * @throws HF_COLLECTOR_UI it cannot be reached or reports an internal fault, HF_CONFIG_SECRET_*
  */
 export async function regenerateInUi(ui: Ui, signal: AbortSignal): Promise<string | undefined> {
   const host = plaintextHost(ui.url);

@@ -31,7 +31,7 @@ export interface RotationView {
   /** Producers outside of the cluster, and whether a person has said that they are updated. */
   readonly external: readonly string[];
   readonly isConfirmed: boolean;
-  /** What was looked at after the new key was stored, and what could not be. */
+  /** Results of the checks after the new key was stored, and which could not be made. */
   readonly checks: readonly RefreshCheck[];
   /** How the key in use was stored without being rotated. */
   readonly adoption?: (Omit<Adoption, 'at'> & { readonly at: string }) | undefined;

@@ -1,4 +1,4 @@
-/** When certificates end: of a TLS endpoint as it serves them, or of a Secret. */
+/** Expiry of certificates: those that a TLS endpoint serves, or those in a Secret. */
 import { X509Certificate } from 'node:crypto';
 import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
 import type { Cluster } from '../../../core/contracts/cluster.ts';
@@ -8,7 +8,7 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { unknown, worst } from './unknown.ts';
 
 const DAY_MS = 86_400_000;
-/** Whoever renews certificates does so at least this long before they end. */
+/** Certificates are normally renewed at least this long before they expire. */
 const WARN_DAYS = 14;
 const CONNECT_MS = 5_000;
 const LONGEST_CHAIN = 10;
@@ -90,7 +90,7 @@ function servedBy(place: string, signal: AbortSignal): Promise<X509Certificate[]
   const { hostname, port } = new URL(`tcp://${place}`);
   const host = hostname.replace(/^\[|\]$/g, '');
   return new Promise((resolve, reject) => {
-    // Whoever ends is to be known of an unknown authority too.
+    // The expiry is reported for certificates of an unknown authority, too.
     const servername = /^[\d.]+$|:/.test(host) ? undefined : host;
     const socket = connect({
       host,
@@ -117,7 +117,7 @@ function chainOf(socket: TLSSocket): X509Certificate[] {
   let each: DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);
   while (each?.raw !== undefined && chain.length < LONGEST_CHAIN) {
     chain.push(new X509Certificate(each.raw));
-    // The last one is its own issuer.
+    // A root certificate is its own issuer.
     each = each.issuerCertificate === each ? undefined : each.issuerCertificate;
   }
   return chain;

@@ -15,7 +15,7 @@ import { volumesCheck } from './volumes.ts';
 
 const PATH = '/collector/stack';
 const LOOK_MS = 15_000;
-/** What is looked at, by the check's name. */
+/** The object of each check, by the check's name. */
 const LOOKED_AT = {
   docdb_members: 'the members of the document database',
   docdb_budget: 'the disruption budget of the document database',
@@ -67,7 +67,7 @@ function checkOf(part: Part): CheckDefinition {
 }
 
 /**
- * Looks at one part of the stack.
+ * Checks one part of the stack.
  *
  * @param cluster undefined where none is configured
  * @param now epoch milliseconds

@@ -10,7 +10,7 @@ export function unknown(lookedAt: string, why: string, remedy: string = REMEDY):
 
 const ORDER = ['ok', 'warn', 'unknown', 'fail'] as const;
 
-/** The worst of several states: what fails is told before what nobody could look at. */
+/** The worst of several states: `fail` comes before `unknown`. */
 export function worst(states: readonly CheckResult['state'][]): CheckResult['state'] {
   return ORDER[Math.max(0, ...states.map((state) => ORDER.indexOf(state)))] ?? 'unknown';
 }

@@ -46,7 +46,7 @@ function field(header: Buffer, from: number, length: number): string {
   return bytes.toString('utf8', 0, end < 0 ? length : end);
 }
 
-/** Octal, or for eight GiB and more a binary number whose first bit is set. */
+/** The size is octal, or for eight GiB and more a binary number whose first bit is set. */
 function sizeIn(header: Buffer): number {
   const bytes = header.subarray(124, 136);
   return ((bytes[0] ?? 0) & 0x80) === 0

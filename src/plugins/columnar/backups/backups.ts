@@ -21,7 +21,7 @@ const PARTIAL = 'partial-';
 /** The files of backups in one folder. */
 export class ColumnarBackups {
   readonly #engine: Engine;
-  /** The engine may write there alone. */
+  /** The only folder that the engine may write backups to. */
   readonly folder: string;
   #running: Promise<unknown> = Promise.resolve();
 
@@ -32,8 +32,8 @@ export class ColumnarBackups {
   }
 
   /**
-   * Backs up every table, consistently, and reads what was backed up from the live tables: merges wait meanwhile, so that
-   * the parts in the file are still there.
+   * Backs up every table, consistently, and reads what was backed up from the live tables: merges are stopped
+   * meanwhile, so that the parts in the file still exist.
    *
    * @param at epoch milliseconds, which the name contains
    * @throws HF_COLUMNAR_BACKUP
@@ -117,7 +117,7 @@ export class ColumnarBackups {
     return [...reasons, ...differences(tables, restored.tables)];
   }
 
-  /** What a run that was killed has left. */
+  /** Removes the files that a killed run left. */
   async #tidy(): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
     for (const name of await readdir(this.folder)) {
@@ -127,7 +127,7 @@ export class ColumnarBackups {
     }
   }
 
-  /** One at a time: a second run would tidy away what the first one makes. */
+  /** One run at a time, because a second one would delete the unfinished file of the first. */
   #alone<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#running.then(work).catch((error: unknown) => {
       if (isCoded(error)) throw error;
@@ -148,7 +148,7 @@ export class ColumnarBackups {
   }
 }
 
-/** What a restore came to. */
+/** The result of a restore. */
 type Restored = { readonly tables: ColumnarBackup['tables'] } | { readonly reason: string };
 
 async function restoreElsewhere(file: string, backups: string, signal: AbortSignal): Promise<Restored> {

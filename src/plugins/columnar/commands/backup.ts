@@ -51,7 +51,7 @@ export function backupCommand(): CommandDefinition {
   };
 }
 
-/** The folder can then be the option `folder`, or take the place of a lost one. */
+/** The folder can then be used as the option `folder`, or replace a lost one. */
 async function restoreTo(backup: string, to: string, context: CommandContext): Promise<number> {
   const [file, folder] = [resolve(backup), resolve(to)];
   const wrong =

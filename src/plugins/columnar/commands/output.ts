@@ -7,7 +7,7 @@ type Terminal = CommandContext['terminal'];
 
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
 const INDENT = '     ';
-/** A column is not made narrower than this so that a table fits; where that does not do, rows are shown one below the other. */
+/** Columns are not made narrower than this to fit a table; if that is not enough, each row is shown as a list. */
 const NARROWEST = 16;
 const GAP = '  ';
 
@@ -25,8 +25,8 @@ export function findingLines(findings: readonly Finding[], { paint, columns }: T
 
 /**
  * Columns beneath their names, numbers to the right, long cells cut so that all fits the terminal's width; where that
- * would leave too little of them, and for a single row, each row as lines of names and whole values. What no person
- * watches is never cut: other programs find all of it there, a single value as it is.
+ * would leave too little of them, and for a single row, each row as lines of names and whole values. Output to a file
+ * or a pipe is never cut, so that other programs get all of it; a single value is printed unchanged.
  */
 export function tableLines(
   names: readonly string[],
@@ -50,7 +50,7 @@ export function tableLines(
 
 const oneLine = (cell: string): string => cell.replace(/\s+/g, ' ');
 
-/** A row stays one line, and its text can be made of it again. */
+/** Keeps a row on one line; the original text can be restored from it. */
 const escaped = (cell: string): string =>
   cell.replace(/[\\\n\r\t]/g, (sign) => ({ '\n': '\\n', '\r': '\\r', '\t': '\\t' })[sign] ?? '\\\\');
 

@@ -22,7 +22,7 @@ export interface Batch {
   readonly columns?: readonly string[] | undefined;
   /** Lines in `JSONCompactEachRow` or `JSONEachRow`; not changed until the insert is over. */
   readonly body: Uint8Array;
-  /** A batch of this name that the table has taken is not taken again. */
+  /** A table does not insert a second batch of the same name. */
   readonly token?: string | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface Engine {
   insert(batch: Batch, bounds: Bounds): Promise<void>;
   /** The next call makes a new connection, with credentials and authorities as they are then. */
   reconnect(): void;
-  /** Ends queries and inserts under way. */
+  /** Ends the queries and inserts that are under way. */
   close(): Promise<void>;
 }
 

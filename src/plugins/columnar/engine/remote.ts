@@ -30,7 +30,7 @@ const CONNECTIONS = 6;
 const OWN_QUEUE = 256;
 const ASK_CONNECTIONS = 2;
 const ASK_QUEUE = 16;
-/** The bounds of each call end it; this only keeps the client's own, shorter limit out of the way. */
+/** Each call has its own time limit; this only disables the client's own, shorter one. */
 const REQUEST_MS = 10 * 60_000;
 /** Below the shortest that servers keep an idle connection: 3 s before version 23.11. */
 const IDLE_MS = 2_000;
@@ -61,7 +61,7 @@ export class RemoteEngine implements Engine {
   );
   readonly #closing = new AbortController();
   #connected: Promise<Connected> | undefined;
-  /** Of the call that makes it. */
+  /** The signal of the call that makes the connection. */
   #connectsBy: AbortSignal | undefined;
 
   constructor(options: RemoteOptions) {
@@ -179,7 +179,7 @@ export class RemoteEngine implements Engine {
       while (connected.isRetired) connected = await this.#connectFor(signal, bounds.seconds);
       return await this.#use(connected, (client) => work(client, signal));
     } catch (error) {
-      // The client's own text says only that it was aborted.
+      // The client's own message says only that the call was aborted.
       signal.throwIfAborted();
       throw error;
     } finally {
@@ -257,8 +257,8 @@ export class RemoteEngine implements Engine {
   }
 
   /**
-   * Older versions lack settings and formats that each query has, and refuse them in a form that the client can't read. So
-   * this question has none of them.
+   * Older versions lack settings and formats that every query of ours has, and refuse them in a form that the client
+   * cannot read. So this query uses none of them.
    *
    * @throws HF_COLUMNAR_OLD
    */
@@ -274,7 +274,7 @@ export class RemoteEngine implements Engine {
     });
     const version = (await text(stream)).trim();
     const [, year, month] = /^(\d+)\.(\d+)(?:\.|$)/.exec(version) ?? [];
-    // The answer of a proxy is no version; the query that comes next meets it.
+    // The answer of a proxy is no version; the next query reports that error.
     if (year === undefined) return;
     const { year: leastYear, month: leastMonth } = LEAST_VERSION;
     const isOld = Number(year) < leastYear || (Number(year) === leastYear && Number(month) < leastMonth);

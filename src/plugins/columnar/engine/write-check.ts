@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** The engine's count of writes that the system refused, and its clock in seconds. */
 const FAILURES = `SELECT sum(value), toUnixTimestamp(now()) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'`;
-/** As the engine would say it: CANNOT_WRITE_TO_FILE_DESCRIPTOR. */
+/** The engine's own code for it: CANNOT_WRITE_TO_FILE_DESCRIPTOR. */
 const CODE = '75';
 
 /** The queries of a check, on the connection of its insert. */
@@ -115,7 +115,7 @@ async function areNamesWhole(path: string): Promise<boolean> {
   return names === undefined || areSubstreamsWhole(names);
 }
 
-/** Whether it has as many lines as its own header states. */
+/** Whether the file has as many lines as its header states. */
 export function areSubstreamsWhole(text: string): boolean {
   const lines = text.split('\n');
   if (lines.pop() !== '') return false;

@@ -15,14 +15,14 @@ export interface TableCount {
   readonly own: number;
   /** Age of the newest row of the last day that is not our own, seconds; absent when there is none. */
   readonly age?: number;
-  /** Rows of more than five minutes from now: somebody's clock is wrong. */
+  /** Rows with a time more than five minutes ahead: the clock of a producer is wrong. */
   readonly future: number;
 }
 
 /** The rows of one signal. */
 export interface SignalReport {
   readonly signal: 'logs' | 'metrics' | 'traces';
-  /** How it gets into the database. */
+  /** The way of its rows into the database. */
   readonly path: string;
   readonly tables: readonly TableCount[];
 }
@@ -35,7 +35,7 @@ export interface Finding {
   readonly remedy?: string;
 }
 
-/** Missing tables: their rows cannot be kept. */
+/** Missing tables, whose rows cannot be stored. */
 export function missingFinding(tables: readonly TableCount[]): Finding[] {
   const missing = tables.filter(({ missing }) => missing).map(({ table }) => table);
   if (missing.length === 0) return [];
@@ -119,7 +119,7 @@ export function driftFinding(drift: readonly EngineDrift[]): Finding[] {
   ];
 }
 
-/** `1 row`, `2 rows`. @param many of more than one, where an `s` does not do */
+/** `1 row`, `2 rows`. @param many the plural, if it is not formed with `s` */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }

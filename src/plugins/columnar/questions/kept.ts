@@ -1,4 +1,7 @@
-/** How long the signal tables keep their rows, and how their replicas are: facts of the database for `doctor stack`. */
+/**
+ * How long the signal tables keep their rows, and the state of their replicas: facts of the database for `doctor
+ * stack`.
+ */
 import type { ColumnarDatabase, QueryOptions } from '../../../core/contracts/columnar-database.ts';
 import { SIGNAL_TABLES } from '../../../core/contracts/columnar-tables.ts';
 import type { CheckResult } from '../../../core/host/plugin/diagnosis.ts';

@@ -15,7 +15,7 @@ const MOST_METRICS = 3;
 const LOOK_SECONDS = 3;
 
 const TARGET = "'http.target'";
-/** Functions that take a part out of a target; all others show it whole. */
+/** Functions that extract a part of a target; all others show the whole target. */
 const TAKES_A_PART =
   /^(extract\w*|regexpextract|replaceregexp\w+|match|like|ilike|startswith|empty|notempty|length)$/i;
 

@@ -44,7 +44,7 @@ function question<B>(
 const QUESTIONS = {
   ask: question(ask, async (database, { sql, limit, seconds }, signal) => {
     await explainMistakes(sql, database, signal);
-    // As text: the command parses the lines, not the process that also runs the gateway.
+    // The answer stays text, because the command should parse it and not the process that also runs the gateway.
     return database.askText(sql, limit, { signal, maxSeconds: seconds });
   }),
   verify: question(bounded, (database, { seconds }, signal) =>

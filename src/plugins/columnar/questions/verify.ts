@@ -42,7 +42,7 @@ const PATHS = {
 } as const;
 
 /**
- * What arrived in the last hour, and what that says of the pipeline (O20, O27).
+ * What arrived in the last hour, and what that shows about the pipeline (O20, O27).
  *
  * @throws as `ColumnarDatabase.query`
  */

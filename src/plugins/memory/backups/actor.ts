@@ -1,4 +1,4 @@
-/** The actor that makes backups of one kind: its topics, its schedules, what is shown and measured of it. */
+/** The actor that makes backups of one kind: its topics, schedules, output and metrics. */
 import { Cron } from 'croner';
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
@@ -20,7 +20,9 @@ const RETRY_MS = 600_000;
 const USUAL_SNAPSHOT_BYTES = 225_000;
 /** Every hour, because the timers of a machine stop while it sleeps. */
 const CHECK_CRON = '23 * * * *';
-/** A snapshot of somebody else is recorded soon after it was made: what was written in between is not known. */
+/**
+ * A snapshot that somebody else made is recorded soon after it was made, because writes between the two are unknown.
+ */
 const LOOK_CRON = '*/5 * * * *';
 /** The first check waits until the surfaces of the runtime have started. */
 const FIRST_CHECK_MS = 30_000;

@@ -1,4 +1,4 @@
-/** What a collection holds, point by point, as it is recorded beside a backup: fingerprints in files of the data folder. */
+/** Records the content of a collection with a backup: a fingerprint for each point, in files of the data folder. */
 import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -50,8 +50,8 @@ export class ContentLists {
   }
 
   /**
-   * Reads every point before and after `work`. A point that is the same in both readings was so all the time; of another
-   * one both states are kept.
+   * Reads every point before and after `work`. A point that is the same in both readings did not change meanwhile; for
+   * any other point both states are kept.
    *
    * @param seeds ids whose fingerprints are wanted
    */
@@ -143,7 +143,7 @@ export class ContentLists {
     }
   }
 
-  /** Writes a file line by line; nothing is left of a failure. */
+  /** Writes a file line by line, and deletes it after a failure. */
   async #draft(
     fill: (write: (text: string) => Promise<void>) => Promise<void>,
   ): Promise<{ file: string; sha256: string }> {
@@ -171,7 +171,7 @@ export class ContentLists {
   }
 }
 
-/** Lines on their way to a file, with the SHA-256 of all of them. */
+/** Collects the lines of a file and the SHA-256 of all of them. */
 class Lines {
   readonly #handle: FileHandle;
   readonly #sha256 = createHash('sha256');

@@ -38,7 +38,7 @@ export const BACKUP_PATHS = {
   status: '/memory/backup/status',
 } as const;
 
-/** A snapshot that was made; what it holds is absent where nobody recorded it. */
+/** A snapshot that was made; its content is absent where nobody recorded it. */
 export const snapshotAnswer = z.looseObject({
   name: z.string(),
   size: z.number(),
@@ -101,7 +101,10 @@ export type StatusAnswer = Readonly<Partial<Record<BackupKind, KindStatus>>> & {
 const REPLY_MS = 900_000;
 const LIST_MS = 60_000;
 
-/** What commands and drills request of the running instance: whatever changes something goes through the machine. */
+/**
+ * Operations of the running instance for commands and drills. Every operation that changes something goes through the
+ * machine.
+ */
 export class Backups implements SnapshotRecords {
   readonly #services: Services;
   readonly #options: MemoryOptions;

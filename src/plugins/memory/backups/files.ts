@@ -59,7 +59,7 @@ export class VolumeCopies {
     return backupsAmong(files, copyTime);
   }
 
-  /** @param name one of the list: other files are not touched */
+  /** @param name of a listed copy; other files are not deleted */
   async delete(name: string): Promise<void> {
     if (copyTime(name) !== undefined) await rm(join(this.#folder, name), { force: true });
   }

@@ -69,7 +69,7 @@ function recordOf({
   return { count, ...(countAfter !== undefined && { countAfter }), content, seeds };
 }
 
-/** Some stores cannot give a snapshot that lies in an object store. That is recorded, and no failure. */
+/** Some stores cannot serve a snapshot that is in an object store. This is recorded, and is no failure. */
 async function readFile(
   { live, collection }: MemoryStores,
   name: string,
@@ -83,7 +83,7 @@ async function readFile(
   }
 }
 
-/** Stores give times in UTC, most of them without saying so. */
+/** Stores give times in UTC, most of them without a time zone. */
 function timeOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const at = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);

@@ -34,7 +34,7 @@ export const seedIds = z
   .min(1)
   .max(MOST_IDS);
 
-/** Which points are seeds: those of `ids`, known ones that are written, or some of those that there are. */
+/** Which points are seeds: those of `ids`, synthetic points that are written, or some existing points. */
 export const seedRequest = z
   .strictObject({ ids: seedIds.optional(), synthetic: z.boolean().default(false) })
   .refine(({ ids, synthetic }) => ids === undefined || !synthetic, 'it takes either `ids` or `synthetic`');

@@ -86,7 +86,7 @@ function usage(reason: string): never {
   throw new HostError('HF_CLI_USAGE', { reason, command: APPLY });
 }
 
-/** `holdfast router restore`: an older config in force again, by the safe procedure (R31). */
+/** `holdfast router restore`: makes an older config the active one, by the safe procedure (R31). */
 export function restoreCommand(settings: CommandSettings): CommandDefinition {
   return {
     name: `${RESTORE} <entry>`,

@@ -17,7 +17,7 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { CONTROL_FIELDS } from '../config/network-config.ts';
 import { RouterError } from '../errors.ts';
 
-/** No config of a router is nearly as large. */
+/** Far more than the size of any router's config. */
 const LARGEST_BYTES = 16 * 1024 * 1024;
 
 /** @throws HF_ROUTER_FILE it cannot be read, or is a symbolic link where none is followed */
@@ -43,14 +43,14 @@ export function readBytes(file: string, follow: boolean): Buffer {
  * A config from a file's text.
  *
  * @throws HF_ROUTER_FILE it is no JSON object
- * @throws HF_ROUTER_CONTROL_FIELDS it steers a write, which only the command itself does (R4)
+ * @throws HF_ROUTER_CONTROL_FIELDS it contains fields that control a write, which only the command itself may send (R4)
  */
 export function parseConfig(text: string, file: string): NetworkConfig {
   let config: unknown;
   try {
     config = JSON.parse(text);
   } catch (error) {
-    // The parser's own words quote the text, which may hold secrets.
+    // The parser's own message quotes the text, which may hold secrets.
     const [, where] = /(at position \d+|line \d+ column \d+)/.exec(String(error)) ?? [];
     throw unusable(file, `it is no JSON${where ? ` (${where})` : ''}`);
   }
@@ -68,7 +68,7 @@ export function unusable(file: string, reason: string): HoldfastError {
  * Writes a copy of a config into a new file that only this user may read (mode 0600; R35).
  *
  * @param file absolute path
- * @throws HF_ROUTER_COPY it lies in a git work tree, something is there already, or it cannot be written
+ * @throws HF_ROUTER_COPY it is in a git work tree, the file exists already, or it cannot be written
  */
 export function writeCopy(file: string, content: Uint8Array): void {
   const tree = workTreeOf(file);

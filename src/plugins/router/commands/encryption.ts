@@ -92,7 +92,7 @@ async function askPassphrase(twice: boolean): Promise<string> {
 async function ask(question: string): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
-  // Only now does the terminal show nothing: who answers at once would be seen otherwise.
+  // The prompt is printed only after the terminal has stopped echoing, so that a quick answer is not shown.
   process.stderr.write(question);
   const given = Promise.withResolvers<string>();
   lines.once('line', given.resolve);
@@ -112,9 +112,9 @@ function usage(reason: string): never {
 }
 
 /**
- * A config from a file: plain JSON, or encrypted with age and then decrypted in memory alone.
+ * A config from a file: plain JSON, or encrypted with age and then decrypted in memory only.
  *
- * @param active where placeholders lead
+ * @param active the config whose secrets replace placeholders
  * @throws HF_ROUTER_FILE, HF_ROUTER_CONTROL_FIELDS, HF_ROUTER_PLACEHOLDER
  */
 export async function readConfigFile(

@@ -66,7 +66,7 @@ export function diffCommand(settings: CommandSettings): CommandDefinition {
 
 /** More than any history keeps. */
 const ALL = 100_000;
-/** Shorter ones are places in the list. */
+/** A shorter argument is a place in the list. */
 const SHORTEST_PREFIX = 4;
 
 /** A config of the history, whole: read from the store with the keys of the data folder, because the HTTP API shows no values. */
@@ -114,7 +114,7 @@ async function entryOf(store: ReadableStore, wanted: string): Promise<Found> {
   return found(store, first);
 }
 
-/** A history that another daemon wrote may hold what is no config. */
+/** A history that another daemon wrote may contain entries that are no configs. */
 async function found(store: ReadableStore, { ncid, score }: HistoryEntry): Promise<Found> {
   const entry = await store.entry(ncid);
   if (!entry) return none(ncid, 'it has left the history just now');

@@ -39,7 +39,7 @@ export function leavesOf(config: unknown): Leaf[] {
   return leaves;
 }
 
-/** A copy in which each leaf is what `change` says; keys and order stay. */
+/** A copy in which `change` has replaced each leaf; keys and order stay. */
 function mapLeaves(config: unknown, change: (leaf: Leaf) => unknown): unknown {
   const walk = (value: unknown, shown: unknown, path: readonly string[]): unknown => {
     const parts = childrenOf(value);
@@ -82,11 +82,12 @@ const PLACEHOLDER = /^\{\{secret (\/.*)\}\}$/s;
 
 /**
  * A copy for an editor: each secret is named by its path instead of shown. The name works anywhere in the copy, so a
- * part can be moved or doubled together with its secrets.
+ * part can be moved or copied together with its secrets.
  */
 export function hideSecrets(config: NetworkConfig): NetworkConfig {
   return mapLeaves(config, ({ path, value, secret }) =>
-    // A text that only looks like a placeholder is hidden too, or it would come back as something else.
+    // A text that only looks like a placeholder is replaced by a placeholder too; otherwise `apply` would replace it by
+    // a secret.
     secret || (typeof value === 'string' && PLACEHOLDER.test(value)) ? `{{secret ${pointer(path)}}}` : value,
   ) as NetworkConfig;
 }
@@ -94,7 +95,7 @@ export function hideSecrets(config: NetworkConfig): NetworkConfig {
 /**
  * Replaces placeholders by their secrets.
  *
- * @param active where the placeholders' paths lead
+ * @param active the config that the placeholders' paths refer to
  * @throws HF_ROUTER_PLACEHOLDER a placeholder names nothing, or a value was redacted and cannot be put back
  */
 export function putSecretsBack(copy: NetworkConfig, active: NetworkConfig): NetworkConfig {
@@ -131,8 +132,8 @@ export type Fingerprint = (value: unknown) => string;
 const SHOWN = FINGERPRINT_PREFIX.length + 12;
 
 /**
- * Where two configs differ, path by path, in the order of the first with what is new behind; equal configs have no
- * change. The ncid, which every write changes, is left out.
+ * The paths at which two configs differ, in the order of the first config, then those that are new; equal configs have
+ * no change. The ncid, which every write changes, is left out.
  */
 export function differenceOf(
   before: NetworkConfig,
@@ -151,7 +152,7 @@ export function differenceOf(
     const path = dotted(leaf.path);
     if (!other) changes.push({ path, op: 'removed', before: text(leaf) });
     else if (!jsonEqual(leaf.value, other.value)) {
-      // A value that is secret on one side is on both: its path is the same.
+      // A value that is secret in one config is treated as secret in both, because its path is the same.
       const secret = leaf.secret || other.secret;
       const [from, to] = [leaf, other].map((side) => text({ ...side, secret }));
       changes.push({ path, op: 'changed', before: from ?? '', after: to ?? '' });
@@ -174,7 +175,7 @@ function changeLines(changes: readonly Change[]): { mark: '+' | '-' | '~'; text:
 }
 
 function byPath({ ncid: _, ...config }: NetworkConfig): Map<string, Leaf> {
-  // The top of an empty config is a leaf, too, and says nothing.
+  // The top of an empty config is a leaf, too, but no change.
   const leaves = leavesOf(config).filter(({ path }) => path.length > 0);
   return new Map(leaves.map((leaf) => [pointer(leaf.path), leaf]));
 }

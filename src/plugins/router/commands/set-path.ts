@@ -8,10 +8,10 @@ import { leavesOf } from './leaves.ts';
 /**
  * Sets one field of a config: `interface.vlan.eth1.40.ipv4=10.0.0.1/24`, or by JSON pointer
  * `/interface/vlan/eth1.40/ipv4=…`. Keys that hold dots are recognised where the config has them, and so are the
- * names of interfaces. The value is JSON, or else the text as it stands.
+ * names of interfaces. The value is JSON, or else the text itself.
  *
- * @returns a copy; the config is left as it is
- * @throws HF_CLI_USAGE there is no such place, or a secret was given, which must not stand in an argument list
+ * @returns a changed copy
+ * @throws HF_CLI_USAGE there is no such place, or a secret was given, which must not be in an argument list
  */
 export function setPath(config: NetworkConfig, assignment: string, command: string): NetworkConfig {
   const equals = assignment.indexOf('=');
@@ -65,7 +65,7 @@ export function unsetPath(config: NetworkConfig, text: string, command: string):
   return put(config, path, undefined, command) as NetworkConfig;
 }
 
-/** The keys that a path names. A dot may part keys or belong to one: the longest key that is there is taken. */
+/** The keys that a path names. A dot may separate keys or be part of one: the longest existing key is used. */
 function pathIn(config: NetworkConfig, text: string, command: string): string[] {
   if (text.startsWith('/')) {
     return text

@@ -25,13 +25,13 @@ export const SETS_PATH = '/router/sets';
 /** Control path of the running instance: which transaction is pending, and until when. */
 export const TRANSACTION_PATH = '/router/transaction';
 
-/** Flags of commands that may speak to a router other than that of the instance here. */
+/** Flags of commands that can work on another router than that of the local instance. */
 export const targetFlags: readonly CommandFlag[] = [
   { flags: '--url <url>', summary: 'a router API other than that of the instance on the data folder' },
   { flags: '--token-file <file>', summary: 'bearer token for --url (mode 0600)' },
 ];
 
-/** The window of every router that is not ours, by the document. */
+/** The documented window of a router that is not an instance of Holdfast. */
 const WINDOW_MS = 120_000;
 const TRANSACTION_TIMEOUT_MS = 2_000;
 
@@ -45,7 +45,7 @@ export type ListedEntry = HistoryEntry & {
 };
 
 export interface RouterTarget {
-  /** Where the config comes from, for people. */
+  /** Where the config comes from, as output for people. */
   readonly from: string;
   /** Until an uncommitted transaction reverts, milliseconds. */
   readonly windowMs: number;
@@ -96,7 +96,7 @@ export function openTarget(
       const reason = `--url takes an http or https URL, e.g. http://192.168.1.1:8837.`;
       throw new HostError('HF_CLI_USAGE', { reason, command: 'router' });
     }
-    // The token of the instance here is not for others.
+    // The local instance's token is not sent to other routers.
     const token = typeof tokenFile === 'string' ? readTokenFile(resolve(tokenFile)) : undefined;
     return new RouterByUrl(new RouterClient(url, token), dataDir);
   }
@@ -107,7 +107,7 @@ export function openTarget(
     : new RunningInstance(new RouterClient(api, settings.token()), dataDir, settings);
 }
 
-/** Any router, ours or not, known only through its API. */
+/** Any router, reached only through its API. */
 class RouterByUrl implements RouterTarget {
   readonly windowMs: number = WINDOW_MS;
   protected readonly dataDir: string;
@@ -148,7 +148,7 @@ class RouterByUrl implements RouterTarget {
     return undefined;
   }
 
-  /** Only an instance of Holdfast says it. The URL may be another name of the one on the data folder. */
+  /** Only an instance of Holdfast reports it. The URL may be another address of the instance on the data folder. */
   async deadline(transID: string): Promise<number | undefined> {
     const signal = AbortSignal.timeout(TRANSACTION_TIMEOUT_MS);
     const answer = await postControl(this.dataDir, TRANSACTION_PATH, {}, signal).catch(() => undefined);
@@ -167,7 +167,7 @@ class RouterByUrl implements RouterTarget {
   }
 }
 
-/** The instance on the data folder, whose control socket and store say more than its API. */
+/** The instance on the data folder, whose control socket and store provide more than its API. */
 class RunningInstance extends RouterByUrl {
   override readonly windowMs: number;
   readonly #settings: CommandSettings;
@@ -192,7 +192,7 @@ class RunningInstance extends RouterByUrl {
   }
 }
 
-/** The store that an instance left, while none runs: it can be read and not changed. */
+/** The store of an instance that does not run: it can be read and not changed. */
 class StoppedInstance implements RouterTarget {
   readonly from = 'the store, because no instance runs here';
   readonly windowMs: number;

@@ -7,7 +7,7 @@ import { type AddressLookup, globalNetwork } from './networks.ts';
 /** Another sender of router advertisements. */
 export interface RaSource {
   readonly name: string;
-  /** What lies inside one of these may be announced by it. */
+  /** It may announce every prefix inside one of these. */
   readonly prefixes: readonly string[];
   /** Seconds. */
   readonly lifetime: number;
@@ -19,7 +19,7 @@ export interface AdvertisedPrefix {
   readonly ula: boolean;
   /** The router first, when it advertises there; lifetimes in seconds. */
   readonly sources: readonly { readonly name: string; readonly lifetime: number }[];
-  /** Two sources or more, so that the last advertisement received sets the lifetime. */
+  /** It has two or more sources, so a client uses the lifetime of the advertisement that it received last. */
   readonly conflict: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface LegAdvertisement {
   readonly label: string;
   /** Whether the router sends advertisements there. */
   readonly advertises: boolean;
-  /** Seconds between its advertisements, and for how long a client may take it for its default router. */
+  /** Seconds between its advertisements, and seconds for which a client may use it as its default router. */
   readonly interval?: number;
   readonly routerLifetime?: number;
   readonly prefixes: readonly AdvertisedPrefix[];
@@ -38,7 +38,7 @@ const ROUTER = 'the router';
 
 /**
  * What each leg advertises (R20): the DHCP daemon's `constructor:` mode announces the prefix of every global-scope
- * address of the interface, and a ULA is of global scope. Lifetimes are those that stand in the generated file.
+ * address of the interface, and a ULA is of global scope. The lifetimes are those of the generated file.
  *
  * @param sources others that announce on these networks
  * @param currentAddresses addresses that an interface has now; else the static ones of the config

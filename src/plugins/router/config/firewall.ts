@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import { holderOf, type Network } from './networks.ts';
 
-/** The chains of the router's packet filter, by the names that other tools look for. */
+/** The chains of the router's packet filter, under the names that other tools expect. */
 export type Chain = 'FW_FORWARD' | 'FW_ULA_LOCAL_ONLY' | 'FW_ACCEPT_DEFAULT';
 
 export interface Step {
@@ -14,7 +14,7 @@ export interface Step {
 export interface MissingSet {
   readonly side: 'from' | 'to';
   readonly prefix: string;
-  /** The set that lacks it; several where no network holds the prefix, so that it may lie behind any of them. */
+  /** The set that lacks it. Several when no network contains the prefix, because it may then be behind any of them. */
   readonly sets: readonly { readonly name: string; readonly intf: string; readonly label: string }[];
 }
 
@@ -23,7 +23,7 @@ export interface Explanation {
    * - `returned`: the ULA chain returns it, because a WAN is on one side; per-network policy decides.
    * - `policy`: per-network policy decides.
    * - `bypassed`: accepted before per-network policy is consulted.
-   * - `not forwarded`: it stays on one network, and no chain sees it.
+   * - `not forwarded`: source and destination are on one network, so no chain is passed.
    */
   readonly verdict: 'returned' | 'policy' | 'bypassed' | 'not forwarded';
   /** Who accepts it, in words. */
@@ -39,7 +39,7 @@ interface Side {
   readonly which: 'from' | 'to';
   readonly address: ipaddr.IPv4 | ipaddr.IPv6;
   readonly network?: Network;
-  /** The network's own prefix; else the /64 (for IPv4 the address) that no network holds. */
+  /** The network's own prefix; if no network contains the address, its /64 (for IPv4 the address itself). */
   readonly prefix: string;
   readonly wan: boolean;
 }
@@ -146,7 +146,7 @@ function missingSet(networks: readonly Network[], sets: FilledSets, side: Side):
     return isHeld ? [] : [{ side: which, prefix, sets: [{ name: set, intf, label }] }];
   }
   if (network) return [{ side: which, prefix, sets: [] }];
-  // Nobody holds it: a network without any ULA is the likelier one to lack just this.
+  // No network contains the address. A network without any ULA is the most likely one to lack this prefix.
   const legs = networks.flatMap(({ set, intf, label }) => (set ? [{ name: set, intf, label }] : []));
   const bare = legs.filter(
     ({ name }) => !(sets.get(name) ?? []).some((prefix) => isUla(ipaddr.parseCIDR(prefix)[0])),

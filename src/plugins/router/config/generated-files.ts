@@ -14,9 +14,12 @@ import { isDeviceName } from './validate.ts';
 /** Path below the folder of generated files → text. */
 export type GeneratedFiles = ReadonlyMap<string, string>;
 
-/** Seconds; field notes and decisions: 86400 unless set. */
+/** Seconds; 86400 unless set. */
 const LEASE = 86_400;
-/** What dnsmasq takes: a number up to 128 would be a prefix length to it, and so would one that wraps below zero. */
+/**
+ * The lease times that dnsmasq accepts: it reads a number up to 128, or one that overflows below zero, as a prefix
+ * length.
+ */
 const SHORTEST_LEASE = 129;
 const LONGEST_LEASE = 0x7fff_ffff;
 const RA_INTERVAL = 200;
@@ -51,7 +54,7 @@ export function advertisingLegs(config: NetworkConfig): string[] {
     .map(({ name }) => name);
 }
 
-/** Where the advertisement of a leg is told to the DHCP daemon. */
+/** The file by which the DHCP daemon learns what to advertise on a leg. */
 export function v6File(intf: string): string {
   return `dhcp/conf/${nameIn('dhcp6', intf)}_v6.conf`;
 }
@@ -69,7 +72,7 @@ export function rewrittenLegs(plan: ReapplyPlan, before: NetworkConfig, after: N
   return [...legs].filter((leg) => touched.has(leg));
 }
 
-/** The legs that some generated paths speak of to the DHCP daemon. */
+/** The legs whose files for the DHCP daemon are among these generated paths. */
 export function legsOfFiles(paths: readonly string[]): string[] {
   return paths.flatMap((path) => /^dhcp\/conf\/(.+)_v6\.conf$/.exec(path)?.[1] ?? []);
 }
@@ -98,7 +101,10 @@ function v6Lines(intf: string, { nameservers, lease, raInterval, raLifetime }: F
   );
 }
 
-/** In the words of dhcpcd: a prefix for each delegation, assigned to nothing, because the router itself assigns it. */
+/**
+ * In the format of dhcpcd: a prefix for each delegation, assigned to no interface, because the router itself assigns
+ * it.
+ */
 function clientLines(wan: string, { pdSize, numOfPDs }: Fields): string {
   const size = within(pdSize, 1, DELEGATED_SIZE) ?? DELEGATED_SIZE;
   const count = within(numOfPDs, 1, 64) ?? 1;
@@ -106,7 +112,7 @@ function clientLines(wan: string, { pdSize, numOfPDs }: Fields): string {
   return lines('duid', 'noipv4', 'noipv6rs', `interface ${wan}`, '  ipv6rs', '  ia_na', ...prefixes);
 }
 
-/** The nameservers that queries of a leg go to; without any, those that the WAN was given. */
+/** The nameservers for queries of a leg; if it names none, those that the WAN was given. */
 function dnsLines(name: string, value: unknown): string {
   const { nameservers, dns6Servers } = fieldsOf(value);
   const path = `dns.${name}`;
@@ -140,7 +146,7 @@ function ipIn(path: string, text: string): string {
   return isPlain(text) && valid ? text : refuse(path, 'it is not an IP address');
 }
 
-/** Without zone and without anything that means something in a line. */
+/** Without zone, and without characters that have a meaning in a generated line. */
 function isPlain(text: string): boolean {
   return /^[0-9a-fA-F:.]+$/.test(text);
 }

@@ -3,7 +3,7 @@ import { isObject, jsonEqual } from '../../../core/kernel/json.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One interface of a config, whatever map of `interface` it stands in. */
+/** One interface of a config, from any map of `interface`. */
 export interface InterfaceEntry {
   /** The map: `phy`, `vlan`, `bridge`, … */
   readonly kind: string;
@@ -50,7 +50,7 @@ export function fieldsOf(value: unknown): Fields {
   return isObject(value) ? value : {};
 }
 
-/** More differing paths than this say no more than their number. */
+/** When more paths than this differ, only their number is given. */
 const MOST = 40;
 /** A path ends at a field of an instance: `interface.vlan.eth1.10.ipv6`, `dns.eth1.10.nameservers`. */
 const DEPTH = 3;
@@ -83,12 +83,12 @@ function keysOf(a: object, b: object): Set<string> {
 }
 
 /**
- * Fields of a posted body that steer the write and are no part of the config (R4). A real daemon serves `reqId`, and
- * skips the ncid check for a body that bears the stored one.
+ * Fields of a posted body that control the write and are not part of the config (R4). A real daemon serves `reqId`, and
+ * skips the ncid check for a body that contains the stored one.
  */
 export const CONTROL_FIELDS: readonly string[] = ['transactionOp', 'transID', 'ignoreNcid', 'reqId'];
 
-/** A copy that holds the config alone. */
+/** A copy without control fields. */
 export function withoutControlFields(config: NetworkConfig): NetworkConfig {
   return Object.fromEntries(Object.entries(config).filter(([key]) => !CONTROL_FIELDS.includes(key)));
 }

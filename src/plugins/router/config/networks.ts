@@ -32,8 +32,8 @@ export interface SetCollision {
  * The IPv6 address sets that follow from a config: one for every network (whatever is no WAN and has a uuid), in the
  * order of the config (R21). A network without a global-scope address has an empty set.
  *
- * @param currentAddresses the addresses that an interface has now, delegated ones among them; without it, or where it does not
- *   know, the static ones of the config
+ * @param currentAddresses the addresses that an interface has now, delegated ones among them; without it, or for an
+ * interface that it does not know, the static addresses of the config are used
  */
 export function addressSets(config: NetworkConfig, currentAddresses?: AddressLookup): AddressSet[] {
   return interfacesOf(config).flatMap(({ name: intf, config: fields }) => {
@@ -87,12 +87,12 @@ export function globalNetwork(cidr: string): string[] {
   return scoped ? [] : [`${ipaddr.IPv6.networkAddressFromCIDR(cidr)}/${bits}`];
 }
 
-/** One side that packets come from and go to. */
+/** A network as sender or receiver of packets. */
 export interface Network {
   readonly intf: string;
   readonly label: string;
   readonly wan: boolean;
-  /** Fenced off from other networks by its own policy. */
+  /** Isolated from other networks by its own policy. */
   readonly isolated: boolean;
   /** Name of its address set, where the network has a uuid. */
   readonly set?: string;
@@ -119,7 +119,7 @@ export function networksOf(config: NetworkConfig, currentAddresses?: AddressLook
   });
 }
 
-/** The network that holds an address, and by which of its prefixes: the longest that fits. */
+/** The network that contains an address, and the longest of its prefixes that does. */
 export function holderOf(
   networks: readonly Network[],
   address: ipaddr.IPv4 | ipaddr.IPv6,

@@ -19,7 +19,7 @@ export interface ReapplyPlan {
   readonly removed: readonly Instance[];
   /** New or changed, and what depends on them, in the order in which they are applied. */
   readonly applied: readonly Instance[];
-  /** What stood in the places of the removed and the applied before. */
+  /** The previous values of what is removed or applied. */
   readonly replaced: readonly Instance[];
   /** Names of the interfaces among the removed and the applied. */
   readonly interfaces: readonly string[];
@@ -42,11 +42,11 @@ const PER_INTERFACE = [
 const PLUGINS = ['interface', 'routing', 'nat', 'nat_passthrough', ...PER_INTERFACE, 'apc'];
 
 /**
- * Compares two configs per instance (R14): what is equal is skipped, unless it depends on an interface that is
- * not. A display name (`meta.name`) and what the app keeps for itself (`extra`) count for nothing.
+ * Compares two configs per instance (R14): an equal instance is skipped, unless it depends on an interface that
+ * changed. The display name (`meta.name`) and the app's own data (`extra`) are not compared.
  *
  * @param before undefined when nothing is applied yet
- * @param all reapply what is equal, too (R11)
+ * @param all reapply equal instances, too (R11)
  */
 export function planReapply(
   before: NetworkConfig | undefined,
@@ -82,7 +82,7 @@ export function planReapply(
   return { removed, applied, replaced, interfaces: [...new Set(names.map(({ name }) => name))] };
 }
 
-/** The plan that reapplies interfaces of a config, and nothing else: for what changed without the config (R17). */
+/** The plan that reapplies some interfaces of an unchanged config: for changes outside of the config (R17). */
 export function planInterfaces(config: NetworkConfig, names: ReadonlySet<string>): ReapplyPlan {
   const applied = [...instancesOf(config).values()].filter(
     ({ plugin, name }) => plugin === 'interface' && names.has(name),
@@ -121,7 +121,7 @@ function dependsOn({ plugin, name, value }: Instance): string[] {
   return PER_INTERFACE.includes(plugin) ? [name, ...stringsOf(fields.bridge)] : [];
 }
 
-/** Every interface that a part of `routing` leads through. */
+/** Every interface that a part of `routing` uses. */
 export function viaInterfaces(routing: unknown): string[] {
   if (Array.isArray(routing)) return routing.flatMap(viaInterfaces);
   return Object.entries(fieldsOf(routing)).flatMap(([key, value]) =>
@@ -141,7 +141,7 @@ function same(a: Instance | undefined, b: Instance): boolean {
   return a !== undefined && jsonEqual(a.value, b.value);
 }
 
-/** Lower devices and delegating WANs before what stands on them; otherwise as the config has it. */
+/** Lower devices and delegating WANs come before what depends on them; otherwise the order of the config is kept. */
 function lowerFirst(instances: readonly Instance[]): Instance[] {
   const byName = new Map(instances.map((instance) => [instance.name, instance]));
   const ordered = new Set<Instance>();

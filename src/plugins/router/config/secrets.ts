@@ -8,7 +8,7 @@ import {
 import { isObject } from '../../../core/kernel/json.ts';
 import { secretFields } from '../secret-fields.ts';
 
-// A check counts secrets without the plugin being registered, and must find the same.
+// Declared here too, because a check counts secrets without registering the plugin, and must find the same ones.
 declareSecretFields(secretFields);
 
 /** How many secrets a value holds, and where (R32). */

@@ -6,26 +6,29 @@ import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { isObject, nestedDeeper } from '../../../core/kernel/json.ts';
 import { RouterError } from '../errors.ts';
 
-/** What the kernel takes as a device's name, less what means something in a file's line, a path or a command. */
+/**
+ * Names that the kernel accepts for a device, without characters that have a meaning in a generated line, a path or a
+ * command.
+ */
 const DEVICE_NAME_PATTERN = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$/;
 
-/** Whether a name may stand in a generated line, in a file's name and in a command to the kernel. */
+/** Whether a name is safe in a generated line, in a file's name and in a command to the kernel. */
 export function isDeviceName(name: string): boolean {
   return DEVICE_NAME_PATTERN.test(name);
 }
 
-/** Whether a name is that of a device that may be configured, which the loopback is not. */
+/** Whether this is the name of a device that may be configured; the loopback may not. */
 export function isConfigurable(name: string): boolean {
   return isDeviceName(name) && name !== 'lo';
 }
 
-/** Deeper than any config; a document that is nested without end must not end in a stack overflow. */
+/** Deeper than any config. The limit prevents a stack overflow on a document that is nested too deep. */
 export const DEEPEST = 64;
 const LONGEST_PATH = 200;
 
 type Context = z.core.$RefinementCtx;
 
-/** An address or a list of them, as `ipv6` may be; the issue names the item. */
+/** `ipv6` may be one address or a list of addresses; the issue names the wrong item. */
 function addresses(valid: (text: string) => boolean, wanted: string): z.ZodType {
   return z.unknown().superRefine((value: unknown, context: Context) => {
     const many = Array.isArray(value);
@@ -78,7 +81,7 @@ const networkInterface = z
     path: ['ipv6PassthroughFrom'],
   });
 
-/** A VLAN is made of its parent and its number: without them the kernel can make none. */
+/** The kernel can create a VLAN only from its parent device and its number. */
 const vlan = networkInterface.safeExtend({
   vid: z.int('a VLAN needs its number').min(1).max(4094),
   intf: z.string('a VLAN needs the device that it stands on').min(1),
@@ -87,8 +90,8 @@ const vlan = networkInterface.safeExtend({
 const DEVICE_NAME = 'a device has a name of at most 15 letters, digits, dots, dashes and underscores';
 
 /**
- * Checked before all else: names that a generated file or the kernel could not take, and one name in two maps, which
- * would be one device that two instances are made of and that goes with either.
+ * Checked first: names that are unsafe in a generated file or for the kernel, and a name that is in two maps. Both
+ * instances would be the same device, which would disappear as soon as one of them is removed.
  */
 const interfaces = z
   .unknown()
@@ -154,15 +157,15 @@ function refuse(path: string, reason: string): never {
 
 /** Names under which routes are kept elsewhere: `static`, `routes`, `staticRoutes`, `static_routes6`, `route4`, … */
 const NAME = /^(?:static|(?:static|extra|custom|policy)?routes?[46]?|static[46])$/;
-/** Fields that say where a route leads to, and by what way. */
+/** Fields that name the destination or the gateway of a route. */
 const TO = ['destination', 'dest', 'dst', 'to', 'prefix', 'network', 'cidr', 'subnet', 'target'];
 const BY = ['via', 'viaIntf', 'gateway', 'gw', 'nexthop', 'nextHop', 'dev', 'intf', 'interface'];
 
 /**
- * Looks for a static route where one might be posted: anywhere in `routing`, by an interface, or at the top. Routing
- * is the WAN default policy only (R37).
+ * Looks for a static route wherever one might be posted: anywhere in `routing`, in an interface, or at the top level.
+ * `routing` may hold the default policy of the WANs and nothing else (R37).
  *
- * @returns its path; undefined when there is none. An empty list or object is none.
+ * @returns its path; undefined when there is none. An empty list or object does not count as a route.
  */
 function staticRouteIn(config: NetworkConfig): string[] | undefined {
   const { routing, interface: interfaces } = config;
@@ -174,7 +177,7 @@ function inRouting(value: unknown, path: string[]): string[] | undefined {
   if (found) return found;
   if (isRoute(value)) return path;
   for (const [key, item] of entriesOf(value)) {
-    // `routing.10.0.0.0/8`: the destination as a name.
+    // `routing.10.0.0.0/8`: the destination is the key.
     if (ipaddr.isValidCIDR(key) && !isEmpty(item)) return [...path, key];
     const inside = inRouting(item, [...path, key]);
     if (inside) return inside;
@@ -192,7 +195,7 @@ function inInterfaces(interfaces: unknown): string[] | undefined {
   return undefined;
 }
 
-/** A field that is called after static routes and holds something of a shape that could be one. */
+/** Whether a field has the name of static routes and its value could be one. */
 function named(value: unknown, path: string[]): string[] | undefined {
   if (!isObject(value)) return undefined;
   for (const [key, item] of Object.entries(value)) {

@@ -38,7 +38,8 @@ export function registerDhcpService(context: PluginContext<RouterAccess>, quietM
   context.effect<RestartParams>(
     'router.restart_dhcp',
     async ({ legs }, _effect, { router, services: { clock, logger, metrics } }) => {
-      // The embedded router has no DHCP daemon. What one does at its start is read the directory.
+      // The embedded router has no DHCP daemon, so a restart only does what a daemon does first: it reads the
+      // directory.
       const files = await router.dhcpFiles();
       const adopted = files.filter((name) => legsOfFiles([`dhcp/conf/${name}`]).length === 0);
       metrics.counter('router_dhcp_restarts_total', { help: 'Restarts of the DHCP service.' }).inc();

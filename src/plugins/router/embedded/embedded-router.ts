@@ -37,7 +37,9 @@ export interface EmbeddedRouterOptions extends ApplierTargets {
   readonly store: ConfigStore;
   readonly configs: SealedConfigs;
   readonly vault: Vault;
-  /** The version that the machine knows by an ncid, whose body the log still keeps; needed for a shared store only. */
+  /**
+   * The version with this ncid in the machine's context, if the log still has its body; only needed for a shared store.
+   */
   readonly versionOf?: (ncid: string) => ConfigVersion | undefined;
   /** Until an uncommitted transaction reverts, milliseconds; needed for a shared store only. */
   readonly windowMs?: number;
@@ -204,7 +206,7 @@ export class EmbeddedRouter {
     const before = JSON.parse(active.body) as NetworkConfig;
     const ncid = this.#newNcid(id, at);
     if (params.op !== 'reapply' && active.ncid === ncid) return this.#savedBefore(params, before);
-    // Somebody who edits the store by hand leaves the ncid as it was.
+    // An edit of the store by hand does not change the ncid.
     const untouched = this.#configs.fingerprintOf(active.body, before) === params.before;
     if (active.ncid !== params.expected || !untouched) return this.#overtaken(active);
     if (params.op === 'commit') return this.#commit(params, active);

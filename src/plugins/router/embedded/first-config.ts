@@ -41,7 +41,7 @@ export async function ensureConfig(
   return kept ? 'log' : 'example';
 }
 
-/** The config of a version, where the log still keeps it and it was not shredded. */
+/** The config of a version, if the log still has it and it was not shredded. */
 function keptOf(configs: SealedConfigs, version: ConfigVersion | undefined): NetworkConfig | undefined {
   if (!version?.fingerprint) return undefined;
   try {

@@ -32,7 +32,7 @@ export function routerRoutes(
   );
 
   surface.register((scope, _options, registered) => {
-    // Clients send an empty body, `{}`, or a form without fields: whatever it is, it is not read.
+    // Clients send an empty body, `{}`, or a form without fields. The body is ignored.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
     scope.post('/v1/config/apply_current_config', async (request, reply) =>
@@ -45,7 +45,7 @@ export function routerRoutes(
     const { limit, first } = request.query;
     const wanted = /^\d+$/.test(limit ?? '') ? Number(limit) : HISTORY_SHOWN;
     const entries = await router.history(Math.min(wanted, HISTORY_MOST));
-    // The config before the first write is nobody's write: it is listed on request only.
+    // Nobody wrote the config before the first write, so it is listed only on request.
     const listed = markPending(entries, actors.get(configActor, CONFIG_KEY)?.context.pending?.previous.ncid);
     return { entries: listed.filter(({ op }) => op !== 'seed' || first === 'true') };
   });

@@ -13,7 +13,9 @@ export interface SealedConfig {
 
 const KEPT = 2;
 
-/** Whole configs in the log's keeping: machines know their fingerprints, records never hold them (R32). */
+/**
+ * Whole configs, kept encrypted by the log. Machines get only their fingerprints, and records never contain them (R32).
+ */
 export class SealedConfigs {
   /** Fingerprints of the last texts: every write needs that of the active config, and a large one takes a tenth of a second. */
   readonly #fingerprints = new Map<string, string>();
@@ -51,14 +53,16 @@ export class SealedConfigs {
     };
   }
 
-  /** @returns undefined when nothing keeps that config any more */
+  /** @returns undefined when that config is stored nowhere any more */
   open(fingerprint: string): NetworkConfig | undefined {
     const sealed = this.#log.blob(fingerprint);
     return sealed && JSON.parse(this.#vault.open(sealed, CONFIG_PURPOSE));
   }
 }
 
-/** What the store holds, as the machine gets it: fingerprints, and the sealed bodies that go with them. */
+/**
+ * The content of the store in the form that the machine gets: fingerprints, and the sealed bodies that belong to them.
+ */
 export class StoreReadings {
   readonly #store: ConfigStore;
   readonly #configs: SealedConfigs;

@@ -76,7 +76,7 @@ export function registerWans(context: PluginContext<RouterAccess>): void {
   );
 }
 
-/** The WANs as the log knows them, by interface. */
+/** The newest state of each WAN in the log, by interface. */
 export function knownWans({ actors }: Pick<Services, 'actors'>): ReadonlyMap<string, Wan> {
   return new Map(
     actors.list(wanActor).map(({ key, context: { up, prefix } }): [string, Wan] => [key, { up, prefix }]),

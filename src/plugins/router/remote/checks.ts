@@ -79,7 +79,7 @@ async function eventsCheck(
   }
   const channels = channelNames(channelPrefix);
   const lookedAt = `${maskRedisUrl(redisUrl)}, channels ${channelPrefix}*`;
-  // Subscribing is what the runtime does, and may be what an ACL forbids.
+  // The runtime subscribes too, and an ACL may forbid exactly this.
   const acknowledged = await askRedis(redisUrl, async (redis) => Number(await redis.subscribe(...channels)));
   if (typeof acknowledged === 'string') {
     const remedy =

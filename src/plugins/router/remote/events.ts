@@ -33,9 +33,9 @@ export function channelNames(prefix: string): string[] {
 }
 
 /**
- * The router's channels, from Redis pub/sub to the bus. Pub/sub keeps nothing for who is
- * away, so every acknowledged subscription, the first and each after a reconnect, is published as `routerConnected`:
- * whoever holds something against the router reads it then.
+ * The router's channels, from Redis pub/sub to the bus. Pub/sub stores no messages for absent subscribers, so every
+ * acknowledged subscription, the first and each after a reconnect, is published as `routerConnected`. Subscribers that
+ * compare something with the router's config read it then.
  */
 export class RouterEvents {
   readonly #options: RouterEventsOptions;
@@ -68,7 +68,7 @@ export class RouterEvents {
     });
   }
 
-  /** Begins to connect, and goes on trying until it is stopped; a Redis that is down does not delay the start. */
+  /** Begins to connect, and repeats this until it is stopped. A Redis that is down does not delay the start. */
   async start(): Promise<void> {
     const { redisUrl: url, pingMs } = this.#options;
     const client = await RedisClient.open({ url, name: 'holdfast-router-events', commandTimeoutMs: pingMs });
@@ -141,7 +141,7 @@ export class RouterEvents {
     this.#lastAt = at;
     const { change, fault } = parsePayload(payload, at);
     this.#received.inc({ channel: topic.name, payload: fault === undefined ? 'good' : 'bad' });
-    // One line a channel, so that a busy publisher does not fill the log; the counter has the rest.
+    // One log line for each channel, so that a busy publisher does not fill the log. The counter counts all of them.
     if (fault !== undefined && !this.#reported.has(topic.name)) {
       this.#reported.add(topic.name);
       logger.warn({ channel, reason: fault }, 'router.payload_not_understood');
@@ -176,7 +176,7 @@ export class RouterEvents {
     this.#options.bus.publish(alertRaised, { name, severity, text, labels: {} });
   }
 
-  /** A cut cable is not noticed otherwise: a Redis that does not answer is taken as lost. */
+  /** A broken network path is noticed only in this way: a Redis that does not answer counts as lost. */
   #pingLater(client: RedisClient): void {
     const { clock, pingMs } = this.#options;
     this.#cancelPing = clock.after(pingMs, () => {
@@ -191,11 +191,11 @@ export class RouterEvents {
     });
   }
 
-  /** Gives up a connection that is of no use; the client makes the next one. */
+  /** Closes a connection that does not work; the client makes the next one. */
   #reconnect(client: RedisClient, fault: string): void {
     if (this.#stopped) return;
     this.#fault = fault;
-    // Where there is no connection any more, the next one is being made already.
+    // Without a connection there is nothing to close: the client is making the next one already.
     client.run(async (redis) => redis.disconnect(true)).catch(() => {});
   }
 }
@@ -212,11 +212,12 @@ interface Parsed {
 }
 
 const FIELDS = ['ncid', 'transID', 'intf'] as const;
-/** No event says more; a larger one is not parsed. */
+/** No event needs more; a larger payload is not parsed. */
 const LARGEST = 64 * 1024;
 
 /**
- * Parses the payload of a router's channel: nothing, or JSON of which only our fields count. The channel itself says what
+ * Parses the payload of a router's channel: empty, or JSON of which only the fields that we use are read. The channel
+ * itself says what
  * happened, so a payload that cannot be parsed is no reason to drop the message.
  *
  * @param at when it was received, epoch milliseconds; a router's own clock is not ours

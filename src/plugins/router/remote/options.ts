@@ -27,7 +27,7 @@ const redisUrl = z
 export const routerRemoteOptions = z.strictObject({
   /** Base of the router's API. */
   url: routerUrl,
-  /** File (mode 0600) with a bearer token, read at each call; a router on loopback, and a real daemon, ask for none. */
+  /** File (mode 0600) with a bearer token, read at each call; a router on loopback and a real daemon require none. */
   tokenFile: z.string().min(1).optional(),
   /** The Redis that the router publishes on. Without it a save is found by the resync only. */
   redisUrl: redisUrl.optional(),
@@ -45,7 +45,7 @@ export const routerRemoteOptions = z.strictObject({
     .int()
     .min(1_024)
     .default(8 * 1024 * 1024),
-  /** Between two pings of Redis: a cut cable is not noticed otherwise. */
+  /** Between two pings of Redis: a broken network path is not noticed otherwise. */
   pingMs: z.int().min(100).default(15_000),
   /** Time without a subscription after which an alert is raised. */
   alertAfterMs: z.int().min(100).default(60_000),

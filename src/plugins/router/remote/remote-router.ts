@@ -9,7 +9,7 @@ import { RouterError } from '../errors.ts';
 
 interface RemoteRouterOptions {
   readonly http: HttpClient;
-  /** Read at each call. @throws HF_CONFIG_SECRET_* its file cannot be used */
+  /** It is read at each call. @throws HF_CONFIG_SECRET_* its file cannot be used */
   readonly token: () => string | undefined;
   readonly readTimeoutMs: number;
   readonly writeTimeoutMs: number;
@@ -55,7 +55,7 @@ export class RemoteRouter implements RouterApi {
 
   async set(config: NetworkConfig, _correlation: string, signal?: AbortSignal): Promise<SetAnswer> {
     const body = withoutControlFields(config);
-    // A body without ncid would overwrite whatever stands there.
+    // A body without an ncid would overwrite any config.
     if (typeof body.ncid !== 'string' || body.ncid === '')
       return { kind: 'refused', errors: ['the config bears no ncid, so it was not posted'] };
     if (signal?.aborted) return { kind: 'unknown', reason: 'it was given up before it was posted' };
@@ -120,7 +120,7 @@ const COMPLAINT_LENGTH = 300;
 
 const NCID_MISMATCH = /ncid not match/i;
 const TRANSACTION_PENDING = /transaction context is in progress/i;
-/** 4xx that say "not now" rather than "not this". */
+/** 4xx codes that mean "not now" and not "never". */
 const NOT_NOW: readonly number[] = [408, 425, 429];
 
 /**
@@ -138,7 +138,7 @@ export function setAnswerOf(answer: HttpAnswer): SetAnswer {
   }
   if (status < 400 || status >= 500 || NOT_NOW.includes(status))
     return unknown([`it answered ${status}`, ...complaints].join(': '));
-  // Ours says by code what the daemon says by text.
+  // The embedded router answers with a code, a real daemon with a text.
   if (code === 'HF_ROUTER_NCID_MISMATCH' || complaints.some((text) => NCID_MISMATCH.test(text)))
     return { kind: 'conflict' };
   if (code === 'HF_ROUTER_TRANSACTION_PENDING' || complaints.some((text) => TRANSACTION_PENDING.test(text)))
@@ -153,7 +153,7 @@ export function activeOf(answer: HttpAnswer): NetworkConfig | string {
   return isObject(body) ? body : 'it answered 200 with something that is no JSON object';
 }
 
-/** An answer without words, in ours. */
+/** A description of an answer that has no text of its own. */
 function explained(status: number): string {
   if (status >= 300 && status < 400)
     return `it answered ${status}, a redirect, which is never followed: name the router itself`;

@@ -18,14 +18,14 @@ test('[R40] the log tells a transaction in an operator’s words: who, what, ref
     .map((record) => describeConfigRecord(record as any)?.replaceAll(/ncid \w+…/g, 'ncid …'))
     .filter((words) => words !== '' && words !== undefined);
   t.deepEqual(story, [
-    'store holds ncid …',
+    'the store contains ncid …',
     '127.0.0.1 appends t1: interface.vlan.eth1.30.ipv4',
-    'ncid … stands, reapplied: eth1.30',
+    'ncid … is active, reapplied: eth1.30',
     '127.0.0.1 saves: nothing changed (refused: A config change transaction context is in progress, reject non-transaction change request)',
-    'window of t1 ran out, reverts',
-    'ncid … stands, reapplied: eth1.30',
-    'nobody waits for the answer',
+    'the window of t1 is over, reverts',
+    'ncid … is active, reapplied: eth1.30',
+    'the client left before the answer',
     '127.0.0.1 reapplies the current config',
-    'ncid … stands, reapplied: eth0, eth1, eth2 and 13 more',
+    'ncid … is active, reapplied: eth0, eth1, eth2 and 13 more',
   ]);
 });

@@ -114,7 +114,7 @@ export async function unlessInterrupted(
   }
 }
 
-/** A line that cannot be printed must not end the window: a closed output is noticed elsewhere, and reverts. */
+/** A line that cannot be printed must not end the window here: a closed output is handled elsewhere, and reverts. */
 function quiet(
   say: (line: string) => void,
   { progress }: CommandContext['terminal'],

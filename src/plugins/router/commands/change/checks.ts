@@ -43,7 +43,7 @@ export async function runCheck(
     killGroup(child.pid, 'SIGTERM');
     force = setTimeout(() => {
       killGroup(child.pid, 'SIGKILL');
-      // What left the group may hold the pipes open for ever.
+      // A process that left the group may keep the pipes open for ever.
       child.stdout.destroy();
       child.stderr.destroy();
     }, GRACE_MS);

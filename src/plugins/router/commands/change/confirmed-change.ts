@@ -24,9 +24,9 @@ export type ChangeEnd =
   | { readonly outcome: 'committed'; readonly ncid: string }
   /** Nothing was applied. */
   | { readonly outcome: 'refused'; readonly reason: string }
-  /** It was applied, and the config before it is in force again. */
+  /** It was applied and reverted: the previous config is active. */
   | { readonly outcome: 'reverted'; readonly reason: string }
-  /** The router did not say; unless the commit reached it, it reverts at its deadline. */
+  /** The router did not answer; unless the commit reached it, it reverts at its deadline. */
   | { readonly outcome: 'unknown'; readonly reason: string };
 
 /** Whether to keep the change. */
@@ -38,7 +38,7 @@ export interface ConfirmedChange {
   readonly config: NetworkConfig;
   readonly transID: string;
   /**
-   * Decides while the change is in force. A throw reverts and is passed on.
+   * Decides while the change is active. An error reverts the change and is thrown again.
    *
    * @param requestedAt epoch milliseconds before the append was sent: the window cannot have begun earlier
    */
@@ -50,7 +50,7 @@ const RETRY_MS = 400;
 
 /**
  * The safe change procedure (`docs/guides/change-the-config.md`; R31): append, decide, commit or revert. Whatever
- * happens here, also the death of this process, the router reverts by itself at the end of its window.
+ * happens here, even if this process is killed, the router reverts by itself at the end of its window.
  */
 export async function changeSafely({ client, config, transID, decide }: ConfirmedChange): Promise<ChangeEnd> {
   const requestedAt = Date.now();
@@ -76,7 +76,7 @@ async function notAppended(
     return { outcome: 'refused', reason: answer.reason };
   const undone = await finish(client, 'revert', transID);
   if (undone.kind === 'done') return { outcome: 'reverted', reason: answer.reason };
-  // The router has no transaction of ours: nothing was applied, or it is over.
+  // The router has no transaction of this command: nothing was applied, or it has ended.
   if (undone.kind === 'refused') return { outcome: 'refused', reason: answer.reason };
   return { outcome: 'unknown', reason: `the append: ${answer.reason}; the revert: ${undone.reason}` };
 }
@@ -95,7 +95,7 @@ async function revert(client: RouterClient, transID: string, reason: string): Pr
   const answer = await finish(client, 'revert', transID);
   if (answer.kind === 'unknown')
     return { outcome: 'unknown', reason: `${reason}; the revert: ${answer.reason}` };
-  // Refused: the router has reverted by itself, or an earlier try of ours got through.
+  // Refused: the router has reverted by itself, or an earlier attempt of this command reached it.
   return { outcome: 'reverted', reason };
 }
 

@@ -17,10 +17,10 @@ const GUARD = 'trap "" HUP INT TERM; read -r _; rm -rf -- "$1"';
 /**
  * Has a text edited by `$VISUAL`, `$EDITOR` or vi, in a folder of its own that only this user may enter.
  *
- * The folder is removed in every case (R35). Beside us waits a small shell in a session of its own, at the other
- * end of a pipe: when this process is gone, by Ctrl-C or by kill -9, the pipe closes and the shell removes the folder,
- * with whatever the editor left beside the file. Should both be killed, the next edit sweeps; and in memory
- * (`/dev/shm`) nothing outlives the machine.
+ * The folder is always removed (R35). A small shell in a session of its own waits at the other end of a pipe: when this
+ * process ends, by Ctrl-C or by kill -9, the pipe closes and the shell removes the folder with everything in it. If
+ * both are killed, the next edit removes the folder; in memory (`/dev/shm`) it does not survive a restart of the
+ * machine.
  *
  * @param stop ends the editor
  * @throws HF_ROUTER_FILE the editor failed, or left something that is no regular file
@@ -48,7 +48,8 @@ async function editText(text: string, stop: AbortSignal): Promise<string> {
 
 async function runEditor(file: string, stop: AbortSignal): Promise<void> {
   const command = process.env.VISUAL || process.env.EDITOR || 'vi';
-  // Ctrl-C in an editor is a key like others; it reaches the whole foreground, and must not end us twice over.
+  // Ctrl-C may be an ordinary key in an editor. The signal reaches every process in the foreground, and must not end
+  // this one.
   const listeners = process.listeners('SIGINT');
   const ignore = () => {};
   process.on('SIGINT', ignore);
@@ -67,7 +68,7 @@ async function runEditor(file: string, stop: AbortSignal): Promise<void> {
   }
 }
 
-/** Removes what an edit left whose process and guard were both killed. */
+/** Removes the folder of an edit whose process and shell were both killed. */
 function sweep(base: string): void {
   for (const name of readdirSync(base)) {
     const [, pid] = FOLDER.exec(name) ?? [];

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import type { CommandContext } from '../../../../core/host/plugin/command.ts';
 import type { RouterTarget } from '../target.ts';
 
-/** The most time that is left for the commit or the revert to arrive; a quarter of a short window. */
+/** Time that is reserved for the commit or the revert to arrive; at most a quarter of the window. */
 const MARGIN_MS = 5_000;
 const TICK_MS = 1_000;
 
@@ -10,7 +10,7 @@ export interface WindowOptions {
   readonly context: CommandContext;
   readonly target: RouterTarget;
   readonly transID: string;
-  /** Until the router reverts, as far as we know. */
+  /** Until the router reverts, as far as that is known here. */
   readonly windowMs: number;
 }
 
@@ -31,8 +31,8 @@ export class Window {
   constructor(options: WindowOptions) {
     this.#options = options;
     const { signal, terminal } = options.context;
-    // The command line takes a hang-up for itself only where standard error is a terminal. From here on there is
-    // something to undo, so it counts everywhere; also while the append is under way.
+    // The command line handles a hang-up only where standard error is a terminal. From here on there is something to
+    // undo, so it is handled everywhere, also while the append is under way.
     process.on('SIGHUP', this.#hungUp);
     const interrupted = () => this.#end(`interrupted (${String(signal.reason)})`);
     const unread = () => this.#end('the output is not read any more');
@@ -41,7 +41,7 @@ export class Window {
     terminal.closed.addEventListener('abort', unread, { once: true });
   }
 
-  /** Aborted when time is up, or the operator wants out. */
+  /** Aborted when the time is over, or when the operator interrupts. */
   get over(): AbortSignal {
     return this.#ended.signal;
   }
@@ -89,7 +89,8 @@ export class Window {
 }
 
 /**
- * Asks on the terminal whether the change is to stay. What is no "y" or "yes" is a no, and so is the end of input.
+ * Asks on the terminal whether the change is to stay. Any answer but "y" or "yes" means no, and so does the end of
+ * input.
  *
  * @param over aborts the question
  * @returns undefined when it was aborted

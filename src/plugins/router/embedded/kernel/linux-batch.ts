@@ -15,14 +15,14 @@ export interface IpOptions {
   readonly force?: boolean;
 }
 
-/** Its answer says that everything before it is done: `ip` runs one line after another. */
+/** Its answer shows that all lines before it are done, because `ip` runs them in order. */
 const BARRIER = 'link show dev lo';
 const isBarrier = (answer: string | undefined): boolean =>
   answer?.startsWith('[{"ifindex":1,') === true && !answer.includes('"addr_info"');
 
 /**
- * One `ip -batch` process, fed line by line: no shell, nothing in an argument list but options. Lines are made of
- * checked names and addresses only (`linux-lines.ts`).
+ * One `ip -batch` process that receives line after line: no shell, and only options in the argument list. Lines contain
+ * only names and addresses that `checkStep` has accepted.
  */
 export class IpBatch {
   readonly #child: ChildProcessWithoutNullStreams;
@@ -196,7 +196,7 @@ export function defaultRouteLine(intf: string, gateway: string, family: 4 | 6): 
   return `route replace ${anywhere(family)} via ${gateway} dev ${intf} proto ${OWN_PROTOCOL}`;
 }
 
-/** Puts back, or takes away, a route that the kernel had. @returns undefined for one that cannot be said in a line */
+/** Puts back, or takes away, a route that the kernel had. @returns undefined for a route that no line can express */
 export function routeLine(verb: 'replace' | 'del', route: LinuxRoute): string | undefined {
   const { family, destination, gateway, devices, protocol, metric, source, table, scope } = route;
   const [intf, ...others] = devices;
@@ -209,7 +209,7 @@ export function routeLine(verb: 'replace' | 'del', route: LinuxRoute): string | 
     ['metric ', metric === undefined ? undefined : String(metric)],
     ['src ', source],
     ['table ', table],
-    // IPv6 routes have none; `ip` would take the word for both families.
+    // IPv6 routes have none; `ip` would apply the word to both families.
     ['scope ', family === 4 ? scope : undefined],
   ].filter((pair): pair is [string, string] => pair[1] !== undefined);
   if (!words.every(([, word]) => /^[\w.:/-]+$/.test(word))) return undefined;

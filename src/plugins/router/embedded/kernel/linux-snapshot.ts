@@ -52,7 +52,7 @@ export async function readSnapshot(batch: IpBatch): Promise<Snapshot> {
   return { links: new Map(links.map((link) => [link.name, link])), routes };
 }
 
-/** In the terms of every driver. */
+/** In the form that all drivers share. */
 export function stateOf({ links, routes }: Snapshot, intf: string): InterfaceState | undefined {
   const link = links.get(intf);
   if (!link) return undefined;
@@ -104,7 +104,7 @@ function addressOf({ family, local, prefixlen, scope, dynamic }: Fields): LinuxA
   ];
 }
 
-/** Routes that people and daemons make; the table of local addresses is the kernel's own. */
+/** Routes that people and daemons add. The kernel maintains the table of local addresses itself. */
 function routeOf(found: Fields): LinuxRoute[] {
   const destination = text(found.dst);
   const type = text(found.type) ?? 'unicast';
@@ -122,7 +122,7 @@ function routeOf(found: Fields): LinuxRoute[] {
   const present = Object.entries(optional).filter(([, value]) => value !== undefined);
   return [
     {
-      // A default route without gateway says its family by its preference alone, which only IPv6 has.
+      // Only `pref`, which IPv6 routes alone have, shows the family of a default route without a gateway.
       family: family || found.pref !== undefined ? 6 : 4,
       destination,
       devices,

@@ -8,9 +8,9 @@ import { LinuxSteps } from './linux-steps.ts';
 const READ_DEADLINE_MS = 10_000;
 
 /**
- * The network of this machine, or of a namespace of it, through iproute2: one process an apply, which reads what stands,
- * changes it step by step, and ends. What a failed step leaves is taken back from what was read (R7). Keys of tunnels are
- * not its business: it holds no secret.
+ * The network of this machine, or of a namespace of it, through iproute2: one process for each apply, which reads the
+ * present state, changes it step by step, and ends. When a step fails, the state that was read is restored (R7). The
+ * driver gets no secrets, so it does not set the keys of tunnels.
  */
 export class LinuxKernel implements KernelDriver {
   readonly #options: IpOptions;
@@ -21,7 +21,7 @@ export class LinuxKernel implements KernelDriver {
   }
 
   async apply(wanted: readonly KernelStep[], signal: AbortSignal): Promise<Undo> {
-    // A device with such a name was never made here: there is nothing to remove, and nothing to refuse.
+    // A device with such a name was never created here, so there is nothing to remove and no reason to refuse the step.
     const steps = wanted.filter(({ step, intf }) => step !== 'removeLink' || isConfigurable(intf));
     for (const step of steps) checkStep(step);
     if (steps.length === 0) return async () => {};
@@ -114,7 +114,7 @@ async function restoreAddresses(
   { name, up, addresses }: LinuxLink,
   now: Snapshot,
 ): Promise<void> {
-  // Takes with it every route that the failed apply made.
+  // This also removes every route that the failed apply added.
   await batch.disableIpv6(name, true);
   batch.run(`link set dev ${name} down`);
   const had = new Set(addresses.map(({ address }) => address));

@@ -1,4 +1,4 @@
-/** The actor `router.store/redis`: the log says when the Redis with the config was lost and why, and when it was back. */
+/** The actor `router.store/redis`: it records when and why the connection to the Redis with the config was lost, and when it was made again. */
 import { z } from 'zod';
 import { defineTopic } from '../../../../bus/topic.ts';
 import type { PluginContext } from '../../../../core/host/plugin/definition.ts';
@@ -20,17 +20,17 @@ const storeActor = defineActor({
 });
 const KEY = 'redis';
 
-/** Published at the start, and whenever the connection goes or comes. */
+/** Published at the start, and whenever the connection is lost or made again. */
 export const storeConnectionChanged = defineTopic(
   'router.store_connection',
   z.object({ store: z.string(), reason: z.string().exactOptional() }),
-  'The Redis that holds the config is there, or away for a reason.',
+  'The Redis that holds the config can be reached, or why it cannot.',
 );
 
 export const writeMissed = defineTopic(
   'router.write_missed',
   z.object({ who: z.string() }),
-  'A write was refused because the config store is away.',
+  'A write was refused because the config store cannot be reached.',
 );
 
 export function registerStoreConnection(context: PluginContext<object>): void {

@@ -32,7 +32,7 @@ export interface RedisConfigStoreOptions {
   readonly client: RedisClient;
   /** Entries of the history that are kept. */
   readonly historyLimit: number;
-  /** Called when there is something to seal or open: the copy beside the keys of the documents is encrypted. */
+  /** Called when a config is sealed or opened: the copy of the config before the first write is encrypted. */
   readonly vault: () => Vault;
   /** Called when a reading differs from what was read or written last: another program writes this store. */
   readonly onForeign?: () => void;
@@ -44,10 +44,10 @@ interface Seen extends Omit<StoredConfig, 'transaction'> {
   readonly sha: string;
 }
 
-// Whoever shares this Redis may have written any of it.
+// Every program with access to this Redis may have written it.
 const name = z.string().min(1).max(1_024);
 
-/** What was there before the first write: its score is that write's, `sealed` is base64. */
+/** The config before the first write: `score` is that of the first write, `sealed` is base64. */
 const firstSchema = z.object({ ncid: name, score: z.number(), sealed: z.string() });
 type First = z.infer<typeof firstSchema>;
 

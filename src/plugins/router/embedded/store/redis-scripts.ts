@@ -3,13 +3,13 @@
  * chooses its database itself, so that nothing depends on what a connection had selected before.
  */
 
-/** Beside the history, whose members are nothing but configs: what each accepted write was, newest first. */
+/** Facts about each accepted write, newest first. The members of the history contain only configs. */
 export const WRITES_KEY = 'holdfast:networkConfig:writes';
 
 /** The pending transaction, so that every router on this Redis holds to it: its id, who, which ncid it reverts to, when. */
 export const TRANSACTION_KEY = 'holdfast:networkConfig:transaction';
 
-/** What was there before the first of them, sealed: the history itself holds nothing but what was posted. */
+/** The config before the first write, sealed. The history itself contains only posted configs. */
 export const FIRST_KEY = 'holdfast:networkConfig:first';
 
 /** ARGV: database of the config, of the history. KEYS: config, transaction. Answers both, and Redis' time in ms. */
