@@ -19,6 +19,13 @@ export interface ClusterObject extends ClusterKind {
   readonly [field: string]: unknown;
 }
 
+/** The objects of a list that were read. */
+export interface ClusterList {
+  readonly objects: readonly ClusterObject[];
+  /** False when there are more than were read: what is not among them may exist all the same. */
+  readonly whole: boolean;
+}
+
 /** A connection to a port inside the cluster, on a loopback port of ours. */
 export interface PortForward {
   /** On 127.0.0.1. */
@@ -50,12 +57,16 @@ export interface Cluster {
     namespace?: string,
     signal?: AbortSignal,
   ): Promise<ClusterObject | undefined>;
-  /** At most 500 objects. @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
+  /**
+   * Reads page after page, at most 5,000 objects; a list that expired between two pages is read once more from its start.
+   *
+   * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
+   */
   list(
     kind: ClusterKind,
     where: { readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> },
     signal?: AbortSignal,
-  ): Promise<readonly ClusterObject[]>;
+  ): Promise<ClusterList>;
   /** @throws HF_CLUSTER_EXISTS, HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
   create(object: ClusterObject, signal?: AbortSignal): Promise<ClusterObject>;
   /** Merges a patch (JSON merge patch) into an object. @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */

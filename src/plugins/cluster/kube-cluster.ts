@@ -1,6 +1,7 @@
 import type {
   Cluster,
   ClusterKind,
+  ClusterList,
   ClusterObject,
   ExecOptions,
   ExecResult,
@@ -13,7 +14,10 @@ import { ClusterError } from './errors.ts';
 import { runInPod } from './exec.ts';
 import { openForward } from './forward.ts';
 
-const MOST = 500;
+/** Objects of one page. */
+const PAGE = 500;
+/** Pages of one list: more than these are not read, and the list is not whole. */
+const PAGES = 10;
 
 type Where = { readonly namespace?: string | undefined; readonly name?: string | undefined };
 
@@ -43,15 +47,23 @@ export class KubeCluster implements Cluster {
     kind: ClusterKind,
     { namespace, labels = {} }: Parameters<Cluster['list']>[1],
     signal?: AbortSignal,
-  ): Promise<readonly ClusterObject[]> {
-    const query = new URLSearchParams({ limit: String(MOST) });
+  ): Promise<ClusterList> {
+    const query = new URLSearchParams({ limit: String(PAGE) });
     const selector = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
     if (selector.length > 0) query.set('labelSelector', selector.join(','));
     const path = await this.#kinds.path(kind, { namespace }, signal);
-    const answer = await this.#connection.call({ method: 'GET', path: `${path}?${query}`, signal });
-    const { items } = this.#accepted(answer, 'list', kind, { namespace });
+    const read = async (next: string) => {
+      if (next === '') query.delete('continue');
+      else query.set('continue', next);
+      const answer = await this.#connection.call({ method: 'GET', path: `${path}?${query}`, signal });
+      // The token of a page is valid for some minutes only (410, reason Expired).
+      if (answer.status === 410 && next !== '') return 'expired';
+      return this.#accepted(answer, 'list', kind, { namespace });
+    };
+    const first = await readPages(read);
+    const { items, whole } = first.isExpired ? await readPages(read) : first;
     // The items of a list carry no kind of their own.
-    return (Array.isArray(items) ? items : []).filter(isObject).map((item) => objectOf({ ...kind, ...item }));
+    return { objects: items.map((item) => objectOf({ ...kind, ...item })), whole };
   }
 
   async create(object: ClusterObject, signal?: AbortSignal): Promise<ClusterObject> {
@@ -110,6 +122,29 @@ export class KubeCluster implements Cluster {
     const reason = typeof body.message === 'string' ? body.message.slice(0, 500) : 'it does not say why';
     throw new ClusterError(code, { place: this.place, action, what, reason, status });
   }
+}
+
+interface Pages {
+  readonly items: readonly Record<string, unknown>[];
+  readonly whole: boolean;
+  readonly isExpired: boolean;
+}
+
+/** @param read gives the page of a token; the first one with '' */
+async function readPages(read: (next: string) => Promise<Answer['body'] | 'expired'>): Promise<Pages> {
+  const items: Record<string, unknown>[] = [];
+  let next = '';
+  for (let page = 1; page <= PAGES; page += 1) {
+    const body = await read(next);
+    if (body === 'expired') return { items, whole: false, isExpired: true };
+    // An answer without items is no list: nothing is known of what there is.
+    if (!Array.isArray(body.items)) break;
+    items.push(...body.items.filter(isObject));
+    const { metadata } = body;
+    next = isObject(metadata) && typeof metadata.continue === 'string' ? metadata.continue : '';
+    if (next === '') return { items, whole: true, isExpired: false };
+  }
+  return { items, whole: false, isExpired: false };
 }
 
 /** Only a name is required: other fields are passed on as the API gives them. */

@@ -36,8 +36,14 @@ export async function readCollectorPods(
   { namespace, labels, container, file }: CollectorPods,
   signal: AbortSignal,
 ): Promise<readonly { readonly pod: string; readonly config: EffectiveConfig }[]> {
-  const pods = await cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { namespace, labels }, signal);
-  const running = pods.filter(runs).slice(0, MOST_PODS);
+  const { objects, whole } = await cluster.list(
+    { apiVersion: 'v1', kind: 'Pod' },
+    { namespace, labels },
+    signal,
+  );
+  const all = objects.filter(runs);
+  const running = all.slice(0, MOST_PODS);
+  const rest = unseen(all.length - running.length, whole);
   const read = running.map(async ({ metadata: { name: pod } }) => {
     const result = await attempt(() => cluster.exec(namespace, pod, ['cat', file], { container, signal }));
     if (typeof result === 'string') return { pod, config: unreadable(result) };
@@ -48,7 +54,14 @@ export async function readCollectorPods(
         : unreadable(`\`cat ${file}\` in pod ${pod} ended with ${exitCode}${lineOf(errors)}`);
     return { pod, config };
   });
-  return (await Promise.all(read)).sort((one, other) => (one.pod < other.pod ? -1 : 1));
+  const seen = (await Promise.all(read)).sort((one, other) => (one.pod < other.pod ? -1 : 1));
+  return rest === undefined ? seen : [...seen, { pod: 'the other pods', config: unreadable(rest) }];
+}
+
+/** @param more pods that are not looked at; @param whole whether the list of pods is */
+function unseen(more: number, whole: boolean): string | undefined {
+  if (!whole) return 'the list of pods was too long to be read whole';
+  return more > 0 ? `${more} more pods were not looked at` : undefined;
 }
 
 /** The value of the synced Secret, and when the Secret was last changed (epoch milliseconds). */
@@ -96,16 +109,16 @@ export async function listWorkloadPods(
       return cluster.list({ apiVersion: 'v1', kind: 'Pod' }, { namespace, labels }, signal);
     });
     if (typeof pods === 'string') return [{ workload, reason: pods }];
-    const own = pods.filter((pod) => !isEnding(pod));
-    if (own.length === 0) return [{ workload, reason: 'it has no pod' }];
+    const own = pods.objects.filter((pod) => !isEnding(pod));
+    if (own.length === 0 && pods.whole) return [{ workload, reason: 'it has no pod' }];
     const shown = own.slice(0, MOST_PODS).map((pod) => ({
       workload,
       name: pod.metadata.name,
       isRunning: runs(pod),
       startedAt: startedAt(pod),
     }));
-    const more = own.length - shown.length;
-    return [...shown, ...(more > 0 ? [{ workload, reason: `${more} more pods were not looked at` }] : [])];
+    const reason = unseen(own.length - shown.length, pods.whole);
+    return reason === undefined ? shown : [...shown, { workload, reason }];
   });
   return (await Promise.all(listed)).flat();
 }

@@ -5,8 +5,6 @@ import type { JobFacts, PodFacts } from '../../machines/jobs/failure.ts';
 const JOB = { apiVersion: 'batch/v1', kind: 'Job' };
 const CRON_JOB = { apiVersion: 'batch/v1', kind: 'CronJob' };
 const POD = { apiVersion: 'v1', kind: 'Pod' };
-/** Objects that one list of the cluster holds at most (`Cluster.list`): a full list may be cut. */
-const LIST_LIMIT = 500;
 /** Characters that are kept of a text of the cluster: its end, which has the error. */
 const TEXT_LIMIT = 1_000;
 
@@ -36,8 +34,9 @@ export async function readJobs(
     const pods = await cluster.list(POD, where, signal);
     const jobs = await cluster.list(JOB, where, signal);
     const cronJobs = await cluster.list(CRON_JOB, where, signal);
-    whole &&= jobs.length < LIST_LIMIT;
-    found.push(...jobs.map((job) => readingOf(job, { jobs, pods, cronJobs })));
+    whole &&= pods.whole && jobs.whole && cronJobs.whole;
+    const listed = { jobs: jobs.objects, pods: pods.objects, cronJobs: cronJobs.objects };
+    found.push(...listed.jobs.map((job) => readingOf(job, listed)));
   }
   return { jobs: found, whole };
 }

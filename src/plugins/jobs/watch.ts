@@ -67,7 +67,9 @@ export class JobWatch {
       for (const { uid, facts } of jobs) this.#send(uid, facts, at);
       if (whole) this.#sendGone(new Set(jobs.map(({ uid }) => uid)), at);
       this.readAt = at;
-      this.fault = undefined;
+      this.fault = whole
+        ? undefined
+        : 'there are more Jobs, CronJobs or pods than could be read: name `namespaces`';
     } catch (error) {
       if (this.#stop.signal.aborted) return;
       const reason = isCoded(error) ? error.what : String(error);

@@ -10,18 +10,42 @@ import { EMPTY_STORE } from './backups/effects.ts';
 import type { MemoryOptions } from './options.ts';
 
 const CHECK_MS = 30_000;
+/** The check comes every hour; what is older says nothing of now. */
+const OLD_MS = 2.5 * 3_600_000;
+const deploymentFact = z.object({
+  findings: z.array(z.string()),
+  unseen: z.array(z.string()),
+  at: z.string(),
+  isOld: z.boolean(),
+});
 const STALE_REMEDY = 'Run `holdfast backup snapshot`; the alerts `memory.` in the log say why none was made.';
 const FINDINGS_REMEDY =
   'Run `holdfast backup snapshot` and `holdfast restore drill --path a`; make sure that only one retention prunes (docs/memory.md).';
 const SETTINGS_REMEDY =
   "Put the object-store settings into the environment of the store's deployment, or its chart; without them recurring snapshots stop.";
 
+/** What was seen of a deployment: what is wrong, and what could not be looked at, as sentences for a person. */
+interface DeploymentSeen {
+  readonly findings: readonly string[];
+  readonly unseen: readonly string[];
+}
+
+/** What the running instance reports of it. A type and not an interface, because only types count as JSON for the compiler. */
+export type DeploymentFact = {
+  readonly findings: readonly string[];
+  readonly unseen: readonly string[];
+  /** When the cluster was asked, ISO 8601. */
+  readonly at: string;
+  /** Two hourly checks have not come since. */
+  readonly isOld: boolean;
+};
+
 /** Checks the store's version and its deployment in the cluster every hour, and keeps the findings. */
 export class DeploymentChecks {
   /** Version that the live store reported last. */
   version: string | undefined;
-  /** Undefined until a cluster was checked. */
-  findings: readonly string[] | undefined;
+  /** Undefined until a cluster was asked. */
+  #seen: (DeploymentSeen & { readonly at: number }) | undefined;
   readonly #services: Services;
   readonly #options: MemoryOptions;
   readonly #stores: MemoryStores;
@@ -37,15 +61,24 @@ export class DeploymentChecks {
     this.version = (await this.#stores.live.about().catch(() => undefined))?.version ?? this.version;
     const cluster = this.#stores.kind === 'remote' ? find(ClusterToken) : undefined;
     if (!cluster) return;
+    const at = clock.now();
     try {
       const signal = AbortSignal.timeout(CHECK_MS);
-      const findings = await deploymentFindings(cluster, this.#options, clock.now(), signal);
-      this.findings = findings;
-      bus.publish(deploymentChecked, { findings });
+      const { findings, unread, unseen } = await lookAtDeployment(cluster, this.#options, at, signal);
+      this.#seen = { findings, unseen: [...unread, ...unseen], at };
+      bus.publish(deploymentChecked, { findings: [...unread, ...findings] });
     } catch (error) {
-      // An error of the cluster is no finding about the deployment: doctor shows it, and the machine gets no event.
-      this.findings = [isCoded(error) ? error.what : String(error)];
+      // An error of the cluster is no finding about the deployment: the machine gets no event.
+      this.#seen = { findings: [], unseen: [isCoded(error) ? error.what : String(error)], at };
     }
+  }
+
+  /** What was seen last, for doctor; undefined until a cluster was asked. */
+  get seen(): DeploymentFact | undefined {
+    if (!this.#seen) return undefined;
+    const { at, ...seen } = this.#seen;
+    const isOld = this.#services.clock.now() - at > OLD_MS;
+    return { ...seen, at: new Date(at).toISOString(), isOld };
   }
 }
 
@@ -104,17 +137,27 @@ function deploymentCheck(context: CheckContext): CheckResult {
   const lookedAt = "the memory store's deployment in the cluster";
   const facts = factsOf(context);
   if (!facts) return notRunning(lookedAt);
-  const findings = facts.deployment;
-  if (!Array.isArray(findings)) {
+  const { data: seen } = deploymentFact.safeParse(facts.deployment);
+  if (!seen) {
     const found =
       'not looked at: no cluster is configured, the store is embedded, or the hourly check has not run yet';
     const remedy =
       'Configure the cluster of a store elsewhere (docs/memory.md); an embedded one has no deployment.';
     return { state: 'unknown', lookedAt, found, remedy };
   }
-  if (findings.length === 0)
-    return { state: 'ok', lookedAt, found: 'its settings and volume backups are good' };
-  return { state: 'fail', lookedAt, found: findings.join('; '), remedy: SETTINGS_REMEDY };
+  const { findings, unseen, at, isOld } = seen;
+  const text = [...findings, ...unseen].join('; ');
+  if (isOld) {
+    const found = `not looked at since ${at}${text === '' ? '' : `; then: ${text}`}`;
+    return { state: 'unknown', lookedAt, found, remedy: 'The hourly check has not run: see its log.' };
+  }
+  if (findings.length > 0) return { state: 'fail', lookedAt, found: text, remedy: SETTINGS_REMEDY };
+  if (unseen.length > 0) {
+    const remedy =
+      "Give the cluster's account the rights that docs/memory.md lists, and see `holdfast doctor cluster`.";
+    return { state: 'unknown', lookedAt, found: `not looked at: ${text}`, remedy };
+  }
+  return { state: 'ok', lookedAt, found: `its settings and volume backups are good, at ${at}` };
 }
 
 /** Without these the store writes its snapshots to its own disk, and recurring snapshots stop (B7). */
@@ -232,18 +275,23 @@ function sourcesOf({
 /**
  * Reads what `envFrom` of the deployment names.
  *
- * @returns the variables, and what could not be read, as sentences
+ * @returns the variables, and what is not there or may not be read, as sentences
  */
 async function readSources(
   cluster: Cluster,
   deployment: unknown,
   namespace: string,
   signal: AbortSignal,
-): Promise<{ readonly sources: ReadonlyMap<string, Variables>; readonly faults: readonly string[] }> {
+): Promise<{
+  readonly sources: ReadonlyMap<string, Variables>;
+  readonly absent: readonly string[];
+  readonly refused: readonly string[];
+}> {
   const containers = deploymentShape.safeParse(deployment).data?.spec.template.spec.containers ?? [];
   const wanted = containers.flatMap(({ envFrom }) => envFrom.flatMap(sourcesOf));
   const sources = new Map<string, Variables>();
-  const faults: string[] = [];
+  const absent: string[] = [];
+  const refused: string[] = [];
   for (const { kind, name, key, optional } of wanted) {
     try {
       const found = await cluster.get({ apiVersion: 'v1', kind }, name, namespace, signal);
@@ -251,13 +299,13 @@ async function readSources(
       const shown = (value: unknown) => (kind === 'Secret' ? (value === '' ? '' : undefined) : String(value));
       sources.set(key, new Map(Object.entries(data).map(([entry, value]) => [entry, shown(value)])));
       if (!found && !optional)
-        faults.push(`there is no ${kind} ${namespace}/${name}, which its environment names`);
+        absent.push(`there is no ${kind} ${namespace}/${name}, which its environment names`);
     } catch (error) {
       if (!isCoded(error, 'HF_CLUSTER_REFUSED')) throw error;
-      faults.push(`it cannot be told what ${kind} ${namespace}/${name} sets: ${error.what}`);
+      refused.push(`it cannot be told what ${kind} ${namespace}/${name} sets: ${error.what}`);
     }
   }
-  return { sources, faults };
+  return { sources, absent, refused };
 }
 
 export interface GoodBackup {
@@ -289,12 +337,13 @@ async function sizeOf(
 ): Promise<number | undefined> {
   const where = { namespace: backupNamespace, labels: { 'velero.io/backup-name': backup.name } };
   for (const kind of COPIES) {
-    const copies = await cluster.list(kind, where, signal).catch((error) => {
+    const { objects, whole } = await cluster.list(kind, where, signal).catch((error) => {
       // The cluster may have only one of the two kinds.
-      if (isCoded(error, 'HF_CLUSTER_KIND')) return [];
+      if (isCoded(error, 'HF_CLUSTER_KIND')) return { objects: [], whole: true };
       throw error;
     });
-    const sizes = copies.flatMap((copy) => {
+    if (!whole) return undefined;
+    const sizes = objects.flatMap((copy) => {
       const { spec, status } = copyShape.safeParse(copy).data ?? {};
       const isOther = spec?.sourcePVC !== undefined && spec.sourcePVC !== claim;
       const bytes = status?.progress?.totalBytes;
@@ -306,39 +355,38 @@ async function sizeOf(
 }
 
 /**
- * Checks the store's deployment and the backups of its volume.
- *
- * @returns what is wrong, as sentences for a person
+ * Looks at the store's deployment and the backups of its volume.
  *
  * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
  */
-async function deploymentFindings(
+export async function lookAtDeployment(
   cluster: Cluster,
   { deployment, staleHours, volumeCopies }: MemoryOptions,
   now: number,
   signal: AbortSignal,
-): Promise<string[]> {
+): Promise<DeploymentSeen & { readonly unread: readonly string[] }> {
   const { namespace, name, backupNamespace, backupSchedule } = deployment;
   const found = await cluster.get({ apiVersion: 'apps/v1', kind: 'Deployment' }, name, namespace, signal);
-  if (!found) return [`there is no deployment ${namespace}/${name}`];
-  const { sources, faults } = await readSources(cluster, found, namespace, signal);
+  if (!found) return { findings: [`there is no deployment ${namespace}/${name}`], unread: [], unseen: [] };
+  const { sources, absent, refused } = await readSources(cluster, found, namespace, signal);
   const lacking = missingSettings(found, sources);
-  // A source that could not be read may contain them.
-  const missing = faults.length > 0 ? [] : lacking;
-  const unread = lacking.length > 0 ? faults : [];
-  const backups = await cluster.list(
+  // A source that is not there or could not be read may contain them.
+  const missing = absent.length + refused.length > 0 ? [] : lacking;
+  const unread = lacking.length > 0 ? refused : [];
+  const { objects, whole } = await cluster.list(
     { apiVersion: 'velero.io/v1', kind: 'Backup' },
     { namespace: backupNamespace, labels: { 'velero.io/schedule-name': backupSchedule } },
     signal,
   );
-  const last = lastGoodBackup(backups);
-  const isStale = last === undefined || now - last.at > staleHours * HOUR_MS;
+  // A newer one may be among those that were not read.
+  const last = whole ? lastGoodBackup(objects) : undefined;
+  const isStale = whole && (last === undefined || now - last.at > staleHours * HOUR_MS);
   const size = last && (await sizeOf(cluster, last, deployment, signal));
   const usual = volumeCopies.usualBytes ?? USUAL_BYTES;
   const isUnusual = size !== undefined && (size > usual * UNUSUAL_FACTOR || size < usual / UNUSUAL_FACTOR);
   const isOther = last?.format !== undefined && !last.format.startsWith('1.');
-  return [
-    ...unread,
+  const findings = [
+    ...(lacking.length > 0 ? absent : []),
     ...(missing.length > 0 ? [`${namespace}/${name} lacks ${missing.join(', ')}`] : []),
     ...(isStale ? [`${backupSchedule} has had no good backup of the volume for ${staleHours} h`] : []),
     ...(isUnusual ? [`${last?.name} has ${size} bytes of the volume, while ${usual} are usual`] : []),
@@ -346,4 +394,11 @@ async function deploymentFindings(
       ? [`${last?.name} is written in format ${last?.format}, which a restore here may not read`]
       : []),
   ];
+  const unseen = [
+    ...(whole ? [] : [`${backupSchedule} has more backups than the ${objects.length} that could be read`]),
+    ...(last && size === undefined
+      ? [`the cluster does not say how many bytes of the volume ${last.name} has`]
+      : []),
+  ];
+  return { findings, unread, unseen };
 }

@@ -88,9 +88,9 @@ export const memory = definePlugin({
     registerBackupControl(context);
     registerBackupCommands(context, options);
     for (const check of memoryChecks) context.check(check);
-    context.health('memory', ({ backups, deployment: { version, findings } }) => ({
+    context.health('memory', ({ backups, deployment: { version, seen } }) => ({
       ...backups.status(version),
-      ...(findings && { deployment: findings }),
+      ...(seen && { deployment: seen }),
     }));
     context.onStop(({ stores, stopSchedules }) => {
       stopSchedules();

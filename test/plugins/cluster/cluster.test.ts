@@ -40,7 +40,10 @@ test.serial(
     const made = await cluster.create(secret('one', { app: 'store' }));
     t.truthy(made.metadata.uid);
     await cluster.create(secret('two'));
-    const listed = await cluster.list(SECRET, { namespace: 'default', labels: { app: 'store' } });
+    const { objects: listed } = await cluster.list(SECRET, {
+      namespace: 'default',
+      labels: { app: 'store' },
+    });
     t.deepEqual(
       listed.map(({ kind, metadata }) => [kind, metadata.name]),
       [['Secret', 'one']],
@@ -55,6 +58,74 @@ test.serial(
     await t.notThrowsAsync(cluster.delete(SECRET, 'one', 'default'));
   },
 );
+
+const oneOfMany = (index: number) => ({
+  ...SECRET,
+  metadata: {
+    name: `of-many-${index}`,
+    namespace: 'default',
+    labels: index % 2 === 0 ? { even: 'yes' } : {},
+  },
+});
+const manySecrets = ({ store }: ClusterApi, count: number) => {
+  for (let index = 0; index < count; index += 1) store.create(oneOfMany(index));
+};
+
+test.serial(
+  '[O29] a list of 1,200 objects is read page after page, each object once, and is whole',
+  async (t) => {
+    const { api, cluster } = await rig(t);
+    manySecrets(api, 1_200);
+    const { objects, whole } = await cluster.list(SECRET, { namespace: 'default' });
+    t.true(whole);
+    t.is(objects.length, 1_200);
+    t.is(new Set(objects.map(({ metadata }) => metadata.name)).size, 1_200);
+    t.is(api.calls.filter((call) => call.endsWith('/secrets')).length, 3);
+    const even = await cluster.list(SECRET, { namespace: 'default', labels: { even: 'yes' } });
+    t.like([even.objects.length, even.whole], [600, true]);
+  },
+);
+
+test.serial(
+  '[O29] a list that expires between two pages is read from its start, and is not whole if it does so again',
+  async (t) => {
+    const { api, cluster } = await rig(t);
+    manySecrets(api, 1_200);
+    let expiring = 1;
+    api.pages.onToken = (token) => {
+      if (expiring === 0) return;
+      expiring -= 1;
+      api.pages.expire(token);
+      // What was read before is not what there is now.
+      api.store.delete('Secret', `of-many-${expiring}`, 'default');
+    };
+    const { objects, whole } = await cluster.list(SECRET, { namespace: 'default' });
+    t.true(whole);
+    t.is(objects.length, 1_199);
+    t.false(objects.some(({ metadata }) => metadata.name === 'of-many-0'));
+    expiring = Number.POSITIVE_INFINITY;
+    api.pages.onToken = (token) => api.pages.expire(token);
+    const partial = await cluster.list(SECRET, { namespace: 'default' });
+    t.false(partial.whole);
+    t.is(partial.objects.length, 500);
+    api.mishap = () => new Refusal(410, 'Expired', 'too old');
+    await t.throwsAsync(
+      cluster.list(SECRET, {}),
+      { message: /^HF_CLUSTER_REFUSED.*HTTP 410/ },
+      'without a token',
+    );
+  },
+);
+
+test.serial('[O29] a list beyond the bound of 5,000 objects says that it is not whole', async (t) => {
+  const { api, cluster } = await rig(t);
+  manySecrets(api, 5_000);
+  t.true((await cluster.list(SECRET, { namespace: 'default' })).whole);
+  api.store.create(oneOfMany(5_000));
+  const { objects, whole } = await cluster.list(SECRET, { namespace: 'default' });
+  t.false(whole);
+  t.is(objects.length, 5_000);
+});
 
 test.serial('[B3] what the API refuses has a code, the reason it gave, and no credentials', async (t) => {
   const { api, cluster } = await rig(t, { token: 'canary-token' });
@@ -134,7 +205,7 @@ test.serial(
     t.is(openssl.status, 0, String(openssl.stderr));
     const tls = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
     const { cluster } = await rig(t, { tls, token: 'secret' });
-    t.is((await cluster.list(NAMESPACE, {})).length, 2);
+    t.is((await cluster.list(NAMESPACE, {})).objects.length, 2);
     t.regex(cluster.place, /^https:\/\/127/);
     const other = await ClusterApi.start(t, { tls });
     const kubeconfig = other.kubeconfig(tempDir(t));

@@ -100,6 +100,18 @@ test('[O8,O9] the key in every place is compared by fingerprints, and each `same
   await becomes(4, 'unknown', /it has no pod/, 'unknown');
   here.restart();
 
+  // Of the pods that a partial list leaves out nobody knows the key.
+  here.api.pages.endless = /pods/;
+  const cut = await parity(rig);
+  t.deepEqual(
+    cut.keys.filter(({ state }) => state === 'unknown').map(({ reason }) => reason),
+    Array.from({ length: 3 }, () => 'the list of pods was too long to be read whole').map((reason, index) =>
+      index === 0 ? `It can't be read: ${reason}.` : reason,
+    ),
+  );
+  t.is(cut.doctor.state, 'unknown');
+  here.api.pages.endless = undefined;
+
   // The effective config is the reference: without it nothing is the same as anything.
   here.mishap = (pod) => (pod === 'collector-0' ? { exitCode: 1, errors: 'cat: no such file' } : undefined);
   const blind = await parity(rig);

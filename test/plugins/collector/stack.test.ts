@@ -153,6 +153,11 @@ const refused =
     api.mishap = (request) =>
       path.test(request.path) ? new Refusal(403, 'Forbidden', 'the account may not list it') : undefined;
   };
+const endless =
+  (path: RegExp) =>
+  ({ api }: Cluster) => {
+    api.pages.endless = path;
+  };
 const members = (readyReplicas: number | null) =>
   set('StatefulSet', 'docdb', { status: { readyReplicas, replicas: 3, observedGeneration: 4 } });
 
@@ -257,6 +262,27 @@ const losses: readonly [Part, string, (cluster: Cluster) => void, CheckResult['s
     /there is no StatefulSet/,
   ],
   ['docdb_budget', 'the account may not read', refused(/poddisruptionbudgets/), 'unknown', /may not list it/],
+  [
+    'docdb_budget',
+    'the list of budgets is not whole',
+    endless(/poddisruptionbudgets/),
+    'unknown',
+    /only the first 1 budgets/,
+  ],
+  [
+    'volumes',
+    'the list of backups is not whole',
+    endless(/backups/),
+    'unknown',
+    /schedule default: there are more than could be read/,
+  ],
+  [
+    'volumes',
+    'the list of snapshots is not whole',
+    endless(/volumesnapshots/),
+    'unknown',
+    /snapshot of data-db-0: there are more than could be read/,
+  ],
   [
     'volumes',
     'a backup is old',

@@ -131,6 +131,15 @@ test('[O19] a Job that is older than its TTL says what keeps it, and a cluster t
   api.mishap = () => new Refusal(403, 'Forbidden', 'jobs.batch is forbidden');
   await until(() => String((runtime.health().jobs as any).reason).includes('cannot be read'));
   t.is(find('clickstack-watchdog-old')?.state, 'retained', 'what cannot be seen is not gone');
+  api.mishap = () => undefined;
+  for (const list of [/jobs/, /cronjobs/, /pods/]) {
+    api.pages.endless = list;
+    await until(() => String((runtime.health().jobs as any).reason).includes('more Jobs, CronJobs or pods'));
+    api.pages.endless = undefined;
+    await until(() => !String((runtime.health().jobs as any).reason).includes('cannot be read'));
+  }
+  api.mishap = () => new Refusal(403, 'Forbidden', 'jobs.batch is forbidden');
+  await until(() => String((runtime.health().jobs as any).reason).includes('forbidden'));
   const config = writeConfig(dataDir, 'export default defineConfig({ plugins: [jobs()] });', [IMPORT]);
   const shown = await call(['jobs', '--data-dir', dataDir, '--config', config], { cwd: dataDir });
   t.regex(shown.out, /The cluster cannot be read, so its Jobs are as of 20.*forbidden/);

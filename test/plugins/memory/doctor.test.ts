@@ -1,8 +1,17 @@
 import test from 'ava';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { actorRef } from '../../../src/core/kernel/ids.ts';
+import { clusterOptions } from '../../../src/plugins/cluster/connection.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
 import { EMPTY_STORE } from '../../../src/plugins/memory/backups/effects.ts';
-import { lastGoodBackup, memoryChecks, missingSettings } from '../../../src/plugins/memory/doctor.ts';
+import {
+  lastGoodBackup,
+  lookAtDeployment,
+  memoryChecks,
+  missingSettings,
+} from '../../../src/plugins/memory/doctor.ts';
+import { memoryOptions } from '../../../src/plugins/memory/options.ts';
 
 import { ClusterApi, Refusal } from '../../support/cluster/index.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -82,6 +91,9 @@ test('[B7] doctor memory says what is wrong with backups and deployment, and wha
     const context = { dataDir: '/nowhere', signal: AbortSignal.timeout(1_000), ...(running && { running }) };
     return Promise.all(memoryChecks.map((check) => check.run(context)));
   };
+  const seen = (findings: string[] = [], unseen: string[] = []) => ({
+    ...{ findings, unseen, at: '2026-01-02T04:00:00.000Z', isOld: false },
+  });
   t.deepEqual(
     (await look()).map(({ state }) => state),
     ['unknown', 'unknown'],
@@ -91,13 +103,19 @@ test('[B7] doctor memory says what is wrong with backups and deployment, and wha
     ['ok', 'unknown'],
   );
   t.deepEqual(
-    (await look({ snapshot: { stale: false }, seeds: 16, deployment: [] })).map(({ state }) => state),
+    (await look({ snapshot: { stale: false }, seeds: 16, deployment: seen() })).map(({ state }) => state),
     ['ok', 'ok'],
   );
+  const unsaid = { snapshot: { stale: false }, seeds: 16 };
+  const partial = await look({ ...unsaid, deployment: seen([], ['schedule x has more backups']) });
+  t.like(partial[1], { state: 'unknown', found: 'not looked at: schedule x has more backups' });
+  const old = await look({ ...unsaid, deployment: { ...seen(), isOld: true } });
+  t.like(old[1], { state: 'unknown', found: 'not looked at since 2026-01-02T04:00:00.000Z' });
+  t.is((await look({ ...unsaid, deployment: [] }))[1]?.state, 'unknown', 'of another form');
   const [backups, store] = await look({
     snapshot: { stale: true },
     seeds: 16,
-    deployment: ['it lacks BUCKET'],
+    deployment: seen(['it lacks BUCKET']),
   });
   t.like(backups, { state: 'fail', found: 'no good snapshot for too long' });
   t.like(store, { state: 'fail', found: 'it lacks BUCKET' });
@@ -216,4 +234,60 @@ test('[B7, B8, B10] the deployment and its volume backups are looked at in the c
     'agent-memory-pvc-backup has had no good backup of the volume for 26 h',
     'night-1 has 9000 bytes of the volume, while 196000000 are usual',
   ]);
+});
+
+test('[B7,B10] the deployment is good only when all that its assurance rests on was read, and read lately', async (t) => {
+  const api = await ClusterApi.start(t);
+  const kube = new KubeCluster(
+    clusterOptions.parse({ kubeconfig: api.kubeconfig(tempDir(t)), timeoutMs: 15_000 }),
+    systemClock,
+  );
+  const { store } = api;
+  for (const name of ['agent-memory', 'velero']) {
+    store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  }
+  const labels = { app: 'qdrant' };
+  const containers = [{ name: 'qdrant', image: 'qdrant/qdrant:v1.19.0', env: env('s3') }];
+  store.create({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'qdrant', namespace: 'agent-memory' },
+    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+  });
+  store.create({
+    apiVersion: 'velero.io/v1',
+    kind: 'Backup',
+    metadata: {
+      name: 'night-1',
+      namespace: 'velero',
+      labels: { 'velero.io/schedule-name': 'agent-memory-pvc-backup' },
+    },
+    spec: {},
+    status: { phase: 'Completed', completionTimestamp: '2026-01-02T04:00:00Z' },
+  });
+  const upload = {
+    apiVersion: 'velero.io/v2alpha1',
+    kind: 'DataUpload',
+    metadata: { name: 'night-1-x', namespace: 'velero', labels: { 'velero.io/backup-name': 'night-1' } },
+    spec: {
+      ...{ backupStorageLocation: 'default', operationTimeout: '10m', snapshotType: 'CSI' },
+      ...{ sourceNamespace: 'agent-memory', sourcePVC: 'qdrant-data' },
+    },
+    status: { phase: 'Completed', progress: { totalBytes: 196_000_000 } },
+  };
+  store.create(upload);
+  const now = Date.parse('2026-01-02T12:00:00Z');
+  const look = () => lookAtDeployment(kube, memoryOptions.parse({}), now, AbortSignal.timeout(10_000));
+  t.deepEqual(await look(), { findings: [], unread: [], unseen: [] });
+  api.pages.endless = /\/backups/;
+  t.like(await look(), {
+    findings: [],
+    unseen: ['agent-memory-pvc-backup has more backups than the 1 that could be read'],
+  });
+  const unsized = ['the cluster does not say how many bytes of the volume night-1 has'];
+  api.pages.endless = /datauploads/;
+  t.like(await look(), { findings: [], unseen: unsized });
+  api.pages.endless = undefined;
+  store.delete('DataUpload', 'night-1-x', 'velero');
+  t.like(await look(), { findings: [], unseen: unsized });
 });

@@ -127,6 +127,18 @@ test('[B3] path b restores the newest good backup through every phase, and delet
   t.regex((await drills.drill('b', 'partial')).failure!.reason, /partial: PartiallyFailed with 1 errors/);
 });
 
+test('[B3] the newest of a partial list of backups is not taken for the newest', async (t) => {
+  const { api, live, scratch, drills } = await rig(t);
+  api.store.create(backup('good', '2026-11-19T04:00:00Z', { phase: 'Completed' }));
+  restores(api, live, scratch, [{ phase: 'Completed' }]);
+  api.pages.endless = /backups/;
+  const { failure } = await drills.drill('b');
+  t.is(failure?.code, 'HF_RESTORE_NOTHING');
+  t.regex(failure!.reason, /more backups than the 1 that could be read, so the newest is unknown/);
+  t.like(await drills.drill('b', 'good'), { outcome: 'completed', source: { name: 'good' } });
+  t.regex((await drills.drill('b', 'other')).failure!.reason, /among the 1 that could be read/);
+});
+
 test('[B3] any other end of a restore than Completed without errors and warnings is not good', async (t) => {
   const { api, live, scratch, drills } = await rig(t);
   api.store.create(backup('good', '2026-11-19T04:00:00Z', { phase: 'Completed' }));

@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Scope } from '../scope.ts';
 import { discovery, RESOURCES, type Resource } from './kinds.ts';
+import { ListPages } from './pages.ts';
 import { ClusterStore, merge, Refusal, type Thing } from './store.ts';
 import { acceptWebSocket } from './websocket.ts';
 
@@ -55,6 +56,8 @@ export class ClusterApi {
   reach: (pod: Thing, port: number) => number | undefined = () => undefined;
   /** What a command in a pod does; without an answer there is no such program in the container. */
   run: (pod: Thing, command: readonly string[]) => PodRun | undefined = () => undefined;
+  /** The pages of long lists. */
+  readonly pages = new ListPages(() => String(this.store.version));
   readonly #options: ClusterApiOptions;
   #server!: Server;
 
@@ -126,9 +129,10 @@ export class ClusterApi {
       const [status, answer] = this.#answer(method, url, body);
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
     } catch (error) {
-      const { status, reason, message } =
+      const { status, reason, message, metadata } =
         error instanceof Refusal ? error : new Refusal(500, 'InternalError', String(error));
-      const answer = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message, reason, code: status };
+      const failure = { status: 'Failure', message, reason, code: status };
+      const answer = { kind: 'Status', apiVersion: 'v1', metadata, ...failure };
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
     }
   }
@@ -160,11 +164,10 @@ export class ClusterApi {
     if (name === undefined) {
       if (method !== 'GET')
         throw new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method');
-      const items = this.store.all(kind, namespace).filter(selectedBy(url.searchParams));
-      return [
-        200,
-        { kind: `${kind}List`, apiVersion, metadata: { resourceVersion: String(this.store.version) }, items },
-      ];
+      const { items, metadata } = this.pages.page(url, () =>
+        this.store.all(kind, namespace).filter(selectedBy(url.searchParams)),
+      );
+      return [200, { kind: `${kind}List`, apiVersion, metadata, items }];
     }
     const known = this.store.find(kind, name, namespace);
     if (!known) throw new Refusal(404, 'NotFound', `${resource.plural} "${name}" not found`);

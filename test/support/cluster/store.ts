@@ -13,11 +13,14 @@ export type Thing = Record<string, any> & {
 export class Refusal extends Error {
   readonly status: number;
   readonly reason: string;
+  /** Of the `Status` object. */
+  readonly metadata: object;
 
-  constructor(status: number, reason: string, message: string) {
+  constructor(status: number, reason: string, message: string, metadata: object = {}) {
     super(message);
     this.status = status;
     this.reason = reason;
+    this.metadata = metadata;
   }
 }
 

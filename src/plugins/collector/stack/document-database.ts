@@ -101,8 +101,10 @@ export async function budgetCheck(
   const { data: owner } = statefulSet.safeParse(await cluster.get(STATEFUL_SET, name, namespace, signal));
   if (!owner) return unknown(lookedAt, `there is no StatefulSet ${name} whose pods it would protect`);
   const { labels } = owner.spec.template.metadata;
-  const listed = await cluster.list(BUDGET, { namespace }, signal);
-  const chosen = listed.map((each) => selects(each, labels));
+  const { objects, whole } = await cluster.list(BUDGET, { namespace }, signal);
+  if (!whole)
+    return unknown(lookedAt, `only the first ${objects.length} budgets of the namespace could be read`);
+  const chosen = objects.map((each) => selects(each, labels));
   const [found] = chosen.filter((each) => typeof each === 'object');
   if (!found) {
     if (chosen.includes('unreadable'))

@@ -83,12 +83,12 @@ async function look(
 ): Promise<Seen> {
   try {
     if (way.by === 'velero') {
-      const at = await newestOfSchedule(cluster, stack.namespace, way, signal);
-      return judged(`Velero's schedule ${way.schedule}`, at, stack.staleHours, now);
+      const { at, whole } = await newestOfSchedule(cluster, stack.namespace, way, signal);
+      return judged(`Velero's schedule ${way.schedule}`, at, whole, stack.staleHours, now);
     }
-    const dates = await newestOfClaims(cluster, stack.namespace, way.claims, signal);
+    const { dates, whole } = await newestOfClaims(cluster, stack.namespace, way.claims, signal);
     const each = way.claims.map((claim) =>
-      judged(`snapshot of ${claim}`, dates.get(claim), stack.staleHours, now),
+      judged(`snapshot of ${claim}`, dates.get(claim), whole, stack.staleHours, now),
     );
     return { state: worst(each.map(({ state }) => state)), text: each.map(({ text }) => text).join(', ') };
   } catch (error) {
@@ -97,7 +97,9 @@ async function look(
   }
 }
 
-function judged(what: string, at: number | undefined, staleHours: number, now: number): Seen {
+/** @param whole whether all backups were seen: a newer one may be among the others, good or bad */
+function judged(what: string, at: number | undefined, whole: boolean, staleHours: number, now: number): Seen {
+  if (!whole) return { state: 'unknown', text: `${what}: there are more than could be read` };
   if (at === undefined) return { state: 'fail', text: `${what}: there is no good one` };
   const hours = Math.floor((now - at) / HOUR_MS);
   if (now - at > staleHours * HOUR_MS)
@@ -105,21 +107,21 @@ function judged(what: string, at: number | undefined, staleHours: number, now: n
   return { state: 'ok', text: `${what}: ${Math.max(0, hours)} h ago` };
 }
 
-/** @returns epoch milliseconds of the newest backup that completed and covers the namespace */
+/** @returns `at`: epoch milliseconds of the newest backup that completed and covers the namespace */
 async function newestOfSchedule(
   cluster: Cluster,
   namespace: string,
   { schedule, namespace: where }: Extract<VolumeBackup, { by: 'velero' }>,
   signal: AbortSignal,
-): Promise<number | undefined> {
+): Promise<{ at: number | undefined; whole: boolean }> {
   const labels = { 'velero.io/schedule-name': schedule };
-  const listed = await cluster.list(
+  const { objects, whole } = await cluster.list(
     { apiVersion: 'velero.io/v1', kind: 'Backup' },
     { namespace: where, labels },
     signal,
   );
-  return newest(
-    listed.flatMap((object) => {
+  const at = newest(
+    objects.flatMap((object) => {
       const { spec, status } = veleroBackup.safeParse(object).data ?? {};
       const isGood = status?.phase === 'Completed' && status.errors === 0 && status.warnings === 0;
       const { includedNamespaces, excludedNamespaces } = spec ?? {};
@@ -130,6 +132,7 @@ async function newestOfSchedule(
         : [];
     }),
   );
+  return { at, whole };
 }
 
 async function newestOfClaims(
@@ -137,12 +140,11 @@ async function newestOfClaims(
   namespace: string,
   claims: readonly string[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, number>> {
+): Promise<{ dates: ReadonlyMap<string, number>; whole: boolean }> {
   const kind = { apiVersion: 'snapshot.storage.k8s.io/v1', kind: 'VolumeSnapshot' };
-  const listed = (await cluster.list(kind, { namespace }, signal)).flatMap(
-    (object) => snapshot.safeParse(object).data ?? [],
-  );
-  return new Map(
+  const { objects, whole } = await cluster.list(kind, { namespace }, signal);
+  const listed = objects.flatMap((object) => snapshot.safeParse(object).data ?? []);
+  const dates = new Map(
     claims.flatMap((claim) => {
       const at = newest(
         listed
@@ -155,6 +157,7 @@ async function newestOfClaims(
       return at === undefined ? [] : [[claim, at] as const];
     }),
   );
+  return { dates, whole };
 }
 
 function newest(times: readonly (string | null | undefined)[]): number | undefined {

@@ -53,8 +53,12 @@ export class BackupPath implements RestorePath {
     const { cluster, places, records } = this.#options;
     const { schedule, backupNamespace: namespace } = places;
     const labels = { [SCHEDULE_LABEL]: schedule };
-    const backups = await cluster.list(BACKUP, { namespace, labels }, signal);
-    const named = backups.filter(({ metadata }) => wanted === undefined || metadata.name === wanted);
+    const { objects, whole } = await cluster.list(BACKUP, { namespace, labels }, signal);
+    if (!whole && wanted === undefined) {
+      const reason = `schedule ${schedule} has more backups than the ${objects.length} that could be read, so the newest is unknown; name one by --snapshot`;
+      throw new RestoreError('HF_RESTORE_NOTHING', { reason });
+    }
+    const named = objects.filter(({ metadata }) => wanted === undefined || metadata.name === wanted);
     const good = named.filter((backup) => isGood(statusOf(backup)));
     const chosen = good.toSorted((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1)).at(0);
     if (!chosen) {
@@ -63,7 +67,8 @@ export class BackupPath implements RestorePath {
         .map((backup) => `${backup.metadata.name}: ${sentence(statusOf(backup))}`)
         .slice(0, 5);
       const rest = found.length > 0 ? ` (${found.join('; ')})` : '';
-      const reason = `schedule ${schedule} has no completed backup${which} without errors and warnings${rest}`;
+      const among = whole ? '' : ` among the ${objects.length} that could be read`;
+      const reason = `schedule ${schedule} has no completed backup${which} without errors and warnings${among}${rest}`;
       throw new RestoreError('HF_RESTORE_NOTHING', { reason });
     }
     const { name } = chosen.metadata;

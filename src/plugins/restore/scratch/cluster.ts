@@ -49,10 +49,8 @@ export class ClusterScratch implements ScratchStores {
   async #image(signal: AbortSignal): Promise<string> {
     const { image, namespace, claim } = this.#places;
     if (image !== undefined) return image;
-    const deployments = await this.#cluster.list(DEPLOYMENT, { namespace }, signal);
-    const found = deployments
-      .map((deployment) => imageOn(deployment, claim))
-      .find((one) => one !== undefined);
+    const { objects } = await this.#cluster.list(DEPLOYMENT, { namespace }, signal);
+    const found = objects.map((deployment) => imageOn(deployment, claim)).find((one) => one !== undefined);
     return found ?? `qdrant/qdrant:v${(await this.#stores.live.about(signal)).version}`;
   }
 }

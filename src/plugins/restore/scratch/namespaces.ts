@@ -59,8 +59,8 @@ export class ScratchNamespaces {
     const { cluster, clock, pollMs, readyMs } = this.#options;
     const namespace = this.nameOf(id);
     const look = async () => {
-      const pods = await cluster.list(POD, { namespace }, signal).catch((error: unknown) => {
-        if (isCoded(error, 'HF_CLUSTER_UNREACHABLE') && !signal.aborted) return [];
+      const { objects: pods } = await cluster.list(POD, { namespace }, signal).catch((error: unknown) => {
+        if (isCoded(error, 'HF_CLUSTER_UNREACHABLE') && !signal.aborted) return { objects: [] };
         throw error;
       });
       const stuck = pods.map(hopeless).find((reason) => reason !== undefined);
@@ -95,8 +95,9 @@ export class ScratchNamespaces {
   }
 
   async list(signal: AbortSignal): Promise<readonly { readonly id: string; readonly expiresAt: number }[]> {
-    const found = await this.#options.cluster.list(NAMESPACE, { labels: OWNED }, signal);
-    return found.flatMap(({ metadata: { labels, annotations } }) => {
+    // What a partial list leaves out is found once these are removed.
+    const { objects } = await this.#options.cluster.list(NAMESPACE, { labels: OWNED }, signal);
+    return objects.flatMap(({ metadata: { labels, annotations } }) => {
       const id = labels?.[ID_LABEL];
       const expiresAt = Date.parse(annotations?.[EXPIRES] ?? '');
       // A date that cannot be read is no permission to remove anything.
