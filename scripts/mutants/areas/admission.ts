@@ -122,6 +122,7 @@ const area: Area = {
       'src/machines/gateway/rejections.ts',
       'src/core/host/http/admission.ts',
       'src/plugins/gateway/keys/caller.ts',
+      'src/plugins/gateway/keys/misplaced-keys.ts',
       'src/plugins/gateway/keys/virtual-keys.ts',
       'src/plugins/gateway/calls/rejection-limiter.ts',
       'src/plugins/gateway/http/',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import fc from 'fast-check';
-import { keyIn, removeMisplacedKey } from '../../../src/plugins/gateway/keys/caller.ts';
+import { keyIn, removeMisplacedKey } from '../../../src/plugins/gateway/keys/misplaced-keys.ts';
 import { keyId, sameKey } from '../../../src/plugins/gateway/keys/virtual-keys.ts';
 
 const GATEWAY = new URL('../../../src/plugins/gateway/', import.meta.url);

@@ -4,7 +4,7 @@ import type { PluginContext, Services } from '../../../core/host/plugin/definiti
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import type { AnswerParams, CallEnded } from '../../../machines/gateway/key.ts';
 import { type RejectionEvent, rejections } from '../../../machines/gateway/rejections.ts';
-import { IN_AUTHORIZATION } from '../keys/caller.ts';
+import { IN_AUTHORIZATION } from '../keys/misplaced-keys.ts';
 import { describeGatewayRecord } from '../words.ts';
 import { BurstLimiter } from './burst-limiter.ts';
 import { type Decisions, misplacedSchema } from './decisions.ts';

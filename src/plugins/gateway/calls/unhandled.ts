@@ -1,5 +1,6 @@
 import type { Unhandled } from '../../../core/host/http/requests.ts';
-import { type Caller, IN_AUTHORIZATION, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
+import { type Caller, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
+import { IN_AUTHORIZATION } from '../keys/misplaced-keys.ts';
 import { NOWHERE, spanAttributes } from './call.ts';
 import type { GatewayServices } from './services.ts';
 

@@ -1,7 +1,7 @@
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
-import { KEY_HEADER } from '../keys/caller.ts';
+import { KEY_HEADER } from '../keys/virtual-keys.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { baseUrl, type ClientSettings, chosenRoutes } from './target.ts';
 

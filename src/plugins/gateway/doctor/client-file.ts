@@ -1,5 +1,5 @@
 import { isObject } from '../../../core/kernel/json.ts';
-import { KEY_HEADER } from '../keys/caller.ts';
+import { KEY_HEADER } from '../keys/virtual-keys.ts';
 import { type Diagnosis, diagnosis } from './symptoms.ts';
 
 /** A fault of a client's entry, by the entry's name. It contains no value of a header. */

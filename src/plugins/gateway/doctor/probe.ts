@@ -1,7 +1,7 @@
 import { HttpCallError, type HttpClient } from '../../../core/host/http/client.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
-import { KEY_HEADER } from '../keys/caller.ts';
+import { KEY_HEADER } from '../keys/virtual-keys.ts';
 import { type ProbeAnswer, sendProbe } from '../mcp/probe-client.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { type Diagnosis, diagnose, diagnosis } from './symptoms.ts';

@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import { SELECTION_HEADER } from '../aggregate/selection.ts';
 import type { GatewayServices } from '../calls/services.ts';
-import { keyInUrl } from '../keys/caller.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
 import { restBody } from './rest.ts';
 
@@ -60,22 +59,6 @@ export function edgeRoutes(http: HttpSurface, gateway: GatewayServices): void {
   for (const path of ['/:server/mcp/sse', '/sse']) at(path, () => noStream);
   // The mount of the aggregate is declared for its own methods only: all others come here.
   at('/:server/sse', ({ params }) => ((params as { server: string }).server === 'mcp' ? noMethod : noStream));
-}
-
-/**
- * Tells of a key in the URL of a path that is not there (G9): nobody looks at such a request, but proxies log it.
- */
-export function watchUnknownPaths(http: HttpSurface, gateway: GatewayServices): void {
-  http.addHook('onResponse', (request, reply, done) => {
-    done();
-    if (reply.raw.statusCode !== 404) return;
-    const { rejections, keys } = gateway;
-    const { id, ip: source, raw, routeOptions } = request;
-    const misplaced = keyInUrl(raw.url ?? '', keys);
-    if (!misplaced) return;
-    const refusal = { rule: 'key_in_query', source, path: routeOptions.url ?? '', misplaced } as const;
-    rejections.reject(refusal, id, 404).catch(() => undefined); // the answer is out already
-  });
 }
 
 /**

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { AnswerParams, MisplacedKey, RejectionRule } from '../../../machines/gateway/key.ts';
 import type { GatewayServices } from '../calls/services.ts';
-import { KEY_HEADER, keyIn, keyInUrl, mostSevere, removeMisplacedKey } from '../keys/caller.ts';
-import { bearerIn, type KeyLookup, keyId } from '../keys/virtual-keys.ts';
+import { keyIn, keyInUrl, mostSevere, removeMisplacedKey } from '../keys/misplaced-keys.ts';
+import { bearerIn, KEY_HEADER, type KeyLookup, keyId } from '../keys/virtual-keys.ts';
 import { WRONG_KEY } from '../mcp/answers.ts';
 
 /** Whoever calls a REST path with something in `Authorization` that is good there. */

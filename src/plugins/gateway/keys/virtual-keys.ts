@@ -164,6 +164,9 @@ export class KeyDirectory {
   }
 }
 
+/** The header that carries a virtual key, on every route. */
+export const KEY_HEADER = 'x-gateway-api-key';
+
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
 
 /** @returns the value of a header `Bearer <value>`; undefined for any other header */
