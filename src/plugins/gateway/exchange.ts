@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { hasUnreadBody } from '../../core/host/http/requests.ts';
 import type { Answer } from './mcp/answers.ts';
 import type { CallFacts } from './telemetry/call-telemetry.ts';
 
@@ -143,6 +144,8 @@ export class HttpExchange implements Exchange {
   }
 
   begin(status: number, headers: Readonly<Record<string, string>>): void {
+    // Node would wait for the body nonetheless, and answer 408 as well when it does not come.
+    if (hasUnreadBody(this.#response.req)) this.#reply.header('connection', 'close');
     this.#response.writeHead(status, { ...(this.#reply.getHeaders() as OutgoingHttpHeaders), ...headers });
   }
 

@@ -83,6 +83,31 @@ test('[G23] requests in one packet are answered in turn, and a client that close
   t.true(statuses(await raw(rig, [requestText(one, LIST)], true)).length <= 1);
 });
 
+test('[G3,G23] an answer to a request whose body was not read ends the connection, and is the only one', async (t) => {
+  const { rig, good } = await target(t);
+  const { host } = new URL(rig.url);
+  const length = ['content-length', '100'] as const;
+  for (const [line, headers, status] of [
+    ['POST /wiki/mcp HTTP/1.1', [['host', host]], 401],
+    [
+      'POST /wiki/mcp HTTP/1.1',
+      [
+        ['host', host],
+        ['x-gateway-api-key', 'Bearer sk-of-nobody-at-all'],
+      ],
+      401,
+    ],
+    ['POST /mcp/ HTTP/1.1', [['host', host]], 401],
+    ['POST /none/mcp HTTP/1.1', [['host', host]], 404],
+    ['POST /wiki/mcp/ HTTP/1.1', good, 307],
+    ['POST /key/generate HTTP/1.1', [['host', host]], 401],
+  ] as const) {
+    const answer = await raw(rig, [requestText([...headers, length], '', line)]);
+    t.deepEqual(statuses(answer), [status], line);
+    t.regex(answer, /\r\nconnection: close\r\n/i, line);
+  }
+});
+
 test('[G23] a request whose length is ambiguous is refused, and nothing hides behind it', async (t) => {
   const { rig, good, upstream } = await target(t);
   const inner = requestText([...good, ['content-length', String(CALL.length)]], CALL);

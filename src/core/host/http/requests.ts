@@ -33,6 +33,15 @@ export interface OpenRequest {
   handled: boolean;
 }
 
+/**
+ * Whether a part of a request's body has yet to come. Its answer must end the connection, unless somebody reads the rest:
+ * a client that never sends it would get a second answer, 408.
+ */
+export function hasUnreadBody({ complete, headers }: Pick<IncomingMessage, 'complete' | 'headers'>): boolean {
+  if (complete) return false;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
 /** The requests of one connection in the order in which they came, which is that of their answers. */
 type Line = OpenRequest[];
 

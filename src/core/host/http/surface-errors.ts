@@ -81,13 +81,22 @@ export function errorBody(
   }
 }
 
+/** The headers that every answer of a surface has. @param id correlation id of the request */
+export const headersOfAll = (id: string): Record<string, string> => ({
+  'x-correlation-id': id,
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+});
+
 /** A whole answer to what a connection sent, also as text for one that has no response object. */
 export function wholeAnswer(
   status: number,
   body: unknown,
+  correlation: string,
 ): { readonly headers: Readonly<Record<string, string>>; readonly text: string; readonly raw: string } {
   const text = JSON.stringify(body);
   const headers = {
+    ...headersOfAll(correlation),
     'content-type': 'application/json; charset=utf-8',
     'content-length': String(Buffer.byteLength(text)),
     connection: 'close',

@@ -15,20 +15,20 @@ import { nearPath, urlOf } from './addresses.ts';
 import { Admission, isLoopback } from './admission.ts';
 import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { parseJsonBody } from './json-body.ts';
-import { OpenRequests, type UnhandledListener } from './requests.ts';
-import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
+import { hasUnreadBody, OpenRequests, type UnhandledListener } from './requests.ts';
+import {
+  codedError,
+  connectionError,
+  errorBody,
+  headersOfAll,
+  shownPath,
+  wholeAnswer,
+} from './surface-errors.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_PARAM_LENGTH = 256;
 const HEADERS_TIMEOUT_MS = 10_000;
 const LONGEST_CHECK_MS = 5_000;
-
-/** The headers that every answer of a surface has. */
-const headersOfAll = (id: string): Record<string, string> => ({
-  'x-correlation-id': id,
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-store',
-});
 
 /**
  * Makes a listener that does nothing yet. Whatever is wrong with a request (its host, token, method, size, type, JSON) is
@@ -90,13 +90,15 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
       const response = open?.response;
       if (!socket.writable || response?.headersSent) return void socket.destroy();
       const coded = connectionError(error, limits);
-      log.debug({ code: coded.code, reason: error.code }, 'http.refused');
+      const correlation = open?.correlation ?? newCorrelation();
+      log.debug({ code: coded.code, reason: error.code, correlation }, 'http.refused');
       socket.setTimeout(1_000, () => socket.destroy()); // for a client that does not even read
       // A request whose head was read is answered on its own response, so that it is counted like any other. One that a
       // handler has already is not: with an answer sent, the handler would not hear that the client is gone.
       const unread = open?.raw.complete === false && !open.handled;
       const request = unread ? open.raw : undefined;
-      const answered = wholeAnswer(coded.status, errorBody(coded, options.errorBody, request?.url));
+      const body = errorBody(coded, options.errorBody, request?.url);
+      const answered = wholeAnswer(coded.status, body, correlation);
       if (request) {
         response?.writeHead(coded.status, answered.headers).end(answered.text, () => socket.destroy());
       } else {
@@ -127,6 +129,11 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     }
     admission.check(request.raw);
     done(request.is404 ? notFound(request, reply, routes) : undefined);
+  });
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    // Node would wait for the body nonetheless, and answer 408 as well when it does not come.
+    if (hasUnreadBody(request.raw)) reply.header('connection', 'close');
+    done();
   });
   app.setErrorHandler(answer);
   const http: HttpSurface = Object.assign(app, {

@@ -1,9 +1,18 @@
 import { connect } from 'node:net';
 import test from 'ava';
+import { CoreError } from '../../../../src/core/kernel/errors/core-error.ts';
 import { commonRoutes, parsed, raw, serve } from './support.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const head = 'Host: localhost\r\nContent-Type: application/json\r\n';
+
+/** Headers that an answer has whoever refused the request, the parser too. */
+const OF_EVERY_ANSWER = [
+  /\r\nx-correlation-id: [\da-f-]{36}\r\n/i,
+  /\r\nx-content-type-options: nosniff\r\n/i,
+  /\r\ncache-control: no-store\r\n/i,
+  /\r\nconnection: close\r\n/i,
+];
 
 const malformed: [title: string, bytes: string, status: number, code: string][] = [
   ['nothing that is HTTP', 'GARBAGE\r\n\r\n', 400, 'HF_HTTP_REQUEST_INVALID'],
@@ -67,24 +76,57 @@ for (const [title, bytes, status, code] of malformed) {
     const { status: got, body } = parsed(answer);
     t.is(got, status);
     t.is(body.code, code);
+    for (const header of OF_EVERY_ANSWER) t.regex(answer, header);
     t.is((await fetch(`${url}/thing/1`)).status, 200);
   });
 }
 
 test('[C14] a body that does not arrive is given up with 408', async (t) => {
   const { port } = await serve(t, { requestTimeoutMs: 200 });
-  const { status, body } = parsed(
-    await raw(port, `POST /echo HTTP/1.1\r\n${head}Content-Length: 100\r\n\r\n{`),
-  );
+  const answer = await raw(port, `POST /echo HTTP/1.1\r\n${head}Content-Length: 100\r\n\r\n{`);
+  const { status, body } = parsed(answer);
   t.is(status, 408);
   t.is(body.code, 'HF_HTTP_REQUEST_SLOW');
+  for (const header of OF_EVERY_ANSWER) t.regex(answer, header);
+});
+
+for (const [title, request, status] of [
+  ['a path that is not there', 'POST /nowhere HTTP/1.1\r\nHost: localhost', 404],
+  ['a foreign host', 'POST /echo HTTP/1.1\r\nHost: evil.example', 421],
+  ['a type that nobody reads', 'POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png', 415],
+] as const) {
+  for (const length of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
+    const name = length.split(':', 1)[0];
+    test(`[C14] ${title}, with a body that is not read (${name}): one answer ends the connection`, async (t) => {
+      const { port } = await serve(t, { requestTimeoutMs: 400 });
+      const answer = await raw(port, `${request}\r\n${length}\r\n\r\n`);
+      t.deepEqual(answer.match(/HTTP\/1\.1 \d+/g), [`HTTP/1.1 ${status}`]);
+      t.regex(answer, /\r\nconnection: close\r\n/i);
+    });
+  }
+}
+
+test('[C14] a refused request without a body, and one whose body is read, keep their connection', async (t) => {
+  const { port } = await serve(t, {}, (http) => {
+    commonRoutes(http);
+    http.post('/refused', () => {
+      throw new CoreError('HF_HTTP_UNAUTHORIZED');
+    });
+  });
+  const get = 'GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  const post = `POST /refused HTTP/1.1\r\n${head}Content-Length: 2\r\n\r\n{}`;
+  const last = 'GET /thing/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+  const answer = await raw(port, get + post + last);
+  t.deepEqual(answer.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 404', 'HTTP/1.1 401', 'HTTP/1.1 200']);
 });
 
 test('[C14] headers that do not arrive are given up with 408', async (t) => {
   const { port } = await serve(t, { requestTimeoutMs: 200 });
-  const { status, body } = parsed(await raw(port, 'GET /thing/1 HTTP/1.1\r\nHost: local'));
+  const answer = await raw(port, 'GET /thing/1 HTTP/1.1\r\nHost: local');
+  const { status, body } = parsed(answer);
   t.is(status, 408);
   t.is(body.code, 'HF_HTTP_REQUEST_SLOW');
+  for (const header of OF_EVERY_ANSWER) t.regex(answer, header);
 });
 
 test('[C14,O24] what ends before its handler is counted and reported, and what is no request is counted', async (t) => {
