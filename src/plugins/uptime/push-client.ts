@@ -175,12 +175,16 @@ function withoutToken(text: string, token: string, limit: number): string {
 function failure(error: unknown, timeoutMs: number): PushAnswer {
   const { code, message } = faultOf(error);
   if (TLS.test(code)) {
-    return { kind: 'failed', reason: `TLS: ${TLS_WORDS[code] ?? message} (${code})`, exitStatus: 5 };
+    return { kind: 'failed', reason: `TLS: ${withCode(TLS_WORDS[code] ?? message, code)}`, exitStatus: 5 };
   }
   const reason = NETWORK_WORDS[code] ?? message;
-  const words = code === 'TIMEOUT' ? `no answer within ${timeoutMs / 1_000} s` : `${reason} (${code})`;
+  const words = code === 'TIMEOUT' ? `no answer within ${timeoutMs / 1_000} s` : withCode(reason, code);
   return { kind: 'failed', reason: words, exitStatus: 4 };
 }
+
+/** The reasons of some failures end with their code already. */
+const withCode = (reason: string, code: string): string =>
+  reason.includes(`(${code})`) ? reason : `${reason} (${code})`;
 
 const TLS = /^(?:ERR_TLS|ERR_SSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO)/;
 

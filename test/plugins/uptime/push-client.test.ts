@@ -127,6 +127,10 @@ test('[O15] a network that fails ends as wget would: 4, and 5 for TLS', async (t
   const closed = await client('http://127.0.0.1:1').push('m', beat);
   t.deepEqual(closed, { kind: 'failed', reason: 'nothing listens there (ECONNREFUSED)', exitStatus: 4 });
 
+  const garbage = await monitor(t, (request) => void request.socket.end('what is no HTTP\r\n\r\n'));
+  const misread = (await client(garbage.url).push('m', beat)) as { reason: string };
+  t.regex(misread.reason, /^its answer is not valid HTTP \((?:HTTPParserError|HPE_\w+)\)$/);
+
   const unknown = (await client('http://nobody.invalid').push('m', beat)) as { reason: string };
   t.regex(unknown.reason, /^bad address: the name cannot be resolved/);
 

@@ -36,6 +36,8 @@ const BROKEN: ReadonlySet<string> = new Set([
   'EPIPE',
 ]);
 const TLS = /^(?:ERR_TLS|ERR_SSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO)/;
+/** undici's error of its parser, with and without a code. */
+const NOT_HTTP = /^(?:HTTPParserError$|HPE_)/;
 const TLS_REASONS: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate comes from an authority that is not known',
@@ -61,6 +63,8 @@ export function networkFailure(error: unknown, connectTimeoutMs: number): Networ
   if (TLS.test(code)) {
     return { failure: 'tls', code, reason: `${TLS_REASONS[code] ?? 'TLS failed'} (${code})` };
   }
+  if (NOT_HTTP.test(code))
+    return { failure: 'other', code, reason: `its answer is not valid HTTP (${code})` };
   return { failure: 'other', code, reason: `it failed (${code})` };
 }
 
