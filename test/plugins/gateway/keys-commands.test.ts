@@ -133,12 +133,18 @@ test('[G19,G27] what a command line has wrong is told, and no value is ever an a
   const open = file('open', 'readable-by-everybody-here');
   chmodSync(open, 0o644);
   const wrong: [string[], RegExp][] = [
+    [['mint', '--server', 'repo-wiki'], /--server: repo-wiki: server names have no hyphen; write repo_wiki/],
     [
-      ['mint', '--server', 'repo-wiki'],
-      /mcp_servers\.0: repo-wiki: server names have no hyphen; write repo_wiki/,
+      ['mint', '--server', 'memory,repo_wiki'],
+      /--server takes one name; give it several times: --server memory --server repo_wiki\./,
     ],
+    [['mint', '--server', 'nowhere'], /--server: nowhere is no server here; there are memory, repo_wiki\./],
+    [['update', 'twin', '--tool', 'none-x'], /--tool: none-x is no prefixed name of a tool/],
+    [['mint', '--alias', ' '], /--alias: /],
+    [['mint', '--max-streams', '0'], /--max-streams: /],
+    [['rotate', 'twin', '--overlap', 'long'], /--overlap: a duration is a number/],
     [['mint', '--rpm-limit', 'many'], /--rpm-limit takes a number/],
-    [['mint', '--expires', 'soon'], /expires/],
+    [['mint', '--expires', 'soon'], /--expires: /],
     [['mint', '--key-file', open], /HF_CONFIG_SECRET_MODE/],
     [['info', 'sk-abcdefghijklmnopqrstuvwxyz'], /does not belong in an argument/],
     [['info'], /Name one key/],
@@ -152,6 +158,7 @@ test('[G19,G27] what a command line has wrong is told, and no value is ever an a
     t.is(out, '');
     t.regex(err, text);
     t.false(err.includes('sk-abc'));
+    t.notRegex(err, /mcp_servers|mcp_tools|key_alias|max_streams/);
   }
   for (const argv of [
     ['mint', '--alias', 'twin'],

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandFlag } from '../../../core/host/plugin/command.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
-import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 
@@ -45,9 +45,39 @@ export const clearFlag: CommandFlag = {
   repeatable: true,
 };
 
+/** The option that sets a field of a request. */
+const OPTIONS: readonly (readonly [field: RegExp, option: string])[] = [
+  [/^object_permission\.mcp_servers\b/, '--server'],
+  [/^object_permission\.mcp_tools\b/, '--tool'],
+  [/^key_alias$/, '--alias'],
+  [/^user_id$/, '--user'],
+  [/^rpm_limit$/, '--rpm-limit'],
+  [/^max_budget$/, '--max-budget'],
+  [/^max_parallel_requests$/, '--max-parallel'],
+  [/^max_streams$/, '--max-streams'],
+  [/^(?:duration|expires)$/, '--expires'],
+  [/^key$/, '--key-file'],
+  [/^new_key$/, '--new-key-file'],
+  [/^overlap$/, '--overlap'],
+  [/^page$/, '--page'],
+];
+
+/** @returns HF_CLI_USAGE that names the option, for an error about the field that the option sets; any other as it is */
+export function aboutOption(error: unknown, command: string): unknown {
+  if (!isCoded(error, 'HF_GATEWAY_KEY_REQUEST')) return error;
+  const { field, reason } = error.details;
+  const option = OPTIONS.find(([name]) => name.test(String(field)))?.[1];
+  return option === undefined ? error : usage(`${option}: ${reason}.`, command);
+}
+
 /** Converts flags to fields of a request. @throws HF_CLI_USAGE */
 export function termsOfFlags(flags: Flags, command: string): Record<string, unknown> {
   const { alias, user, server, tool, rpmLimit, maxBudget, maxParallel, maxStreams, expires } = flags;
+  const joined = ((server ?? []) as string[]).find((name) => name.includes(','));
+  if (joined !== undefined) {
+    const several = joined.split(',').map((name) => `--server ${name.trim()}`);
+    throw usage(`--server takes one name; give it several times: ${several.join(' ')}.`, command);
+  }
   const cleared = ((flags.clear ?? []) as string[]).map((term) => {
     const fields = CLEARED[term];
     if (!fields) throw usage(`--clear takes one of ${Object.keys(CLEARED).join(', ')}.`, command);

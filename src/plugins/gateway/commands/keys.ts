@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { CommandContext, CommandDefinition, CommandFlag } from '../../../core/host/plugin/command.ts';
 import { jsonText } from '../../../core/host/terminal.ts';
 import { KEYS_PATH } from '../keys/operations.ts';
-import { clearFlag, keyNamed, readKey, termFlags, termsOfFlags } from './key-flags.ts';
+import { aboutOption, clearFlag, keyNamed, readKey, termFlags, termsOfFlags } from './key-flags.ts';
 import { infoLines, listLines, shownKey } from './key-output.ts';
 import { askGateway } from './target.ts';
 
@@ -16,8 +16,17 @@ const keyFile = {
   summary: 'the key is the one of this value (mode 0600, - for stdin)',
 };
 
-const askKeys = (verb: string, body: object, context: CommandContext) =>
-  askGateway<Readonly<Record<string, unknown>>>(context, `${KEYS_PATH}/${verb}`, body);
+async function askKeys(
+  verb: string,
+  body: object,
+  context: CommandContext,
+): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return await askGateway(context, `${KEYS_PATH}/${verb}`, body);
+  } catch (error) {
+    throw aboutOption(error, `gateway keys ${verb}`);
+  }
+}
 
 const keyWithValue = shownKey.extend({ key: z.string() });
 const keyPage = z.object({ keys: z.array(shownKey), total_count: z.number(), total_pages: z.number() });
