@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import test from 'ava';
-import { CoreError } from '../../../../src/core/kernel/errors/core-error.ts';
+import { HostError } from '../../../../src/core/host/errors/host-error.ts';
 import { commonRoutes, parsed, raw, serve } from './support.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -110,7 +110,7 @@ test('[C14] a refused request without a body, and one whose body is read, keep t
   const { port } = await serve(t, {}, (http) => {
     commonRoutes(http);
     http.post('/refused', () => {
-      throw new CoreError('HF_HTTP_UNAUTHORIZED');
+      throw new HostError('HF_HTTP_UNAUTHORIZED');
     });
   });
   const get = 'GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n';
