@@ -3,6 +3,7 @@
 //   npm run mutants -- alerts log     only these areas
 //   npm run mutants -- --list         what would be tried, without trying
 //   npm run mutants -- --written      only the changes of the lists, none made by rule
+//   npm run mutants -- --by-rule      only those made by rule
 //   npm run mutants -- --only=bearer  only changes whose description holds this text
 //   npm run mutants -- --jobs=4       so many at once; as many as processors unless said
 //   npm run mutants -- --record       writes the result of these areas into docs/testing.md
@@ -34,6 +35,7 @@ const { values: flags, positionals } = parseArgs({
     root: { type: 'string' }, // another checkout, for the test of this script
     list: { type: 'boolean', default: false },
     written: { type: 'boolean', default: false },
+    'by-rule': { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     record: { type: 'boolean', default: false },
     patience: { type: 'string', default: '30' },
@@ -45,8 +47,7 @@ const testFiles = sourceFiles(root, 'test').filter((file) => file.endsWith('.tes
 const srcFiles = [...sourceFiles(root, 'src'), ...filesBelow(root, 'deploy')];
 const filesOfId = filesById(root);
 
-if (flags.record && (flags.written || flags.only !== ''))
-  throw new Error('--record is of whole areas: leave out --written and --only');
+if (flags.record && flags.only !== '') throw new Error('--record is of whole areas: leave out --only');
 
 /** One change with the tests that must notice it; `stale` says why it can't be tried, `equivalent` why it needn't. */
 interface Candidate {
@@ -80,7 +81,7 @@ function testsOf({ id, tests }: { readonly id?: string; readonly tests?: readonl
 }
 
 function candidatesOf(area: string, { sources, mutations, automatic }: Area): Candidate[] {
-  const written = mutations.map((mutation): Candidate => {
+  const written = (flags['by-rule'] ? [] : mutations).map((mutation): Candidate => {
     const { breaks, mayHang = false } = mutation;
     const about = { area, kind: 'written', breaks, mayHang } as const;
     try {
@@ -154,13 +155,20 @@ function unchanged(file: string): Promise<Trial> {
 }
 
 /** The tests in the order in which they are run: those that are slow by their name last, and looked at only then. */
-async function* inOrder(tests: readonly Tests[]): AsyncGenerator<{ each: Tests; without: Trial }> {
+async function* inOrder(
+  tests: readonly Tests[],
+  mutatedFile: string,
+): AsyncGenerator<{ each: Tests; without: Trial }> {
   const isSlow = ({ file }: Tests): boolean => file.includes('.slow.');
   const quick: { each: Tests; without: Trial }[] = [];
   for (const each of tests.filter((one) => !isSlow(one))) {
     quick.push({ each, without: await unchanged(each.file) });
   }
-  yield* quick.sort((a, b) => a.without.tookMs - b.without.tookMs);
+  // A test that has the name of the file is the likeliest to notice.
+  const name = basename(mutatedFile).split('.')[0] ?? '';
+  const cost = ({ each, without }: { each: Tests; without: Trial }): number =>
+    basename(each.file).startsWith(`${name}.`) ? 0 : without.tookMs;
+  yield* quick.sort((a, b) => cost(a) - cost(b));
   for (const each of tests.filter(isSlow)) yield { each, without: await unchanged(each.file) };
 }
 
@@ -176,7 +184,7 @@ async function verdict(candidate: Candidate): Promise<Result> {
   let loaded = false;
   let hung = '';
   let broken = '';
-  for await (const { each, without } of inOrder(candidate.tests)) {
+  for await (const { each, without } of inOrder(candidate.tests, mutated.file)) {
     if (without.outcome.kind !== 'passed') broken = each.file;
     // What a test reads and doesn't load, such as a file of deploy/, is seen only with the change in its place.
     const mayLoad = !mutated.file.endsWith('.ts') || without.loads.has(mutated.file);

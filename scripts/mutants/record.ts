@@ -1,45 +1,39 @@
-// The result of a run in docs/testing.md: a row for each area, and a row for each change that nobody noticed. Areas that
-// were not run keep their rows, so that a result can be gathered area by area.
+// The result of a run in docs/testing.md: a row for each area and kind of change, and a row for each change that no test
+// notices. What was not run keeps its rows, so that a result can be gathered area by area.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isTried, type Result, shareNoticed } from './summary.ts';
 
 const BEGIN = '<!-- written by npm run mutants -- --record -->';
 const END = '<!-- end of what npm run mutants writes -->';
-const HEADS = {
-  areas:
-    '| area | changes of the list | noticed | changes by rule | noticed | share |\n|---|---|---|---|---|---|',
-  left: '| area | change that no test notices | why |\n|---|---|---|',
-};
+const SHARES = '| area, changes | tried | noticed | share |\n|---|---|---|---|';
+const UNNOTICED = '| area, changes | what no test notices | why |\n|---|---|---|';
 
+const groupOf = ({ area, kind }: Result): string =>
+  `${area}, ${kind === 'written' ? 'of the list' : 'by rule'}`;
 /** A line number would be another after every edit above it. */
 const withoutLine = (breaks: string): string => breaks.replace(/^(\S+\.ts):\d+ {2}/, '$1: ');
-const cell = (text: string): string => text.replace(/\|/g, '\\|').replace(/\s+/g, ' ');
-const row = (cells: readonly (string | number)[]): string =>
-  `| ${cells.map((one) => cell(`${one}`)).join(' | ')} |`;
+const row = (cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replace(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`;
 
-function areaRow(area: string, results: readonly Result[]): string {
-  const counts = (['written', 'automatic'] as const).flatMap((kind) => {
-    const tried = results.filter((result) => result.kind === kind && isTried(result));
-    return [tried.length, tried.filter(({ state }) => state === 'killed').length];
-  });
-  return row([area, ...counts, shareNoticed(results)]);
+function shareRow(group: string, results: readonly Result[]): string {
+  const tried = results.filter(isTried);
+  const killed = tried.filter(({ state }) => state === 'killed');
+  return row([group, String(tried.length), String(killed.length), shareNoticed(results)]);
 }
 
-function leftRows(results: readonly Result[]): string[] {
-  return results
-    .filter(({ state }) => state !== 'killed')
-    .map(({ area, breaks, state, why }) =>
-      row([area, withoutLine(breaks), state === 'survived' ? 'no test of it yet' : `${state}: ${why}`]),
-    );
+function unnoticedRow(result: Result): string {
+  const { breaks, state, why } = result;
+  const reason = state === 'survived' ? 'a test of it is missing' : `${state}: ${why}`;
+  return row([groupOf(result), withoutLine(breaks), reason]);
 }
 
-/** Rows that are there and belong to other areas, and the new ones, in the order of the areas. */
-function merged(before: string, head: string, fresh: readonly string[], areas: ReadonlySet<string>): string {
+/** The rows of other groups that are there already, and the new ones, in the order of the groups. */
+function merged(before: string, head: string, fresh: readonly string[], groups: ReadonlySet<string>): string {
+  const group = (line: string): string => line.split('|')[1]?.trim() ?? '';
   const [, after = ''] = before.split(head);
   const [table = ''] = after.trimStart().split('\n\n');
-  const areaOf = (line: string): string => line.split('|')[1]?.trim() ?? '';
-  const kept = table.split('\n').filter((line) => line.startsWith('|') && !areas.has(areaOf(line)));
-  return [head, ...[...kept, ...fresh].sort((a, b) => areaOf(a).localeCompare(areaOf(b)))].join('\n');
+  const kept = table.split('\n').filter((line) => line.startsWith('|') && !groups.has(group(line)));
+  return [head, ...[...kept, ...fresh].sort((a, b) => group(a).localeCompare(group(b)))].join('\n');
 }
 
 /** @param page the page that holds the two tables between its two comments */
@@ -48,12 +42,10 @@ export function record(page: string, results: readonly Result[]): void {
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (begin < 0 || end < begin) throw new Error(`${page} has no place for the result: "${BEGIN}" … "${END}"`);
   const before = text.slice(begin, end);
-  const byArea = Map.groupBy(results, ({ area }) => area);
-  const areas = new Set(byArea.keys());
-  const rows = [...byArea].map(([area, these]) => areaRow(area, these));
-  const tables = [
-    merged(before, HEADS.areas, rows, areas),
-    merged(before, HEADS.left, leftRows(results), areas),
-  ];
+  const byGroup = Map.groupBy(results, groupOf);
+  const groups = new Set(byGroup.keys());
+  const shares = [...byGroup].map(([group, these]) => shareRow(group, these));
+  const unnoticed = results.filter(({ state }) => state !== 'killed').map(unnoticedRow);
+  const tables = [merged(before, SHARES, shares, groups), merged(before, UNNOTICED, unnoticed, groups)];
   writeFileSync(page, `${text.slice(0, begin)}${[BEGIN, ...tables].join('\n\n')}\n\n${text.slice(end)}`);
 }

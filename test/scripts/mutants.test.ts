@@ -136,25 +136,35 @@ test('changes made by rule leave types and comments alone, and are the same in e
   t.is((await mutants(t, '', { args })).text, text);
 });
 
-test('a change that nobody can see has no share, with its reason in the page; other areas keep their rows', async (t) => {
+test('a change that nobody can see has no share, with its reason in the page; what was not run keeps its rows', async (t) => {
   const page = `before\n<!-- written by npm run mutants -- --record -->
 
-| area | changes of the list | noticed | changes by rule | noticed | share |
-|---|---|---|---|---|---|
-| kettle | 1 | 1 | 0 | 0 | 100 % |
-| lamp | 9 | 0 | 9 | 0 | 0 % |
+| area, changes | tried | noticed | share |
+|---|---|---|---|
+| kettle, by rule | 1 | 1 | 100 % |
+| lamp, by rule | 9 | 0 | 0 % |
+| lamp, of the list | 7 | 7 | 100 % |
 
 <!-- end of what npm run mutants writes -->\nafter\n`;
   const equivalent =
     "{ find: 'if ($1 < 0)', put: 'if (false)', because: 'a lamp is never asked for less than nothing' }";
-  const { ok, text, page: written } = await mutants(t, '', { args: ['--record'], equivalent, page });
+  const {
+    ok,
+    text,
+    page: written,
+  } = await mutants(t, '', {
+    args: ['--record', '--by-rule'],
+    equivalent,
+    page,
+  });
   t.true(ok, text);
   t.regex(text, /lamp +0\/0 +1\/1 +0 +0 +1 +0 +100 %/);
   const rows = written.split('\n').filter((line) => /^\| (?:kettle|lamp)/.test(line));
   t.deepEqual(rows, [
-    '| kettle | 1 | 1 | 0 | 0 | 100 % |',
-    '| lamp | 0 | 0 | 1 | 1 | 100 % |',
-    '| lamp | src/lamp.ts: to < 0 → false | equivalent: a lamp is never asked for less than nothing |',
+    '| kettle, by rule | 1 | 1 | 100 % |',
+    '| lamp, by rule | 1 | 1 | 100 % |',
+    '| lamp, of the list | 7 | 7 | 100 % |',
+    '| lamp, by rule | src/lamp.ts: to < 0 → false | equivalent: a lamp is never asked for less than nothing |',
   ]);
   t.true(written.startsWith('before\n<!--') && written.endsWith('-->\nafter\n'), written);
 });
