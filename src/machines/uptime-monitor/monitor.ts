@@ -98,7 +98,10 @@ export const monitor = setup({
     extendWait: assign(({ context, event }) => ({
       armedAt: timeOf({ context, event }, 0),
       waitMs: context.intervalMs,
-      lateMs: Math.max(context.graceMs, context.changes.at(-1)?.to === 'late' ? context.intervalMs : 0),
+      lateMs:
+        context.changes.at(-1)?.to === 'late'
+          ? Math.max(context.graceMs, context.intervalMs)
+          : context.graceMs,
       // The first start is no restart: there was no process that could have missed a beat.
       ...(context.armedAt === 0
         ? { since: timeOf({ context, event }, 0) }

@@ -537,6 +537,19 @@ test('[R10] a transaction of another router on the same store is held to, for wh
   t.deepEqual(reverted.context.last, { outcome: 'reverted', transID: 'x1' });
 });
 
+test('[R6] an append to a transaction of another router begins a window of our own, as long as ours are', (t) => {
+  const joined = [shared('n0', 'fp_a'), shared('x1', 'fp_x', theirs)];
+  const { effects, context } = after([...joined, append('x1', { ncid: 'x1' }), applied('n2')]);
+  t.deepEqual(
+    effects.find(({ type }) => type === 'timer.start'),
+    {
+      type: 'timer.start',
+      params: { timer: WINDOW, delayMs: 120_000 },
+    },
+  );
+  t.deepEqual(context.pending, { transID: 'x1', who: 'other', previous: theirs.previous });
+});
+
 test('[R6] on a shared store a commit is carried out there, and published nowhere', (t) => {
   const opened = [shared('n0', 'fp_a'), append('t1'), applied('n1')];
   const asked = after([...opened, set({ request: 'c', op: 'commit', transID: 't1' })]);

@@ -172,6 +172,9 @@ test('[O16] an own restart gives a silence its time again, but not for ever', (t
   })
     .when({ type: 'WATCH', at, settings: short })
     .then({ state: 'late', timers: { lost: 300_000 }, context: { restarts: 1 } });
+  given(monitor, { input: short, events: [{ ...watch, settings: short }, beat(T)] })
+    .when({ type: 'WATCH', at, settings: short })
+    .then({ state: 'up', timers: { overdue: 300_000 }, context: { restarts: 1, lateMs: 500 } });
   const restarts = Array.from({ length: RESTARTS_FORGIVEN }, (_, n) => ({ ...watch, at: at + n }));
   given(monitor, { input: settings, events: [watch, beat(T), ...restarts] })
     .when({ ...watch, at: at + 99_000 })
@@ -179,6 +182,24 @@ test('[O16] an own restart gives a silence its time again, but not for ever', (t
   given(monitor, { input: settings, events: [watch, beat(T), elapsed('overdue'), elapsed('lost')] })
     .when({ ...watch, at })
     .then({ state: { down: 'notified' }, timers: { reminder: 3_600_000 } });
+  t.pass();
+});
+
+test('[O16] who is told of a silence reads that the monitor itself was restarted meanwhile, once or more', (t) => {
+  for (const count of [1, 2]) {
+    const restarts = Array.from({ length: count }, (_, n) => ({ ...watch, at: T + 1 + n }));
+    given(monitor, { input: settings, events: [watch, beat(T), ...restarts] })
+      .when(elapsed('overdue'))
+      .then({ state: 'late', timers: { lost: 300_000 } })
+      .when(elapsed('lost'))
+      .then({
+        state: { down: 'notified' },
+        effects: [
+          firing(silent.replace(/\.$/, `; this monitor itself was restarted meanwhile (${count}×).`)),
+        ],
+        timers: { reminder: 3_600_000 },
+      });
+  }
   t.pass();
 });
 

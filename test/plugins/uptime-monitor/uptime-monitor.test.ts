@@ -115,6 +115,7 @@ async function rig(
 test('[O16] a push is taken by any method, and each way to fail has its own msg behind the same 404', async (t) => {
   const { push, token, url, json, runtime, dir, lines, settled } = await rig(t);
   t.is(statSync(join(dir, 'secrets', 'push', 'clickstack-watchdog')).mode & 0o777, 0o600);
+  t.regex(token(), /^[\w-]{32}$/, '24 random bytes, as long as a token of Uptime Kuma');
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
     t.deepEqual(await push(undefined, undefined, { method }), { status: 200, body: { ok: true } }, method);
   }
@@ -301,6 +302,13 @@ test('[O16] unless configured: the watchdog is DOWN after 600 s, the reconciler 
   t.deepEqual(await states(), ['down', 'down']);
   const [plugin] = resolveConfig({ plugins: [uptimeMonitor()] }, { env: {} }).plugins;
   t.is(plugin?.options.port, 3001);
+});
+
+test('[O16] a title has 1 to 100 characters, and another one is refused by its name', (t) => {
+  const titled = (title: string) =>
+    resolveConfig({ plugins: [uptimeMonitor({ monitors: [{ name: 'm', title }] })] }, { env: {} });
+  t.notThrows(() => titled('t'.repeat(100)));
+  for (const title of ['', 't'.repeat(101)]) t.throws(() => titled(title), { message: /title/ });
 });
 
 test('[O16] silence is DOWN after 600 s, told once with what the last run came to, and a beat resolves it', async (t) => {

@@ -65,13 +65,15 @@ async function storeCheck(dataDir: string): Promise<CheckResult> {
 /** A stopped instance cannot revert a transaction in time, so one that its log shows as pending is reported. */
 function transactionCheck({ running, facts }: CheckContext): CheckResult {
   const lookedAt = running ? 'the running instance' : 'the event log';
-  if (facts === undefined) {
+  const transaction = facts?.transaction;
+  const isReported = facts !== undefined && (!running || running.surfaces.router !== undefined);
+  if (isReported && transaction === undefined) {
+    return { state: 'ok', lookedAt, found: 'no transaction is pending' };
+  }
+  // A report that throws leaves its error in the place of the transaction, and a router that did not start none at all.
+  if (!isPendingTransaction(transaction)) {
     const remedy = '`holdfast status` says why.';
     return { state: 'warn', lookedAt, found: 'it is unknown whether a transaction is pending', remedy };
-  }
-  const { transaction } = facts;
-  if (!isPendingTransaction(transaction)) {
-    return { state: 'ok', lookedAt, found: 'no transaction is pending' };
   }
   const { transID, who, secondsLeft } = transaction;
   const found = `${transID} by ${who} is pending, ${secondsLeft} s left`;
