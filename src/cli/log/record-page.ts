@@ -17,7 +17,8 @@ import {
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { Layout } from './layout.ts';
 import { shown } from './source.ts';
-import { type Describe, Story } from './story.ts';
+import { Story } from './story.ts';
+import type { Describe } from './words.ts';
 
 /** How an effect or timer that a record requested ended. */
 export type Fate =

@@ -7,10 +7,7 @@ import { delayOf, INIT, type LogRecord, TIMER_START } from '../../core/kernel/lo
 import { LONG_TIMER_MS, type RecordText, recordText } from './record-text.ts';
 import { newest, type Selection } from './select.ts';
 import { shown } from './source.ts';
-import type { PluginWords } from './words.ts';
-
-/** Describes a record in its plugin's words: undefined when the plugin has none, empty when the record is routine. */
-export type Describe = (record: LogRecord) => string | undefined;
+import type { Describe, PluginWords } from './words.ts';
 
 /** The record that is shown as the cause of another. */
 export interface ShownCause {

@@ -3,7 +3,9 @@ import type { RecordWords } from '../../core/kernel/actors/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { parseActorRef } from '../../core/kernel/ids.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
-import type { Describe } from './story.ts';
+
+/** Describes a record in its plugin's words: undefined when the plugin has none, empty when the record is routine. */
+export type Describe = (record: LogRecord) => string | undefined;
 
 /**
  * The plugins' own words for records. They are loaded by actor type, before the first record of a type is described:

@@ -6,7 +6,7 @@ import { jsonEqual } from '../../core/kernel/json.ts';
 import { delayOf, type LogRecord, TIMER_CANCEL, TIMER_START } from '../../core/kernel/log/record.ts';
 import type { Difference } from '../../core/kernel/replay/findings.ts';
 import type { WhatIf } from '../../core/kernel/replay/what-if.ts';
-import type { Describe } from '../log/story.ts';
+import type { Describe } from '../log/words.ts';
 
 /**
  * The result of a what-if (`-` as recorded, `+` as it would have been): the decisions that differ, the first in full; in one

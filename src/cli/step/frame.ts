@@ -3,7 +3,7 @@ import { cut, cutMiddle, plainText, timeOfDay } from '../../core/host/terminal.t
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { recordText } from '../log/record-text.ts';
 import { shown } from '../log/source.ts';
-import type { Describe } from '../log/story.ts';
+import type { Describe } from '../log/words.ts';
 import type { PageLine } from './page.ts';
 import type { Viewer } from './viewer.ts';
 

@@ -5,7 +5,7 @@ import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 import type { Candidate } from '../../core/kernel/replay/guards.ts';
 import { marksOf } from '../log/record-page.ts';
 import { shown } from '../log/source.ts';
-import type { Describe } from '../log/story.ts';
+import type { Describe } from '../log/words.ts';
 import type { Detail } from './log.ts';
 
 /** A line of the page; what does not fit the terminal is cut when it is drawn. */

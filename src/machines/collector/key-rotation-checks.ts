@@ -1,24 +1,12 @@
 import type { Alert } from '../effect.ts';
-import { type Args, isRefreshed, pending, type RotationContext } from './key-rotation-rules.ts';
-
-/** What is looked at after a new key was stored, in the order in which it is shown. */
-export type CheckName =
-  /** Who was seen at our own receiver. */
-  | 'producers'
-  /** The value that the cluster's copy of the secrets store has. */
-  | 'synced_secret'
-  /** Whether the workloads that read it were started since. */
-  | 'pods'
-  /** Whether those who sent metrics before send them still. */
-  | 'metrics';
-
-/** The outcome of a check. `not_checked` is no success: nobody has looked, for the reason in `text`. */
-export type RefreshCheck = {
-  readonly check: CheckName;
-  readonly result: 'ok' | 'not' | 'not_checked';
-  /** What was looked at and found, or why it could not be; for a person and without secrets. */
-  readonly text: string;
-};
+import {
+  type Args,
+  type CheckName,
+  isRefreshed,
+  pending,
+  type RefreshCheck,
+  type RotationContext,
+} from './key-rotation-rules.ts';
 
 /** Which checks prove together that a key was taken up where no producer sends to our receiver. */
 const ELSEWHERE: readonly CheckName[] = ['synced_secret', 'pods', 'metrics'];

@@ -1,5 +1,4 @@
 import type { Alert } from '../effect.ts';
-import type { RefreshCheck } from './key-rotation-checks.ts';
 
 /** The rotation of the ingest key without its statechart: settings, context, events, and the rules over them. */
 
@@ -24,6 +23,25 @@ export type RotationSettings = {
   readonly overlapMs: number;
   /** Between two tries to store the key. */
   readonly retryMs: number;
+};
+
+/** What is looked at after a new key was stored, in the order in which it is shown. */
+export type CheckName =
+  /** Who was seen at our own receiver. */
+  | 'producers'
+  /** The value that the cluster's copy of the secrets store has. */
+  | 'synced_secret'
+  /** Whether the workloads that read it were started since. */
+  | 'pods'
+  /** Whether those who sent metrics before send them still. */
+  | 'metrics';
+
+/** The outcome of a check. `not_checked` is no success: nobody has looked, for the reason in `text`. */
+export type RefreshCheck = {
+  readonly check: CheckName;
+  readonly result: 'ok' | 'not' | 'not_checked';
+  /** What was looked at and found, or why it could not be; for a person and without secrets. */
+  readonly text: string;
 };
 
 export type Seen = {

@@ -5,7 +5,6 @@ import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { type HeartbeatSettings, heartbeatDefaults } from '../../machines/reconciler/heartbeat.ts';
 import { heartbeatActor, legActor } from './actors.ts';
 import { legsStatus } from './leg-status.ts';
-import type { Unit } from './unit.ts';
 
 /**
  * The reconciler's own beats (R27). Where a plugin pushes to an uptime monitor, a beat is sent after each event, and every
@@ -55,7 +54,7 @@ export class Heartbeats {
 
 interface Started extends Services {
   readonly heartbeats: Heartbeats;
-  readonly unit: Unit;
+  readonly unit: { isPaused(): boolean };
 }
 
 /** Registers the actor of the beats, its route and its effect. */

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
 import { Story } from '../../../src/core/host/testing/story.ts';
 import { keyRotation } from '../../../src/machines/collector/key-rotation.ts';
-import type { RefreshCheck } from '../../../src/machines/collector/key-rotation-checks.ts';
+import type { RefreshCheck } from '../../../src/machines/collector/key-rotation-rules.ts';
 import { type RotationEvent, rotationDefaults } from '../../../src/machines/collector/key-rotation-rules.ts';
 import { runs } from '../../support/runs.ts';
 import { machineSamples } from '../samples.ts';

@@ -1,5 +1,3 @@
-import { actorErrors } from './table/actors.ts';
-
 /** A code that a person and a program can look up: `HF_<FEATURE>_<WHAT>`. Every plugin brings its own. */
 export type ErrorCode = `HF_${string}`;
 
@@ -14,6 +12,16 @@ export interface ErrorEntry {
 }
 
 export type ErrorTable = Readonly<Record<ErrorCode, ErrorEntry>>;
+
+/** The error that a person sees in the place of one without a code. */
+export const internalError = {
+  HF_INTERNAL: {
+    status: 500,
+    what: 'Something failed that Holdfast did not foresee.',
+    remedy:
+      'Look for the same correlation id in the log lines; if it repeats, report it with `holdfast log show`.',
+  },
+} as const satisfies ErrorTable;
 
 /** What a person needs of an error: its code, what happened, what to do. */
 export interface CodedError {
@@ -99,7 +107,7 @@ export function isCoded<C extends ErrorCode>(error: unknown, code?: C): error is
 
 /** The fields that whoever asked may read, in an answer or as `--json`; an uncoded error shows as HF_INTERNAL without its text. */
 export function toErrorBody(error: unknown): CodedError & { status: number } {
-  if (!isCoded(error)) return { code: 'HF_INTERNAL', ...actorErrors.HF_INTERNAL };
+  if (!isCoded(error)) return { code: 'HF_INTERNAL', ...internalError.HF_INTERNAL };
   const { code, what, remedy, status } = error;
   return { code, what, remedy, status };
 }

@@ -5,7 +5,7 @@
 import type { Cluster } from '../../../core/contracts/cluster.ts';
 import type { ColumnarDatabase } from '../../../core/contracts/columnar-database.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { RefreshCheck } from '../../../machines/collector/key-rotation-checks.ts';
+import type { RefreshCheck } from '../../../machines/collector/key-rotation-rules.ts';
 import { listWorkloadPods, type Refresh, readSyncedSecret } from '../cluster-keys.ts';
 
 /** The sources of the checks. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import { askInstance } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import type { RefreshCheck } from '../../../machines/collector/key-rotation-checks.ts';
+import type { RefreshCheck } from '../../../machines/collector/key-rotation-rules.ts';
 import { NO_COLLECTOR } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import { ROTATION_PATH } from './control.ts';

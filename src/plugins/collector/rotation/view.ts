@@ -1,6 +1,6 @@
 import type { ActorSnapshot } from '../../../core/kernel/actors/transition.ts';
 import type { keyRotation } from '../../../machines/collector/key-rotation.ts';
-import type { RefreshCheck } from '../../../machines/collector/key-rotation-checks.ts';
+import type { RefreshCheck } from '../../../machines/collector/key-rotation-rules.ts';
 import {
   type Adoption,
   pending,

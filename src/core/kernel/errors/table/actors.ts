@@ -2,12 +2,6 @@ import type { ErrorTable } from '../holdfast-error.ts';
 
 /** Errors of actors, machines, effects and replay. */
 export const actorErrors = {
-  HF_INTERNAL: {
-    status: 500,
-    what: 'Something failed that Holdfast did not foresee.',
-    remedy:
-      'Look for the same correlation id in the log lines; if it repeats, report it with `holdfast log show`.',
-  },
   HF_ACTOR_UNKNOWN: {
     status: 500,
     what: 'No plugin registers the type of actor {actor}.',

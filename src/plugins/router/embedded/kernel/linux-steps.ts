@@ -1,6 +1,6 @@
 import { KernelRefusal, type KernelStep } from './driver.ts';
 import type { IpBatch } from './linux-batch.ts';
-import { cidrWord, defaultRouteLine, nameWord, routeLine } from './linux-batch.ts';
+import { cidrWord, defaultRouteLine, nameWord, routeLine } from './linux-lines.ts';
 import { type LinuxLink, type LinuxRoute, OWN_PROTOCOL, type Snapshot } from './linux-snapshot.ts';
 
 type Step<Name extends KernelStep['step']> = Extract<KernelStep, { step: Name }>;

@@ -1,6 +1,7 @@
 import { isConfigurable } from '../../config/validate.ts';
 import type { InterfaceState, KernelDriver, KernelStep, Undo } from './driver.ts';
-import { checkStep, cidrWord, IpBatch, type IpOptions, nameWord, routeLine } from './linux-batch.ts';
+import { IpBatch, type IpOptions } from './linux-batch.ts';
+import { checkStep, cidrWord, nameWord, routeLine } from './linux-lines.ts';
 import { type LinuxLink, readSnapshot, type Snapshot, stateOf } from './linux-snapshot.ts';
 import { LinuxSteps } from './linux-steps.ts';
 

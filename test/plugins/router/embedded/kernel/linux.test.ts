@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { planReapply } from '../../../../../src/plugins/router/config/reapply.ts';
 import { KernelRefusal, type KernelStep } from '../../../../../src/plugins/router/embedded/kernel/driver.ts';
 import { LinuxKernel } from '../../../../../src/plugins/router/embedded/kernel/linux.ts';
-import { checkStep } from '../../../../../src/plugins/router/embedded/kernel/linux-batch.ts';
+import { checkStep } from '../../../../../src/plugins/router/embedded/kernel/linux-lines.ts';
 import { kernelSteps } from '../../../../../src/plugins/router/embedded/kernel/steps.ts';
 import { type Namespace, namespace } from '../../../../support/netns.ts';
 import { testInNamespace } from '../../../../support/test-in-namespace.ts';
