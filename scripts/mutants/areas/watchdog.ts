@@ -41,8 +41,15 @@ const area: Area = {
     {
       breaks: 'O10: no row of a declared producer is no failure',
       tests: ['watchdog/'],
-      find: 'if ($1) $2.fail(',
-      put: 'if (false) $2.fail(',
+      find: 'if (missing !== undefined) $1.fail(',
+      put: 'if (false) $1.fail(',
+    },
+    {
+      breaks: 'O10: a table that lost all of its rows is a fresh installation',
+      id: 'O10',
+      tests: ['watchdog/watchdog'],
+      find: 'const missing = before.includes(table)',
+      put: 'const missing = false',
     },
     {
       breaks: 'O10: what Holdfast writes itself counts as a sign of life',

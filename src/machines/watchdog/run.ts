@@ -32,6 +32,8 @@ export interface WatchdogContext {
   readonly failing: Readonly<Record<string, string>>;
   readonly stale: number;
   readonly drift: number;
+  /** Watched tables that have had rows: from then on it is a fault when one has none. */
+  readonly produced?: readonly string[] | undefined;
   /** How long the checks took, milliseconds. */
   readonly tookMs: number;
   readonly last?: RunReport | undefined;
@@ -45,7 +47,10 @@ export type WatchdogEvent =
   | { type: 'START'; at: number }
   /** `deadlineMs` is a deadline that was given for this run; a process that had to start first has used some of it. */
   | { type: 'RUN'; at: number; deadlineMs?: number; remainingMs?: number }
-  /** `time` is `at` as ISO 8601, because a machine has no calendar; `stale` is in seconds. */
+  /**
+   * `time` is `at` as ISO 8601, because a machine has no calendar; `stale` is in seconds; `produced` lists tables that were
+   * seen with rows for the first time.
+   */
   | {
       type: 'CHECKED';
       at: number;
@@ -54,6 +59,7 @@ export type WatchdogEvent =
       stale: number;
       drift: number;
       failures: readonly Failure[];
+      produced?: readonly string[];
     }
   | { type: 'PUSHED'; at: number; status: number }
   | { type: 'PUSH_REFUSED'; at: number; status: number; msg?: string; body: string; exitStatus: number }
@@ -131,8 +137,9 @@ export const watchdogRun = setup({
       const failing = Object.fromEntries(
         event.failures.map(({ check }) => [check, context.failing[check] ?? event.time]),
       );
-      const { stale, drift, tookMs, at } = event;
-      return { failing, stale, drift, tookMs, startedAt: at - tookMs };
+      const { stale, drift, tookMs, at, produced } = event;
+      const seen = produced && { produced: [...new Set([...(context.produced ?? []), ...produced])] };
+      return { failing, stale, drift, tookMs, startedAt: at - tookMs, ...seen };
     }),
     noteDelivery: assign(({ context, event }) =>
       event.type === 'PUSHED' ? { deliveredAt: event.at, deliveredMsg: verdict(context) } : {},

@@ -33,7 +33,14 @@ export interface Findings {
   /** Tables with another engine than they must have. */
   readonly drift: number;
   readonly failures: readonly Failure[];
+  /** Watched tables that have rows, and had none when they were checked before. */
+  readonly produced?: readonly SignalTable[];
 }
+
+type Expected = Pick<WatchdogOptions, 'staleAfter' | 'signals' | 'producers'> & {
+  /** Tables that have had rows: one that has none any more is no fresh installation. */
+  readonly produced?: readonly string[];
+};
 
 /** Deadline of one query, seconds. */
 const QUERY_SECONDS = 20;
@@ -52,7 +59,7 @@ const newest = z.tuple([z.object({ rows: z.coerce.number().int().min(0), age: z.
 export async function checkStack(
   database: ColumnarDatabase | undefined,
   absent: string,
-  { staleAfter, signals, producers }: Pick<WatchdogOptions, 'staleAfter' | 'signals' | 'producers'>,
+  { staleAfter, signals, producers, produced: before = [] }: Expected,
   signal: AbortSignal,
 ): Promise<Findings> {
   if (!database) {
@@ -66,8 +73,15 @@ export async function checkStack(
   if (!reached) return { stale: 0, drift: 0, failures: checks.failures };
 
   let stale = 0;
+  const produced: SignalTable[] = [];
   for (const table of new Set([...signals, ...producers])) {
-    const age = await ageOf(checks, table, staleAfter, producers.includes(table));
+    const missing = before.includes(table)
+      ? 'no row at all, though it has had some: they were deleted, or none came for the whole retention'
+      : producers.includes(table)
+        ? 'no row at all: no producer yet, though one is declared'
+        : undefined;
+    const age = await ageOf(checks, table, staleAfter, missing);
+    if (age !== undefined && !before.includes(table)) produced.push(table);
     stale = Math.max(stale, age ?? 0);
   }
   const drifted = await checks.ask('engine', 'the engines of its tables', async (options) => ({
@@ -80,15 +94,24 @@ export async function checkStack(
       .map(({ table, engine, expected }) => `${table} ${engine}, not ${expected}`);
     checks.fail('engine', 'the engines of its tables', `${drifted.length} drifted: ${named.join(', ')}`);
   }
-  return { stale: Math.round(stale), drift: drifted?.length ?? 0, failures: checks.failures };
+  return {
+    stale: Math.round(stale),
+    drift: drifted?.length ?? 0,
+    failures: checks.failures,
+    ...(produced.length > 0 && { produced }),
+  };
 }
 
-/** Age of the newest row that Holdfast did not write itself, seconds; undefined when nothing produces yet. */
+/**
+ * Age of the newest row that Holdfast did not write itself, seconds; undefined when nothing produces yet.
+ *
+ * @param missing what is wrong when it has no row at all; undefined when that is no fault
+ */
 async function ageOf(
   checks: Checks,
   table: SignalTable,
   staleAfter: number,
-  isDeclared: boolean,
+  missing: string | undefined,
 ): Promise<number | undefined> {
   const query = `the age of the newest row of ${table}`;
   const recent = await checks.ask('ingest', query, (options) => checks.newestRow(table, true, options));
@@ -100,7 +123,7 @@ async function ageOf(
     [row] = ever;
   }
   if (row.rows === 0) {
-    if (isDeclared) checks.fail('ingest', query, 'no row at all: no producer yet, though one is declared');
+    if (missing !== undefined) checks.fail('ingest', query, missing);
     return undefined;
   }
   const age = Math.max(0, row.age);

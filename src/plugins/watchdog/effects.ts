@@ -27,14 +27,17 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
     async (
       _params,
       { signal, correlation, cause },
-      { bus, clock, find, plugins },
+      { actors, bus, clock, find, plugins },
     ): Promise<WatchdogEvent | undefined> => {
       const began = clock.now();
       work = new AbortController();
       const { signal: isOver } = work;
       bus.publish(jobRun, { phase: 'started', job: options.monitor, at: began }, { correlation, cause });
       const ends = AbortSignal.any([signal, isOver]);
-      const checks = checkStack(find(ColumnarDatabaseToken), absentReason(plugins()), options, ends);
+      const { produced = [] } = actors.get(runActor, options.monitor)?.context ?? {};
+      const database = find(ColumnarDatabaseToken);
+      const expected = { ...options, produced };
+      const checks = checkStack(database, absentReason(plugins()), expected, ends);
       const findings = await untilAborted(ends, checks).catch((error: unknown) => {
         if (isOver.aborted) return undefined;
         throw error;

@@ -154,3 +154,18 @@ test('[O10] a run that is under way is the one that is asked for; after a start 
     .then({ state: { running: 'checking' }, effects: [{ type: 'watchdog.check' }], timers: deadline });
   t.pass();
 });
+
+test('[O10] tables that have had rows are remembered, whatever comes later', (t) => {
+  const pushed = { type: 'PUSHED', at: T + 50, status: 200 } as const;
+  const first = [run, checked({ produced: ['otel_logs'] }), pushed, run];
+  const both = [...first, checked({ produced: ['otel_metrics_gauge'] }), pushed, run];
+  for (const [events, produced] of [
+    [first, ['otel_logs']],
+    [both, ['otel_logs', 'otel_metrics_gauge']],
+  ] as const) {
+    given(watchdogRun, { events: [...events] })
+      .when(checked())
+      .then({ state: { running: 'pushing' }, effects: [push], timers: deadline, context: { produced } });
+  }
+  t.pass();
+});

@@ -169,6 +169,27 @@ test.serial(
   },
 );
 
+test.serial('[O10] a table that has had rows and lost all of them is no fresh installation', async (t) => {
+  let pushes = 0;
+  const push = await serve(t, (_, response) => {
+    pushes += 1;
+    response.end('{"ok":true}');
+  });
+  const { run, database } = await rig(t, { push, options: { signals: ['otel_logs'] } });
+  await database.insert('otel_logs', [row(7)]);
+  t.is((await run()).outcome, 'delivered');
+  await t.throwsAsync(database.query('TRUNCATE TABLE otel_logs'), { code: 'HF_COLUMNAR_ANSWER' });
+  for (const time of ['first', 'second']) {
+    const lost = await run();
+    t.regex(
+      lost.lines[0]!,
+      /^HEALTH CHECK FAILED: ingest: .* of otel_logs, got no row at all, though it has had some: they were deleted/,
+      time,
+    );
+  }
+  t.is(pushes, 1, 'no heartbeat for what is gone');
+});
+
 test('[O10] unless configured it checks every 5 minutes, and 300 s are too old', (t) => {
   const { plugins } = resolveConfig({ plugins: [watchdog()] }, { env: {} });
   const logger = createLogger({ level: 'silent' });
