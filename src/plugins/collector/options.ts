@@ -17,7 +17,7 @@ const names = z.array(z.string().min(1).max(253)).max(50).default([]);
 
 const objectName = z.string().min(1).max(253);
 
-/** How a volume is backed up: by a schedule of Velero, or by snapshots of its claims. */
+/** How a volume is backed up: by a schedule of Velero, by snapshots of its claims, or by Longhorn. */
 const volumeBackup = z.discriminatedUnion('by', [
   z.strictObject({
     by: z.literal('velero'),
@@ -26,6 +26,7 @@ const volumeBackup = z.discriminatedUnion('by', [
     namespace: objectName.default('velero'),
   }),
   z.strictObject({ by: z.literal('snapshots'), claims: z.array(objectName).min(1).max(50) }),
+  z.strictObject({ by: z.literal('longhorn'), claims: z.array(objectName).min(1).max(50) }),
 ]);
 
 /** Names of the stack's objects in the cluster, so that `doctor stack` can look at them. */
@@ -41,6 +42,8 @@ const stack = z.strictObject({
       coordinationKeeper: z.array(volumeBackup).min(1).max(5).optional(),
     })
     .prefault({}),
+  /** Where Longhorn keeps its own objects. */
+  longhorn: z.strictObject({ namespace: objectName.default('longhorn-system') }).prefault({}),
   /** A volume without a good backup for so long fails. */
   staleHours: z.number().min(1).max(8_760).default(26),
   /** Secrets of the type `kubernetes.io/tls`, in the same namespace. */

@@ -31,7 +31,7 @@ const stack = {
       { by: 'velero' as const, schedule: 'default' },
       { by: 'snapshots' as const, claims: ['data-docdb-0'] },
     ],
-    coordinationKeeper: [{ by: 'velero' as const, schedule: 'default' }],
+    coordinationKeeper: [{ by: 'longhorn' as const, claims: ['data-keeper-0'] }],
   },
   certificateSecrets: ['edge-tls'],
 };
@@ -90,6 +90,7 @@ async function healthy(t: Scope) {
       status: { readyToUse: true, creationTime: ago(8) },
     });
   }
+  withLonghorn(store);
   const secret = (pem: string) => ({
     apiVersion: 'v1',
     kind: 'Secret',
@@ -107,6 +108,79 @@ async function healthy(t: Scope) {
     lookAt(part, { ...options, ...others }, kube, now, signal);
   return { api, store, look, dir, secret, kube, options };
 }
+
+const LONGHORN = 'longhorn.io/v1beta2';
+const longhorn = 'longhorn-system';
+
+/** The volume of the keeper's claim: three replicas, a backup of this night, and a job that makes the next one. */
+function withLonghorn(store: ClusterApi['store']): void {
+  store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: longhorn } });
+  const make = (kind: string, name: string, spec: object, status: object = {}, labels: object = {}) =>
+    store.create({
+      apiVersion: LONGHORN,
+      kind,
+      metadata: { name, namespace: longhorn, labels },
+      spec,
+      status,
+    });
+  const claim = { namespace, pvcName: 'data-keeper-0', pvName: 'pvc-1', lastPVCRefAt: '' };
+  make(
+    'Volume',
+    'pvc-1',
+    { size: '1073741824', numberOfReplicas: 3, backupTargetName: 'default', dataEngine: 'v1' },
+    { state: 'attached', robustness: 'healthy', kubernetesStatus: claim },
+    { 'recurring-job-group.longhorn.io/nightly': 'enabled' },
+  );
+  for (const name of ['r-1', 'r-2', 'r-3']) {
+    const spec = { volumeName: 'pvc-1', nodeID: `node-${name}`, healthyAt: ago(48), failedAt: '' };
+    make('Replica', `pvc-1-${name}`, spec, { currentState: 'running' });
+  }
+  make(
+    'Backup',
+    'backup-1',
+    { snapshotName: 'snap-1' },
+    {
+      ...{ state: 'Completed', progress: 100, volumeName: 'pvc-1' },
+      ...{ snapshotCreatedAt: ago(8), backupCreatedAt: ago(7), lastSyncedAt: ago(7) },
+    },
+  );
+  make(
+    'Backup',
+    'backup-of-another',
+    {},
+    {
+      ...{ state: 'Completed', volumeName: 'pvc-2', snapshotCreatedAt: ago(1) },
+    },
+  );
+  make(
+    'Backup',
+    'backup-2',
+    { snapshotName: 'snap-2' },
+    {
+      ...{ state: 'InProgress', volumeName: 'pvc-1', snapshotCreatedAt: ago(0) },
+    },
+  );
+  const pollInterval = '5m0s';
+  make(
+    'BackupTarget',
+    'default',
+    { backupTargetURL: 's3://backups@home/', pollInterval },
+    {
+      ...{ available: true, lastSyncedAt: ago(0) },
+    },
+  );
+  make('RecurringJob', 'nightly', { task: 'backup', cron: '0 4 * * *', retain: 14, groups: ['nightly'] });
+  make('RecurringJob', 'hourly', { task: 'snapshot', cron: '0 * * * *', retain: 24, groups: ['nightly'] });
+}
+
+const inLonghorn =
+  (kind: string, name: string, change: object) =>
+  ({ store }: Cluster) =>
+    void store.set({ apiVersion: LONGHORN, kind }, name, longhorn, change);
+const outOfLonghorn =
+  (kind: string, name: string) =>
+  ({ store }: Cluster) =>
+    void store.delete({ apiVersion: LONGHORN, kind }, name, longhorn);
 
 /** A certificate of this machine's clock. @param days that it is valid for */
 function certificate(dir: string, days: number): { cert: string; key: string } {
@@ -127,10 +201,14 @@ test.serial('[O29] a healthy stack in the cluster is ok in every part, with what
     state: 'ok',
     found: 'docdb (minAvailable 2) keeps 2 of 3 members; 3 are healthy, 1 may be evicted now',
   });
+  t.like(await look('volume_replicas'), {
+    state: 'ok',
+    found: 'data-keeper-0 (pvc-1): 3 of 3 replicas are healthy',
+  });
   t.like(await look('volumes'), {
     state: 'ok',
     found:
-      "columnar database: snapshot of data-db-0: 8 h ago, snapshot of data-db-1: 8 h ago; document database: Velero's schedule default: 8 h ago; document database: snapshot of data-docdb-0: 8 h ago; coordination keeper: Velero's schedule default: 8 h ago; all of them crash-consistent, none a backup by the database itself",
+      "columnar database: snapshot of data-db-0: 8 h ago, snapshot of data-db-1: 8 h ago; document database: Velero's schedule default: 8 h ago; document database: snapshot of data-docdb-0: 8 h ago; coordination keeper: Longhorn's backup of data-keeper-0: 8 h ago; all of them crash-consistent, none a backup by the database itself",
   });
   const certificates = await look('certificates', {}, Date.now());
   t.like(certificates, { state: 'ok' });
@@ -161,8 +239,127 @@ const endless =
 const members = (readyReplicas: number | null) =>
   set('StatefulSet', 'docdb', { status: { readyReplicas, replicas: 3, observedGeneration: 4 } });
 
+type Loss = readonly [Part, string, (cluster: Cluster) => void, CheckResult['state'], RegExp];
+
+function longhornLosses(): Loss[] {
+  const health = (change: object) => inLonghorn('Volume', 'pvc-1', { status: change });
+  const replicas: [string, Loss[2], Loss[3], RegExp][] = [
+    ['it is degraded', health({ robustness: 'degraded' }), 'warn', /is degraded: 3 of 3/],
+    ['it is faulted', health({ robustness: 'faulted' }), 'fail', /data-keeper-0 \(pvc-1\) is faulted/],
+    [
+      'it is detached',
+      health({ robustness: 'unknown', state: 'detached' }),
+      'unknown',
+      /of a detached volume Longhorn knows no health/,
+    ],
+    ['Longhorn says nothing of it', health({ robustness: null, state: null }), 'unknown', /it is new/],
+    [
+      'a replica failed',
+      inLonghorn('Replica', 'pvc-1-r-2', { spec: { failedAt: ago(1) } }),
+      'warn',
+      /2 of 3 replicas are healthy/,
+    ],
+    [
+      'a replica is stopped',
+      inLonghorn('Replica', 'pvc-1-r-2', { status: { currentState: 'error' } }),
+      'warn',
+      /2 of 3/,
+    ],
+    [
+      'a replica was never healthy',
+      inLonghorn('Replica', 'pvc-1-r-1', { spec: { healthyAt: '' } }),
+      'warn',
+      /2 of 3/,
+    ],
+    ['a replica is gone', outOfLonghorn('Replica', 'pvc-1-r-3'), 'warn', /2 of 3/],
+    [
+      'nobody knows how many there should be',
+      inLonghorn('Volume', 'pvc-1', { spec: { numberOfReplicas: null } }),
+      'unknown',
+      /3 of an unknown number/,
+    ],
+    ['the volume is gone', outOfLonghorn('Volume', 'pvc-1'), 'unknown', /no volume of a claim/],
+    [
+      'the claim of the volume is history',
+      health({ kubernetesStatus: { lastPVCRefAt: ago(5) } }),
+      'unknown',
+      /no volume of a claim/,
+    ],
+    [
+      'the list of replicas is not whole',
+      endless(/\/replicas$/),
+      'unknown',
+      /only the first 3 of Longhorn's Replicas/,
+    ],
+    ['the list of volumes is not whole', endless(/\/volumes$/), 'unknown', /only the first 1 of/],
+    ['the account may not read', refused(/\/replicas$/), 'unknown', /may not list it/],
+    ['the cluster has no Longhorn', ({ api }) => void api.absent.add(LONGHORN), 'unknown', /page not found/],
+  ];
+  const target = (status: object) => inLonghorn('BackupTarget', 'default', { status });
+  const backup = (status: object) => inLonghorn('Backup', 'backup-1', { status });
+  const backups: [string, Loss[2], Loss[3], RegExp][] = [
+    [
+      "Longhorn's backup is old",
+      backup({ snapshotCreatedAt: ago(27) }),
+      'fail',
+      /data-keeper-0: the newest good one is 27 h old/,
+    ],
+    [
+      "Longhorn's backup failed",
+      backup({ state: 'Error', error: 'no space' }),
+      'fail',
+      /there is no good one/,
+    ],
+    ["Longhorn's backup has an error", backup({ error: 'no space' }), 'fail', /there is no good one/],
+    ["Longhorn's backup has no date", backup({ snapshotCreatedAt: '' }), 'fail', /there is no good one/],
+    ["Longhorn's backup is gone", outOfLonghorn('Backup', 'backup-1'), 'fail', /there is no good one/],
+    ["Longhorn's volume is gone", outOfLonghorn('Volume', 'pvc-1'), 'fail', /no volume of this claim/],
+    [
+      'no recurring job is left',
+      outOfLonghorn('RecurringJob', 'nightly'),
+      'warn',
+      /no recurring job makes the next/,
+    ],
+    [
+      'the recurring job makes snapshots only',
+      inLonghorn('RecurringJob', 'nightly', { spec: { task: 'snapshot' } }),
+      'warn',
+      /no recurring job/,
+    ],
+    [
+      'the volume is in no group of the job',
+      inLonghorn('Volume', 'pvc-1', {
+        metadata: { labels: { 'recurring-job-group.longhorn.io/nightly': null } },
+      }),
+      'warn',
+      /no recurring job/,
+    ],
+    ['the backup target is away', target({ available: false }), 'unknown', /default is not available/],
+    ['the backup target is old news', target({ lastSyncedAt: ago(27) }), 'unknown', /was last read on 2026/],
+    ['the backup target was never read', target({ lastSyncedAt: null }), 'unknown', /was last read never/],
+    [
+      'the backup target is gone',
+      outOfLonghorn('BackupTarget', 'default'),
+      'unknown',
+      /no backup target default/,
+    ],
+    ["Longhorn's backups are not whole", endless(/longhorn.*\/backups$/), 'unknown', /only the first 3 of/],
+    ["Longhorn's objects may not be read", refused(/recurringjobs$/), 'unknown', /may not list it/],
+    [
+      'the cluster has lost Longhorn',
+      ({ api }) => void api.absent.add(LONGHORN),
+      'unknown',
+      /page not found/,
+    ],
+  ];
+  return [
+    ...replicas.map((row): Loss => ['volume_replicas', ...row]),
+    ...backups.map((row): Loss => ['volumes', ...row]),
+  ];
+}
+
 /** Each takes away what one assurance rests on. */
-const losses: readonly [Part, string, (cluster: Cluster) => void, CheckResult['state'], RegExp][] = [
+const losses: readonly Loss[] = [
   ['docdb_members', 'one member is gone', members(2), 'warn', /2 of 3 members are ready.*0 more may be lost/],
   ['docdb_members', 'two members are gone', members(1), 'fail', /1 of 3 members are ready, 2 are needed/],
   ['docdb_members', 'all members are gone', members(null), 'fail', /0 of 3 members/],
@@ -349,6 +546,7 @@ const losses: readonly [Part, string, (cluster: Cluster) => void, CheckResult['s
   ],
   ['volumes', 'the account may not read', refused(/volumesnapshots/), 'unknown', /may not list it/],
   ['volumes', 'the cluster has no such kind', refused(/apis\/snapshot/), 'unknown', /refused|may not list/],
+  ...longhornLosses(),
   ['certificates', 'the Secret is gone', remove('Secret', 'edge-tls'), 'unknown', /there is no such Secret/],
   [
     'certificates',
@@ -373,16 +571,39 @@ for (const [part, what, lose, state, found] of losses) {
   });
 }
 
+test.serial('[O29] a cluster that never had Longhorn has unknown replicas and backups of it', async (t) => {
+  const { look, api } = await healthy(t);
+  api.absent.add(LONGHORN);
+  t.like(await look('volume_replicas'), {
+    state: 'unknown',
+    found: 'not looked at: the cluster has no Longhorn',
+  });
+  const volumes = await look('volumes');
+  t.is(volumes.state, 'unknown');
+  t.regex(volumes.found, /longhorn\.io\/v1beta2/);
+});
+
 test.serial('[O29] what no option names, and what no cluster shows, is unknown, never ok', async (t) => {
   const { look, options } = await healthy(t);
-  for (const part of ['docdb_members', 'docdb_budget', 'volumes', 'certificates'] as const) {
+  for (const part of [
+    'docdb_members',
+    'docdb_budget',
+    'volumes',
+    'volume_replicas',
+    'certificates',
+  ] as const) {
     t.is((await look(part, { stack: undefined })).state, 'unknown');
     t.is((await lookAt(part, options, undefined, NOW, signal)).state, 'unknown');
   }
   const { documentDatabase: _, ...rest } = options.stack ?? { namespace };
   t.is((await look('docdb_members', { stack: rest })).state, 'unknown');
   for (const volume of Object.keys(stack.volumes)) {
-    const some = { ...stack, staleHours: 26, volumes: { ...stack.volumes, [volume]: undefined } };
+    const some = {
+      ...stack,
+      staleHours: 26,
+      longhorn: { namespace: longhorn },
+      volumes: { ...stack.volumes, [volume]: undefined },
+    };
     const seen = await look('volumes', { stack: some });
     t.is(seen.state, 'unknown');
     t.regex(seen.found, new RegExp(`stack.volumes.${volume}. does not say`));
@@ -452,5 +673,5 @@ test.serial('[O29] doctor stack asks the running instance, and says unknown with
   });
   const { out } = await rig.holdfast('doctor', 'stack');
   t.regex(out, /^unknown {2}stack\.docdb_members +not looked at: no instance here could look/m);
-  t.regex(out, /checks: \d+ ok, \d+ warnings, 5 unknown, 0 to fix/);
+  t.regex(out, /checks: \d+ ok, \d+ warnings, 6 unknown, 0 to fix/);
 });

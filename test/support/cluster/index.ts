@@ -56,6 +56,8 @@ export class ClusterApi {
   reach: (pod: Thing, port: number) => number | undefined = () => undefined;
   /** What a command in a pod does; without an answer there is no such program in the container. */
   run: (pod: Thing, command: readonly string[]) => PodRun | undefined = () => undefined;
+  /** API versions that this cluster does not have. */
+  readonly absent = new Set<string>();
   /** The pages of long lists. */
   readonly pages = new ListPages(() => String(this.store.version));
   readonly #options: ClusterApiOptions;
@@ -145,6 +147,8 @@ export class ClusterApi {
   }
 
   #answer(method: string, url: URL, body: any): [number, object] {
+    const version = /^\/apis?\/((?:[^/]+\/)?v[^/]+)/.exec(url.pathname)?.[1] ?? '';
+    if (this.absent.has(version)) throw new Refusal(404, 'NotFound', 'page not found');
     const described = method === 'GET' ? discovery(url.pathname.replace(/\/$/, '')) : undefined;
     if (described) return [200, described];
     if (url.pathname === '/version') return [200, { major: '1', minor: '30', gitVersion: 'v1.30.0' }];
@@ -165,14 +169,14 @@ export class ClusterApi {
       if (method !== 'GET')
         throw new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method');
       const { items, metadata } = this.pages.page(url, () =>
-        this.store.all(kind, namespace).filter(selectedBy(url.searchParams)),
+        this.store.all(resource, namespace).filter(selectedBy(url.searchParams)),
       );
       return [200, { kind: `${kind}List`, apiVersion, metadata, items }];
     }
-    const known = this.store.find(kind, name, namespace);
+    const known = this.store.find(resource, name, namespace);
     if (!known) throw new Refusal(404, 'NotFound', `${resource.plural} "${name}" not found`);
     if (method === 'GET') return [200, known];
-    if (method === 'DELETE') return [200, this.store.delete(kind, name, namespace)];
+    if (method === 'DELETE') return [200, this.store.delete(resource, name, namespace)];
     if (method === 'PUT') return [200, this.store.replace(body)];
     if (method === 'PATCH') {
       // A patch without a version is never in conflict.
@@ -192,12 +196,13 @@ export class ClusterApi {
     const names = { created: 'ADDED', changed: 'MODIFIED', deleted: 'DELETED' } as const;
     const tell = (change: keyof typeof names, object: Thing) => {
       const isHere = namespace === undefined || object.metadata.namespace === namespace;
-      if (object.kind !== resource.kind || !isHere || !isSelected(object)) return;
+      const isOfKind = object.kind === resource.kind && object.apiVersion === resource.apiVersion;
+      if (!isOfKind || !isHere || !isSelected(object)) return;
       response.write(`${JSON.stringify({ type: names[change], object })}\n`);
     };
     response.writeHead(200, { 'content-type': 'application/json' });
     const from = url.searchParams.get('resourceVersion');
-    if (from === null) for (const object of this.store.all(resource.kind, namespace)) tell('created', object);
+    if (from === null) for (const object of this.store.all(resource, namespace)) tell('created', object);
     else for (const { change, object } of this.store.since(Number(from))) tell(change, object);
     response.flushHeaders();
     this.store.watchers.add(tell);

@@ -34,6 +34,11 @@ export const RESOURCES: readonly Resource[] = [
   row('velero.io/v1', 'Restore', 'restores'),
   row('velero.io/v1', 'PodVolumeBackup', 'podvolumebackups'),
   row('velero.io/v2alpha1', 'DataUpload', 'datauploads'),
+  row('longhorn.io/v1beta2', 'Volume', 'volumes'),
+  row('longhorn.io/v1beta2', 'Replica', 'replicas'),
+  row('longhorn.io/v1beta2', 'Backup', 'backups'),
+  row('longhorn.io/v1beta2', 'BackupTarget', 'backuptargets'),
+  row('longhorn.io/v1beta2', 'RecurringJob', 'recurringjobs'),
 ];
 
 /** `/api`, `/apis` and the lists of resources, as clients read them before anything else. */

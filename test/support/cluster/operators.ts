@@ -4,6 +4,7 @@
  * a field that is not here is refused, so add it with its type when Holdfast begins to use it.
  */
 import { z } from 'zod';
+import { LONGHORN_KINDS } from './longhorn.ts';
 
 const time = z.iso.datetime({ offset: true }).nullable();
 const names = z.array(z.string()).nullable();
@@ -248,4 +249,5 @@ export const OPERATOR_KINDS: Readonly<Record<string, z.ZodType | undefined>> = {
   'velero.io/v2alpha1 DataUpload': dataUpload,
   'external-secrets.io/v1 ExternalSecret': externalSecret,
   'snapshot.storage.k8s.io/v1 VolumeSnapshot': volumeSnapshot,
+  ...LONGHORN_KINDS,
 };

@@ -29,7 +29,11 @@ export type Hook = (object: Thing) => void;
 
 const LONGEST_HISTORY = 1_000;
 
-const keyOf = ({ plural }: Resource, name: string, namespace = '') => `${plural}/${namespace}/${name}`;
+/** A kind by its name; where several operators have one of that name, with its `apiVersion`. */
+export type KindName = string | { readonly apiVersion: string; readonly kind: string };
+
+const keyOf = ({ apiVersion, plural }: Resource, name: string, namespace = '') =>
+  `${apiVersion} ${plural}/${namespace}/${name}`;
 
 /** The objects of a cluster and the rules of its API server; what controllers do with them are hooks. */
 export class ClusterStore {
@@ -65,19 +69,20 @@ export class ClusterStore {
     this.watchers.clear();
   }
 
-  find(kind: string, name: string, namespace?: string): Thing | undefined {
+  find(kind: KindName, name: string, namespace?: string): Thing | undefined {
     return this.#objects.get(keyOf(resourceOf(kind), name, namespace));
   }
 
-  all(kind: string, namespace?: string): Thing[] {
-    const { plural } = resourceOf(kind);
-    const prefix = namespace === undefined ? `${plural}/` : `${plural}/${namespace}/`;
+  all(kind: KindName, namespace?: string): Thing[] {
+    const { apiVersion, plural } = resourceOf(kind);
+    const all = `${apiVersion} ${plural}/`;
+    const prefix = namespace === undefined ? all : `${all}${namespace}/`;
     return [...this.#objects].filter(([key]) => key.startsWith(prefix)).map(([, object]) => object);
   }
 
   /** @throws Refusal */
   create(object: Thing): Thing {
-    const resource = resourceOf(object.kind);
+    const resource = resourceOf(object);
     const { generateName, namespace } = object.metadata ?? {};
     const name = object.metadata?.name ?? (generateName && `${generateName}${randomUUID().slice(0, 5)}`);
     if (!/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(name ?? '')) {
@@ -104,9 +109,9 @@ export class ClusterStore {
 
   /** Writes an object over the one that is there. @throws Refusal */
   replace(object: Thing): Thing {
-    const resource = resourceOf(object.kind);
+    const resource = resourceOf(object);
     const { name, namespace, resourceVersion } = object.metadata;
-    const known = this.find(object.kind, name, namespace);
+    const known = this.find(object, name, namespace);
     if (!known) throw missing(resource, name);
     if (resourceVersion !== undefined && resourceVersion !== known.metadata.resourceVersion) {
       throw new Refusal(
@@ -131,13 +136,13 @@ export class ClusterStore {
   }
 
   /** Changes an object as a controller does; one that is gone stays gone. */
-  set(kind: string, name: string, namespace: string | undefined, patch: object): void {
+  set(kind: KindName, name: string, namespace: string | undefined, patch: object): void {
     const known = this.find(kind, name, namespace);
     if (known) this.replace(merge(known, patch) as Thing);
   }
 
   /** @throws Refusal */
-  delete(kind: string, name: string, namespace?: string): Thing {
+  delete(kind: KindName, name: string, namespace?: string): Thing {
     const known = this.find(kind, name, namespace);
     if (!known) throw missing(resourceOf(kind), name);
     if (kind === 'Namespace') {
@@ -160,7 +165,7 @@ export class ClusterStore {
   /** With everything that belongs to it. */
   #remove(object: Thing): void {
     const { name, namespace, uid } = object.metadata;
-    if (!this.#objects.delete(keyOf(resourceOf(object.kind), name, namespace))) return;
+    if (!this.#objects.delete(keyOf(resourceOf(object), name, namespace))) return;
     for (const other of [...this.#objects.values()]) {
       if (other.metadata.ownerReferences?.some((owner: Thing) => owner.uid === uid)) this.#remove(other);
     }
@@ -192,8 +197,11 @@ export class ClusterStore {
   }
 }
 
-export function resourceOf(kind: string): Resource {
-  const found = RESOURCES.find((resource) => resource.kind === kind);
+export function resourceOf(name: KindName): Resource {
+  const { apiVersion, kind } = typeof name === 'string' ? { apiVersion: undefined, kind: name } : name;
+  const found = RESOURCES.find(
+    (resource) => resource.kind === kind && (apiVersion === undefined || resource.apiVersion === apiVersion),
+  );
   if (!found) throw new Error(`no kind ${kind}`);
   return found;
 }

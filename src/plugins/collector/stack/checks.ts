@@ -10,6 +10,7 @@ import type { StartedCollector } from '../active-keys.ts';
 import type { CollectorOptions } from '../options.ts';
 import { certificatesCheck } from './certificates.ts';
 import { budgetCheck, membersCheck } from './document-database.ts';
+import { replicasCheck } from './longhorn.ts';
 import { unknown } from './unknown.ts';
 import { volumesCheck } from './volumes.ts';
 
@@ -20,12 +21,13 @@ const LOOKED_AT = {
   docdb_members: 'the members of the document database',
   docdb_budget: 'the disruption budget of the document database',
   volumes: "backups of the stack's volumes",
+  volume_replicas: "replicas of the stack's volumes",
   certificates: 'certificates of the stack',
 } as const;
 type Part = keyof typeof LOOKED_AT;
 const PARTS = Object.keys(LOOKED_AT) as Part[];
 const request = z.strictObject({
-  part: z.enum(['docdb_members', 'docdb_budget', 'volumes', 'certificates']),
+  part: z.enum(['docdb_members', 'docdb_budget', 'volumes', 'volume_replicas', 'certificates']),
 });
 
 export function registerStackChecks(
@@ -94,6 +96,7 @@ export async function lookAt(
   if (!cluster) return unknown(lookedAt, 'no plugin provides a cluster');
   try {
     if (part === 'volumes') return await volumesCheck(cluster, stack, now, signal);
+    if (part === 'volume_replicas') return await replicasCheck(cluster, stack, signal);
     const { documentDatabase } = stack;
     if (!documentDatabase) return unknown(lookedAt, '`stack.documentDatabase` names none');
     const check = part === 'docdb_members' ? membersCheck : budgetCheck;

@@ -1,9 +1,10 @@
-/** Dates of the backups of the stack's volumes (O29): made by Velero, or as snapshots of the claims. */
+/** Dates of the backups of the stack's volumes (O29): made by Velero or Longhorn, or as snapshots of the claims. */
 import { z } from 'zod';
 import type { Cluster } from '../../../core/contracts/cluster.ts';
 import type { CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { StackOptions, VolumeBackup } from '../options.ts';
+import { longhornBackups } from './longhorn.ts';
 import { unknown, worst } from './unknown.ts';
 
 const HOUR_MS = 3_600_000;
@@ -86,6 +87,7 @@ async function look(
       const { at, whole } = await newestOfSchedule(cluster, stack.namespace, way, signal);
       return judged(`Velero's schedule ${way.schedule}`, at, whole, stack.staleHours, now);
     }
+    if (way.by === 'longhorn') return await longhornBackups(cluster, stack, way.claims, now, signal);
     const { dates, whole } = await newestOfClaims(cluster, stack.namespace, way.claims, signal);
     const each = way.claims.map((claim) =>
       judged(`snapshot of ${claim}`, dates.get(claim), whole, stack.staleHours, now),
