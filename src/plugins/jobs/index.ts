@@ -28,6 +28,8 @@ export const jobs = definePlugin({
       .default([]),
     /** Milliseconds between two readings: shorter than the life of a Job that is killed. */
     everyMs: z.int().min(100).max(120_000).default(10_000),
+    /** CronJobs and jobs of this process that send a heartbeat only when the stack is healthy. */
+    heartbeatJobs: z.array(z.string().min(1).max(253)).max(20).default(['clickstack-watchdog']),
   }),
   wants: [ClusterToken, TelemetryToken],
   provides: [ScheduledRunsToken],
@@ -43,7 +45,7 @@ export const jobs = definePlugin({
     const watch = cluster && new JobWatch(services, cluster, options);
     watch?.start();
     const endMeasuring = measureJobs(find(TelemetryToken), runs);
-    return { view: () => jobsView(runs(), clock.now()), cluster, watch, endMeasuring };
+    return { view: () => jobsView(runs(), clock.now(), options.heartbeatJobs), cluster, watch, endMeasuring };
   },
   register(context) {
     context.actor(jobActor);

@@ -26,12 +26,22 @@ export interface JobView {
 
 const iso = (at: number): string => new Date(at).toISOString();
 
-/** @param now epoch milliseconds @returns the newest first */
-export function jobsView(runs: readonly JobSnapshot[], now: number): readonly JobView[] {
+/**
+ * @param now epoch milliseconds
+ * @param heartbeatJobs the jobs that send a heartbeat only when the stack is healthy: their ends say something about it
+ * @returns the newest first
+ */
+export function jobsView(
+  runs: readonly JobSnapshot[],
+  now: number,
+  heartbeatJobs: readonly string[],
+): readonly JobView[] {
   return runs
-    .flatMap(({ value, context }) =>
-      value === 'waiting' || value === 'forgotten' ? [] : viewOf(value, context, now),
-    )
+    .flatMap(({ value, context }) => {
+      if (value === 'waiting' || value === 'forgotten') return [];
+      const { name, job = name } = context;
+      return viewOf(value, context, now, heartbeatJobs.includes(job));
+    })
     .sort((a, b) => b.startedAt.localeCompare(a.startedAt) || a.run.localeCompare(b.run));
 }
 
@@ -40,9 +50,9 @@ export function isFailing({ state, cause }: JobView): boolean {
   return state === 'failed' || state === 'retained' || (state === 'reaped' && cause?.kind !== 'unseen');
 }
 
-function viewOf(state: JobView['state'], context: JobContext, now: number): JobView {
+function viewOf(state: JobView['state'], context: JobContext, now: number, sendsHeartbeat: boolean): JobView {
   const { source, namespace, name, job, startedAt, endedAt, cause, retention, clearsAt } = context;
-  const means = meaning(state, context);
+  const means = sendsHeartbeat ? meaning(state, context) : undefined;
   const isThere = state === 'failed' || state === 'retained';
   return {
     run: name,
@@ -75,11 +85,10 @@ function viewOf(state: JobView['state'], context: JobContext, now: number): JobV
 }
 
 /**
- * What the end of a watchdog's run says about the stack. The watchdog sends its heartbeat only when the stack is healthy, so
- * a heartbeat that was not delivered means a healthy stack; a run that was killed says nothing.
+ * What the end of a run that sends a heartbeat says about the stack. The heartbeat is sent only when the stack is healthy, so
+ * one that was not delivered means a healthy stack; a run that was killed says nothing.
  */
-function meaning(state: JobView['state'], { name, job = name, cause, pod }: JobContext): string | undefined {
-  if (!job.includes('watchdog')) return undefined;
+function meaning(state: JobView['state'], { cause, pod }: JobContext): string | undefined {
   if (state === 'active') return undefined;
   if (state === 'succeeded') return 'the run ended well; only the heartbeat says how the stack is';
   if (!cause || cause.kind === 'unseen') return 'nothing is known of the stack';

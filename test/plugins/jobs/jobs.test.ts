@@ -33,7 +33,13 @@ async function until(what: () => boolean): Promise<void> {
   }
 }
 
-async function rig(t: Scope, { kubeconfig, telemetry }: { kubeconfig?: string; telemetry?: Telemetry } = {}) {
+interface Rig {
+  readonly kubeconfig?: string;
+  readonly telemetry?: Telemetry;
+  readonly heartbeatJobs?: string[];
+}
+
+async function rig(t: Scope, { kubeconfig, telemetry, heartbeatJobs = ['clickstack-watchdog'] }: Rig = {}) {
   const provider = definePlugin({
     name: 'meters',
     options: z.strictObject({}),
@@ -41,7 +47,7 @@ async function rig(t: Scope, { kubeconfig, telemetry }: { kubeconfig?: string; t
     register: (context) => context.provide(TelemetryToken, () => telemetry as Telemetry),
   });
   const entries = [
-    jobs({ everyMs: 100 }),
+    jobs({ everyMs: 100, heartbeatJobs }),
     ...(kubeconfig === undefined ? [] : [cluster({ kubeconfig })]),
     ...(telemetry ? [provider()] : []),
   ];
@@ -51,7 +57,7 @@ async function rig(t: Scope, { kubeconfig, telemetry }: { kubeconfig?: string; t
   t.teardown(() => runtime.stop('test over'));
   await runtime.start();
   const { actors, clock } = runtime.services;
-  const view = () => jobsView(actors.list(jobActor), clock.now());
+  const view = () => jobsView(actors.list(jobActor), clock.now(), heartbeatJobs);
   const find = (run: string) => view().find((each) => each.run === run);
   return { runtime, dataDir, view, find };
 }
@@ -183,6 +189,23 @@ test('[O13,O19] our own runs have the same states, and only those that failed ar
         'push delivery failed: the stack was healthy, and its heartbeat did not arrive',
       ],
       ['memory-snapshot', 'succeeded', undefined],
+    ],
+  );
+});
+
+test('[O13] the end of a run says something about the stack for the declared jobs only', async (t) => {
+  const { runtime, view } = await rig(t, { heartbeatJobs: ['stack-check'] });
+  const end = { phase: 'ended', at: 60_000, outcome: 'failed', cause: 'exit' } as const;
+  const reason = () => (runtime.health().jobs as { readonly reason: string }).reason;
+  runtime.services.bus.publish(jobRun, { ...end, job: 'stack-check' });
+  const healthy = 'push delivery failed: the stack was healthy, and its heartbeat did not arrive';
+  t.is(reason(), `stack-check-1: ${healthy}`);
+  runtime.services.bus.publish(jobRun, { ...end, job: 'gpu-watchdog' });
+  t.deepEqual(
+    view().map(({ job, means }) => [job, means]),
+    [
+      ['gpu-watchdog', undefined],
+      ['stack-check', healthy],
     ],
   );
 });
