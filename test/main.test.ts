@@ -23,7 +23,7 @@ test('[C6] a log of the delivered configuration is replayed in full where no con
   );
 });
 
-test('[C14] while the configuration is broken, the commands that fix it still reach the instance', async (t) => {
+test('while the configuration is broken, the commands that fix it still reach the instance', async (t) => {
   const cwd = tempDir(t);
   mkdirSync(join(cwd, '.holdfast'));
   writeFileSync(join(cwd, 'plugins.config.ts'), 'export default {');
@@ -33,7 +33,7 @@ test('[C14] while the configuration is broken, the commands that fix it still re
   t.is(code, 1);
 });
 
-test('[O18] a command that needs no configuration runs without one, and loads no plugin', async (t) => {
+test('a command that needs no configuration runs without one, and loads no plugin', async (t) => {
   const cwd = tempDir(t);
   writeFileSync(join(cwd, 'plugins.config.ts'), 'export default {');
   writeFileSync(join(cwd, 'last-success'), '');
@@ -102,7 +102,7 @@ test('[R32] every plugin that declares secret fields does so before any plugin i
   }
 });
 
-test('[C4] the words for a log without its plugins are those of the plugins', async (t) => {
+test('the words for a log without its plugins are those of the plugins', async (t) => {
   const registrations = await new Configuration({ cwd: tempDir(t), env: {}, builtinPlugins }).builtin();
   const described = registrations?.actors.flatMap(({ type, describe }) =>
     describe ? [[type, describe]] : [],
@@ -127,7 +127,7 @@ const LOADED =
   'import{registerHooks}from"node:module";const all=[];registerHooks({load(url,context,next){all.push(url);return next(url,context)}});process.on("exit",()=>process.stderr.write("\\n"+JSON.stringify(all)))';
 
 for (const command of [['log', 'list'], ['log', 'show', '5'], ['replay', 'explain', '5'], ['status']]) {
-  test(`[C4] ${command.join(' ')} loads the words of a log, and no plugin, no machine and no server`, async (t) => {
+  test(`${command.join(' ')} loads the words of a log, and no plugin, no machine and no server`, async (t) => {
     const cwd = resolve(import.meta.dirname, '..');
     const dataDir = join(tempDir(t), 'data');
     const log = join(import.meta.dirname, 'fixtures/logs/0.2.0/transaction.jsonl.gz');

@@ -22,24 +22,21 @@ const well = `{ name: 'door.lock', run: () => ({ state: 'ok', lookedAt: 'the loc
 const ill = `{ name: 'door.hinge', run: async () =>
   ({ state: 'fail', lookedAt: 'the hinge', found: 'it creaks', remedy: 'Oil it.' }) }`;
 
-test.serial(
-  '[C11] doctor looks at the machine and at what plugins declare, and starts nothing',
-  async (t) => {
-    const cwd = tempDir(t);
-    writeConfig(cwd, withChecks(well));
-    const { code, out } = await call(['doctor'], { cwd });
-    t.is(code, 0);
-    t.regex(out, /^ok {4}host\.node +Node 24\./m);
-    t.regex(out, /^ok {4}host\.data +there is none yet/m);
-    t.regex(out, /^ok {4}host\.disk +\d+ MiB are free/m);
-    t.regex(out, /^ok {4}host\.config +it loads: checked/m);
-    t.regex(out, /^ok {4}door\.lock +shut/m);
-    t.regex(out, /5 checks: 5 ok, 0 warnings, 0 to fix/);
-  },
-);
+test.serial('doctor looks at the machine and at what plugins declare, and starts nothing', async (t) => {
+  const cwd = tempDir(t);
+  writeConfig(cwd, withChecks(well));
+  const { code, out } = await call(['doctor'], { cwd });
+  t.is(code, 0);
+  t.regex(out, /^ok {4}host\.node +Node 24\./m);
+  t.regex(out, /^ok {4}host\.data +there is none yet/m);
+  t.regex(out, /^ok {4}host\.disk +\d+ MiB are free/m);
+  t.regex(out, /^ok {4}host\.config +it loads: checked/m);
+  t.regex(out, /^ok {4}door\.lock +shut/m);
+  t.regex(out, /5 checks: 5 ok, 0 warnings, 0 to fix/);
+});
 
 test.serial(
-  '[C11] a failed check is exit 1, says what was looked at and what to do; --json has the same',
+  'a failed check is exit 1, says what was looked at and what to do; --json has the same',
   async (t) => {
     const cwd = tempDir(t);
     writeConfig(cwd, withChecks(well, ill));
@@ -60,7 +57,7 @@ test.serial(
   },
 );
 
-test.serial('[C11] an area that is none is refused with those that are', async (t) => {
+test.serial('an area that is none is refused with those that are', async (t) => {
   const cwd = tempDir(t);
   writeConfig(cwd, withChecks(well));
   const { code, err } = await call(['doctor', 'window'], { cwd });
@@ -69,7 +66,7 @@ test.serial('[C11] an area that is none is refused with those that are', async (
 });
 
 test.serial(
-  '[C11] a configuration that cannot be loaded is a finding, and the machine is looked at all the same',
+  'a configuration that cannot be loaded is a finding, and the machine is looked at all the same',
   async (t) => {
     const cwd = tempDir(t);
     writeConfig(cwd, 'export default defineConfig({ plugins: [nobody()] });');
@@ -81,7 +78,7 @@ test.serial(
   },
 );
 
-test.serial('[C11] a data folder that other users can read is reported', async (t) => {
+test.serial('a data folder that other users can read is reported', async (t) => {
   const cwd = tempDir(t);
   writeConfig(cwd, withChecks(well));
   const dataDir = join(cwd, 'data');
@@ -92,7 +89,7 @@ test.serial('[C11] a data folder that other users can read is reported', async (
   t.regex(out, /warn {2}host\.data +other users can read it \(mode 0755\)\n.*\n +do +chmod 700/);
 });
 
-test('[C11] a Node that is too old, and a disk that is nearly full, are told before they hurt', (t) => {
+test('a Node that is too old, and a disk that is nearly full, are told before they hurt', (t) => {
   t.is(nodeCheck('24.12.0').state, 'ok');
   t.is(nodeCheck('26.0.0').state, 'ok');
   t.is(nodeCheck('24.11.9').state, 'fail');
@@ -102,7 +99,7 @@ test('[C11] a Node that is too old, and a disk that is nearly full, are told bef
   t.is(judgeDisk(31 * MIB, '/data').state, 'fail');
 });
 
-test('[C11] a check that throws, or never ends, harms no other and says so in its place', async (t) => {
+test('a check that throws, or never ends, harms no other and says so in its place', async (t) => {
   const checks: CheckDefinition[] = [
     {
       name: 'a.coded',

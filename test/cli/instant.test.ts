@@ -21,12 +21,12 @@ const places: readonly [string, object][] = [
 ];
 
 for (const [text, place] of places) {
-  test(`[C4] ${text} is a place in the log`, (t) => {
+  test(`${text} is a place in the log`, (t) => {
     t.deepEqual(parse(text) as object, place);
   });
 }
 
-test('[C4] what is no place is refused by the name of its flag', (t) => {
+test('what is no place is refused by the name of its flag', (t) => {
   for (const text of [
     '',
     'now',
@@ -43,7 +43,7 @@ test('[C4] what is no place is refused by the name of its flag', (t) => {
   }
 });
 
-test('[C4] a time is found among any records whose times never go back', async (t) => {
+test('a time is found among any records whose times never go back', async (t) => {
   const steps = fc.array(fc.nat(3), { maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(steps, fc.integer({ min: 1, max: 500 }), fc.nat(130), async (waits, first, wanted) => {

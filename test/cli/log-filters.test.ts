@@ -27,7 +27,7 @@ for (const [flags, reason] of [
   [['--type', 'close', '--actor', '*/front'], 'each filter alone matches some records'],
   [['--from', '2027-01-01'], 'there is none between --from and --to'],
 ] as const) {
-  test(`[C4] when no record fits ${flags.join(' ')} it is said why`, async (t) => {
+  test(`when no record fits ${flags.join(' ')} it is said why`, async (t) => {
     const { code, out, err } = await list(await folder(t), ...flags);
     t.is(code, 0);
     t.is(out, '');
@@ -35,19 +35,19 @@ for (const [flags, reason] of [
   });
 }
 
-test('[C4] --actor takes a key, and --type any case', async (t) => {
+test('--actor takes a key, and --type any case', async (t) => {
   const dir = await folder(t);
   t.regex((await list(dir, '--actor', 'back')).out, /test\.door\/back {2}CLOSE/);
   t.regex((await list(dir, '--type', 'kno*')).out, /test\.door\/front {2}KNOCK/);
 });
 
-test('[C4] an empty filter, as of a variable that is not set, does not mean everything', async (t) => {
+test('an empty filter, as of a variable that is not set, does not mean everything', async (t) => {
   const { code, out, err } = await list(await folder(t), '--correlation', '');
   t.deepEqual([code, out], [2, '']);
   t.regex(err, /^HF_CLI_USAGE\n {2}--correlation is empty\./);
 });
 
-test('[C4] --from behind --to is a slip, told by both', async (t) => {
+test('--from behind --to is a slip, told by both', async (t) => {
   const dir = await folder(t);
   for (const [from, to] of [
     ['5', '2'],
@@ -69,7 +69,7 @@ test('[C7] in a log that ended days ago, 00:30 is on the day of its end, and 15m
   }
 });
 
-test('[C4] help of a group of commands has an example, and that of a place says how it is written', async (t) => {
+test('help of a group of commands has an example, and that of a place says how it is written', async (t) => {
   const cwd = tempDir(t);
   for (const group of ['log', 'replay']) {
     t.regex(
@@ -88,7 +88,7 @@ test('[C4] help of a group of commands has an example, and that of a place says 
   }
 });
 
-test('[C4] log tail --json is a JSON document a line', async (t) => {
+test('log tail --json is a JSON document a line', async (t) => {
   const dir = await folder(t);
   const { out } = await call(['log', 'tail', dir, '--json', '--no-follow'], { cwd: dir });
   t.deepEqual(

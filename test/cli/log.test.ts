@@ -32,7 +32,7 @@ async function folder(t: ExecutionContext): Promise<{ dir: string; records: LogR
   return { dir, records };
 }
 
-test('[C4] a list tells time, number, actor, what happened, states, effects, cause and story', async (t) => {
+test('a list tells time, number, actor, what happened, states, effects, cause and story', async (t) => {
   const { dir } = await folder(t);
   const { code, out, err } = await call(['log', 'list', '--data-dir', dir], { cwd: dir });
   t.is(code, 0);
@@ -57,7 +57,7 @@ test('[C4] a list tells time, number, actor, what happened, states, effects, cau
   );
 });
 
-test('[C4] housekeeping is folded away, and --all shows it', async (t) => {
+test('housekeeping is folded away, and --all shows it', async (t) => {
   const { dir } = await folder(t);
   const folded = await call(['log', 'list', '--data-dir', dir], { cwd: dir });
   t.notRegex(folded.out, /lamp\.on done|after closing/);
@@ -67,7 +67,7 @@ test('[C4] housekeeping is folded away, and --all shows it', async (t) => {
   t.regex(out, /⇒ lamp\.on, +e0dd\n +timer closing in 1 s/);
 });
 
-test('[C4] a list takes a range of numbers or times, an actor, a story and a type of event', async (t) => {
+test('a list takes a range of numbers or times, an actor, a story and a type of event', async (t) => {
   const { dir, records } = await folder(t);
   const seqs = async (...flags: string[]): Promise<number[]> => {
     const argv = ['log', 'list', '--json', '--data-dir', dir, ...flags];
@@ -94,7 +94,7 @@ test('[C4] a list takes a range of numbers or times, an actor, a story and a typ
   t.deepEqual(await seqs('--from', '2030-01-01'), []);
 });
 
-test('[C4] a list that leaves older lines out says so, beside the output', async (t) => {
+test('a list that leaves older lines out says so, beside the output', async (t) => {
   const { dir } = await folder(t);
   const { out, err } = await call(['log', 'list', '--limit', '2', '--data-dir', dir], { cwd: dir });
   t.is(out.match(/test\.door/g)?.length, 2);
@@ -103,7 +103,7 @@ test('[C4] a list that leaves older lines out says so, beside the output', async
   t.is(whole.err, '');
 });
 
-test('[C4] plugins word their records, and may call them routine', async (t) => {
+test('plugins word their records, and may call them routine', async (t) => {
   const { dir } = await folder(t);
   doorsConfig(dir);
   const { out } = await call(['log', 'list', '--data-dir', dir], { cwd: dir });
@@ -118,7 +118,7 @@ test('[C4] plugins word their records, and may call them routine', async (t) => 
   t.regex(all, /KNOCK .*←/s);
 });
 
-test('[C4] show tells everything of a record: its event, change, effects with their ends, cause and consequences', async (t) => {
+test('show tells everything of a record: its event, change, effects with their ends, cause and consequences', async (t) => {
   const { dir } = await folder(t);
   const show = (seq: string, ...flags: string[]) =>
     call(['log', 'show', seq, '--data-dir', dir, ...flags], { cwd: dir });
@@ -151,7 +151,7 @@ test('[C4] show tells everything of a record: its event, change, effects with th
   t.regex(missing.err, /^HF_LOG_RANGE\n {2}There is no record 99\.\n {2}The log holds records 1 to \d+\.\n$/);
 });
 
-test('[C4] show tells which effects are open and which timers were cancelled', async (t) => {
+test('show tells which effects are open and which timers were cancelled', async (t) => {
   const dir = tempDir(t);
   const bench = openBench(dir, [door], [], new VirtualClock());
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
@@ -175,7 +175,7 @@ test('[C4] show tells which effects are open and which timers were cancelled', a
   t.deepEqual((await fates(4))[1], ['timer.start', 'open', undefined]);
 });
 
-test('[C4] tail begins with the newest lines and follows what comes, folding across what it has shown', async (t) => {
+test('tail begins with the newest lines and follows what comes, folding across what it has shown', async (t) => {
   const dir = tempDir(t);
   const bench = openBench(dir, [door], handlers, new VirtualClock());
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' }, { correlation: STORY });
@@ -202,7 +202,7 @@ test('[C4] tail begins with the newest lines and follows what comes, folding acr
   await bench.close();
 });
 
-test('[C4] tail without a terminal ends by itself, and with --json prints a record a line', async (t) => {
+test('tail without a terminal ends by itself, and with --json prints a record a line', async (t) => {
   const { dir, records } = await folder(t);
   const { code, out } = await call(['log', 'tail', '-n', '3', '--json', '--data-dir', dir], { cwd: dir });
   t.is(code, 0);
@@ -234,7 +234,7 @@ test('[C6] control characters of an event do not reach the terminal, and secrets
   }
 });
 
-test('[C14] colours come only where they can be shown', async (t) => {
+test('colours come only where they can be shown', async (t) => {
   const { dir } = await folder(t);
   const plain = await call(['log', 'list', '--data-dir', dir], { cwd: dir });
   t.false(plain.out.includes('\u001b'));

@@ -101,22 +101,19 @@ test.serial(
   },
 );
 
-test.serial(
-  '[C5] a second start on the folder is refused with the pid of the first, which goes on',
-  async (t) => {
-    t.timeout(60_000);
-    const dir = tempDir(t);
-    const { runtime, router } = await started(t, dir);
-    const second = await holdfast(t, dir, 'start').ended;
-    t.is(second.code, 1);
-    t.regex(second.err, new RegExp(`HF_LOG_LOCKED\\n.* in use by process ${runtime.child.pid}\\.\\n`));
-    t.notRegex(second.err, /\n\s+at /);
-    t.is((await fetch(`${router}/v1/config/active`)).status, 200);
-  },
-);
+test.serial('a second start on the folder is refused with the pid of the first, which goes on', async (t) => {
+  t.timeout(60_000);
+  const dir = tempDir(t);
+  const { runtime, router } = await started(t, dir);
+  const second = await holdfast(t, dir, 'start').ended;
+  t.is(second.code, 1);
+  t.regex(second.err, new RegExp(`HF_LOG_LOCKED\\n.* in use by process ${runtime.child.pid}\\.\\n`));
+  t.notRegex(second.err, /\n\s+at /);
+  t.is((await fetch(`${router}/v1/config/active`)).status, 200);
+});
 
 test.serial(
-  '[C4] the log of an app save that drops an address tells who, what was missing and what was posted',
+  'the log of an app save that drops an address tells who, what was missing and what was posted',
   async (t) => {
     t.timeout(60_000);
     const dir = tempDir(t);
@@ -154,19 +151,16 @@ test.serial(
   },
 );
 
-test.serial(
-  '[C14] a data folder that cannot be created is a coded error that names it, at once',
-  async (t) => {
-    const file = join(tempDir(t), 'file');
-    writeFileSync(file, '');
-    for (const dir of [file, join(file, 'below'), '/proc/none/below']) {
-      const { code, err } = await holdfast(t, dir, 'start').ended;
-      t.is(code, 2);
-      t.true(err.startsWith(`HF_CLI_DATA_DIR\n  The data folder ${dir} cannot be created: `), err);
-      t.notRegex(err, /\n\s+at /);
-    }
-  },
-);
+test.serial('a data folder that cannot be created is a coded error that names it, at once', async (t) => {
+  const file = join(tempDir(t), 'file');
+  writeFileSync(file, '');
+  for (const dir of [file, join(file, 'below'), '/proc/none/below']) {
+    const { code, err } = await holdfast(t, dir, 'start').ended;
+    t.is(code, 2);
+    t.true(err.startsWith(`HF_CLI_DATA_DIR\n  The data folder ${dir} cannot be created: `), err);
+    t.notRegex(err, /\n\s+at /);
+  }
+});
 
 /** A folder with a configuration of its own: the console, and a plugin that makes trouble. */
 /** @param trouble members of the plugin's definition */
@@ -199,7 +193,7 @@ test.serial(
   },
 );
 
-test.serial('[R29] a second signal ends a stop that hangs at once', async (t) => {
+test.serial('a second signal ends a stop that hangs at once', async (t) => {
   t.timeout(60_000);
   const { runtime } = troubled(
     t,
@@ -218,7 +212,7 @@ test.serial('[R29] a second signal ends a stop that hangs at once', async (t) =>
   t.true(performance.now() - asked < 5_000);
 });
 
-test.serial('[R29] a signal during the start stops what has started, and is no failure', async (t) => {
+test.serial('a signal during the start stops what has started, and is no failure', async (t) => {
   t.timeout(60_000);
   const { cwd, runtime } = troubled(
     t,
@@ -236,24 +230,21 @@ test.serial('[R29] a signal during the start stops what has started, and is no f
   t.is((await spawnHoldfast(t, ['status'], { cwd }).ended).code, 1);
 });
 
-test.serial(
-  '[C14] a reader that goes away ends a command quietly, and does not end the runtime',
-  async (t) => {
-    t.timeout(60_000);
-    const dir = tempDir(t);
-    const runtime = holdfast(t, dir, 'start', '--json');
-    const [line] = await runtime.see(/^\{.*\}\n/);
-    const ready = JSON.parse(line);
-    t.like(ready, { ready: true, pid: runtime.child.pid, dataDir: dir });
-    runtime.child.stdout?.destroy();
+test.serial('a reader that goes away ends a command quietly, and does not end the runtime', async (t) => {
+  t.timeout(60_000);
+  const dir = tempDir(t);
+  const runtime = holdfast(t, dir, 'start', '--json');
+  const [line] = await runtime.see(/^\{.*\}\n/);
+  const ready = JSON.parse(line);
+  t.like(ready, { ready: true, pid: runtime.child.pid, dataDir: dir });
+  runtime.child.stdout?.destroy();
 
-    const script = `"$0" bin/holdfast.js log list --limit 0 --all --data-dir "$1" | head -1; echo "\${PIPESTATUS[0]}"`;
-    const { stdout, stderr } = spawnSync('bash', ['-c', script, process.execPath, dir], {
-      cwd: root,
-      encoding: 'utf8',
-    });
-    t.regex(stdout, /^── \d{4}.*\n0\n$/);
-    t.is(stderr, '');
-    t.is((await fetch(`${ready.surfaces.console.url}/healthz`)).status, 200);
-  },
-);
+  const script = `"$0" bin/holdfast.js log list --limit 0 --all --data-dir "$1" | head -1; echo "\${PIPESTATUS[0]}"`;
+  const { stdout, stderr } = spawnSync('bash', ['-c', script, process.execPath, dir], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  t.regex(stdout, /^── \d{4}.*\n0\n$/);
+  t.is(stderr, '');
+  t.is((await fetch(`${ready.surfaces.console.url}/healthz`)).status, 200);
+});

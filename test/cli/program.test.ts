@@ -7,7 +7,7 @@ import { call, writeConfig } from '../support/cli.ts';
 import { doorsConfig } from '../support/doors-config.ts';
 import { tempDir } from '../support/temp.ts';
 
-test('[C14] every command has help with an example that calls it', async (t) => {
+test('every command has help with an example that calls it', async (t) => {
   const cwd = tempDir(t);
   for (const { name, example } of coreCommands) {
     const words = commandWords(name);
@@ -24,7 +24,7 @@ test('[C14] every command has help with an example that calls it', async (t) => 
   }
 });
 
-test('[C14] help lists the commands of plugins under their name, and says when it cannot', async (t) => {
+test('help lists the commands of plugins under their name, and says when it cannot', async (t) => {
   const cwd = tempDir(t);
   const without = await call(['--help'], { cwd });
   t.is(without.code, 0);
@@ -38,7 +38,7 @@ test('[C14] help lists the commands of plugins under their name, and says when i
   t.regex((await call(['doors', '--help'], { cwd })).out, /count \[options\] \[street\] +Counts the doors/);
 });
 
-test('[C14] a plugin that is broken spoils neither help nor the commands of core', async (t) => {
+test('a plugin that is broken spoils neither help nor the commands of core', async (t) => {
   const cwd = tempDir(t);
   writeConfig(cwd, 'export default defineConfig({ plugins: [{}] });');
   const help = await call(['--help'], { cwd });
@@ -71,7 +71,7 @@ test('[R32] what a configuration throws is shown without its secrets, whatever c
   }
 });
 
-test('[C14] a command of a plugin gets its arguments, its flags and --json', async (t) => {
+test('a command of a plugin gets its arguments, its flags and --json', async (t) => {
   const cwd = tempDir(t);
   doorsConfig(cwd);
   const plain = await call(['doors', 'count', 'High Street', '--lit'], { cwd });
@@ -83,14 +83,14 @@ test('[C14] a command of a plugin gets its arguments, its flags and --json', asy
   t.is(named.out, '2 doors in anywhere\n');
 });
 
-test('[C14] the version is told without asking the configuration', async (t) => {
+test('the version is told without asking the configuration', async (t) => {
   const cwd = tempDir(t);
   writeConfig(cwd, 'globalThis.wasAsked = true; export default defineConfig({ plugins: [] });');
   t.is((await call(['--version'], { cwd })).code, 0);
   t.false('wasAsked' in globalThis);
 });
 
-test('[C14] a plugin cannot take a command of core', async (t) => {
+test('a plugin cannot take a command of core', async (t) => {
   const cwd = tempDir(t);
   writeConfig(
     cwd,
@@ -120,7 +120,7 @@ const mistakes: readonly [argv: string[], what: RegExp, remedy: RegExp][] = [
 ];
 
 for (const [argv, what, remedy] of mistakes) {
-  test(`[C14] holdfast ${argv.join(' ')} is told what is wrong and what fixes it, with exit code 2`, async (t) => {
+  test(`holdfast ${argv.join(' ')} is told what is wrong and what fixes it, with exit code 2`, async (t) => {
     const { code, err } = await call(argv, { cwd: tempDir(t) });
     t.is(code, 2);
     const [first, second = '', third = ''] = err.slice(err.indexOf('HF_')).split('\n');
@@ -131,7 +131,7 @@ for (const [argv, what, remedy] of mistakes) {
   });
 }
 
-test('[C14] with --json an error is one JSON object on standard error, and nothing is on standard output', async (t) => {
+test('with --json an error is one JSON object on standard error, and nothing is on standard output', async (t) => {
   const cwd = tempDir(t);
   const { code, out, err } = await call(['log', 'list', '--json'], { cwd });
   t.is(code, 2);
@@ -141,13 +141,13 @@ test('[C14] with --json an error is one JSON object on standard error, and nothi
   t.deepEqual(Object.keys(error), ['code', 'what', 'remedy']);
 });
 
-test('[C14] the version is that of the package', async (t) => {
+test('the version is that of the package', async (t) => {
   const { code, out } = await call(['--version'], { cwd: tempDir(t) });
   t.is(code, 0);
   t.regex(out, /^\d+\.\d+\.\d+\n$/);
 });
 
-test('[C14] a folder named by --data-dir is read without the configuration being touched', async (t) => {
+test('a folder named by --data-dir is read without the configuration being touched', async (t) => {
   const cwd = tempDir(t);
   writeConfig(cwd, `throw new Error('touched');`);
   const { err } = await call(['log', 'show', '1', '--data-dir', join(cwd, 'none')], { cwd });
@@ -157,7 +157,7 @@ test('[C14] a folder named by --data-dir is read without the configuration being
   t.is(JSON.parse(fromEnv.out).dataDir, join(cwd, 'elsewhere'));
 });
 
-test('[C14] the data folder that the configuration names is used when nobody names another', async (t) => {
+test('the data folder that the configuration names is used when nobody names another', async (t) => {
   const cwd = tempDir(t);
   writeConfig(cwd, `export default defineConfig({ plugins: [], data: { dir: 'kept' } });`);
   const { out } = await call(['status', '--json'], { cwd });

@@ -95,7 +95,7 @@ test('[R29] status tells how the last run ended, and exits 1', async (t) => {
   });
 });
 
-test('[R29] status of a folder where nothing ever ran says so, and makes nothing there', async (t) => {
+test('status of a folder where nothing ever ran says so, and makes nothing there', async (t) => {
   const dir = tempDir(t);
   const { code, out } = await call(['status', '--data-dir', join(dir, 'none')], { cwd: dir, builtinPlugins });
   t.is(code, 1);

@@ -64,7 +64,7 @@ test.serial('[C7] keys walk over the log on a real terminal of 80x24, and q give
   await endedWell(t, terminal);
 });
 
-test.serial('[C7] Ctrl-C gives the terminal back', async (t) => {
+test.serial('Ctrl-C gives the terminal back', async (t) => {
   const terminal = stepping(t);
   await terminal.see(/q quit/);
   terminal.type('\u0003');
@@ -78,7 +78,7 @@ function nodeBelow(pid: number): number {
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test.serial(`[C7] ${signal} gives the terminal back`, async (t) => {
+  test.serial(`${signal} gives the terminal back`, async (t) => {
     const terminal = stepping(t);
     await terminal.see(/q quit/);
     process.kill(nodeBelow(await terminal.pid()), signal);
@@ -86,7 +86,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-test.serial('[C7] Ctrl-Z gives it back until the viewer goes on', async (t) => {
+test.serial('Ctrl-Z gives it back until the viewer goes on', async (t) => {
   const terminal = stepping(t);
   await terminal.see(/q quit/);
   const pid = nodeBelow(await terminal.pid());
@@ -99,7 +99,7 @@ test.serial('[C7] Ctrl-Z gives it back until the viewer goes on', async (t) => {
   t.notRegex(ended, /-icanon/);
 });
 
-test.serial('[C7] an error on the way gives it back before it is told', async (t) => {
+test.serial('an error on the way gives it back before it is told', async (t) => {
   const dir = tempDir(t);
   const bench = openBench(dir, [door]);
   for (let n = 0; n < 30; n += 1) bench.actors.deliver('test.door/front', { type: 'KNOCK' });
@@ -115,7 +115,7 @@ test.serial('[C7] an error on the way gives it back before it is told', async (t
   t.regex(terminal.screen().split(LEFT)[1] ?? '', /HF_LOG_CORRUPT[\s\S]*Record 20 cannot be trusted/);
 });
 
-test.serial('[C7] it is drawn anew when the terminal has another size', async (t) => {
+test.serial('it is drawn anew when the terminal has another size', async (t) => {
   const terminal = stepping(t);
   const [, tty = ''] = await terminal.see(/tty=(\S+)\./);
   await terminal.see(/q quit/);
@@ -126,7 +126,7 @@ test.serial('[C7] it is drawn anew when the terminal has another size', async (t
   await endedWell(t, terminal);
 });
 
-test.serial('[C7] a dumb terminal gets frames one below the other, and no escape sequence', async (t) => {
+test.serial('a dumb terminal gets frames one below the other, and no escape sequence', async (t) => {
   const terminal = stepping(t, FIXTURE, { TERM: 'dumb' });
   await terminal.see(/record 1 of/);
   terminal.type('j');
@@ -136,7 +136,7 @@ test.serial('[C7] a dumb terminal gets frames one below the other, and no escape
   t.false(terminal.screen().includes('\u001b'));
 });
 
-test.serial('[C7] colours come where the terminal has them, and only then', async (t) => {
+test.serial('colours come where the terminal has them, and only then', async (t) => {
   const terminal = stepping(t, FIXTURE, { NO_COLOR: '', FORCE_COLOR: '1' });
   await terminal.see(/record 1 of/);
   t.true(terminal.screen().includes('\u001b[7m>'));

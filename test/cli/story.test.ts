@@ -28,7 +28,7 @@ const lines = (records: readonly LogRecord[], options: { all?: boolean } = {}) =
       return { seqs: records.map(({ seq }) => seq), what: text.what, cause };
     });
 
-test('[C4] what actors of one type do together, for one reason, is one line with what they have in common', (t) => {
+test('what actors of one type do together, for one reason, is one line with what they have in common', (t) => {
   const together = ['hall', 'attic', 'cellar'].map((key, index) =>
     record(index + 2, {
       actor: `test.lamp/${key}`,
@@ -40,7 +40,7 @@ test('[C4] what actors of one type do together, for one reason, is one line with
   t.is(lines(together, { all: true }).length, 3);
 });
 
-test('[C4] another reason, story, state, effect or time keeps lines apart', (t) => {
+test('another reason, story, state, effect or time keeps lines apart', (t) => {
   const first = record(2, { cause: 1 });
   const other = { actor: 'test.lamp/attic', cause: 1 };
   const apart: Partial<LogRecord>[] = [
@@ -56,7 +56,7 @@ test('[C4] another reason, story, state, effect or time keeps lines apart', (t) 
   for (const fields of apart) t.is(lines([first, record(4, fields)]).length, 2, JSON.stringify(fields));
 });
 
-test('[C4] a cause that is folded away is replaced by the nearest one that is shown, also across calls', (t) => {
+test('a cause that is folded away is replaced by the nearest one that is shown, also across calls', (t) => {
   const done = {
     event: { type: 'effect.done', effect: 'bulb.warm' },
     ignored: true,
@@ -68,7 +68,7 @@ test('[C4] a cause that is folded away is replaced by the nearest one that is sh
   t.deepEqual(line?.cause, { seq: 1, direct: false });
 });
 
-test('[C4] failures, losses and answers that reached nobody are never folded', (t) => {
+test('failures, losses and answers that reached nobody are never folded', (t) => {
   const outcome = { ignored: true, outcome: '1.0', cause: 1 } as const;
   const kept: Partial<LogRecord>[] = [
     { ...outcome, event: { type: 'effect.failed', effect: 'bulb.warm', code: 'HF_X', message: 'too cold' } },
@@ -79,7 +79,7 @@ test('[C4] failures, losses and answers that reached nobody are never folded', (
   for (const [index, fields] of kept.entries()) t.is(lines([record(index + 2, fields)]).length, 1);
 });
 
-test('[C4] a timer is folded when it only spaced things out, and shown when it was long', (t) => {
+test('a timer is folded when it only spaced things out, and shown when it was long', (t) => {
   const timer = 'xstate.after.dimming.lamp.on';
   const arm = (ms: number) =>
     record(1, { effects: [{ type: 'timer.start', params: { timer, at: at + 1 + ms } }] });
@@ -97,7 +97,7 @@ test('[C4] a timer is folded when it only spaced things out, and shown when it w
   t.is(lines([fire(1_000)]).length, 1, 'who armed it is not known, so it may have been long');
 });
 
-test('[C4] an empty description folds a record, and no description leaves its fields to speak', (t) => {
+test('an empty description folds a record, and no description leaves its fields to speak', (t) => {
   const words: Record<string, string | undefined> = { TOUCH: '', LIGHT: undefined, DIM: 'goes dim' };
   const story = new Story({ all: false, describe: ({ event }) => words[event.type] });
   const shown = story.add([
@@ -111,14 +111,14 @@ test('[C4] an empty description folds a record, and no description leaves its fi
   );
 });
 
-test('[C4] of a parallel machine only the regions that moved are told', (t) => {
+test('of a parallel machine only the regions that moved are told', (t) => {
   const [line] = new Story({ all: false, describe: () => undefined }).add([
     record(1, { from: { light: 'on', fan: 'off' }, to: { value: { light: 'off', fan: 'off' } } }),
   ]);
   t.is(line?.text.state, 'light: on→off');
 });
 
-test('[C4] a line is never wider than its terminal, whatever stands in the record', (t) => {
+test('a line is never wider than its terminal, whatever stands in the record', (t) => {
   const long = 'x'.repeat(300);
   const records = [
     record(1, { event: { type: 'TOUCH', a: long, b: [long, long], c: { d: long } } }),
@@ -134,7 +134,7 @@ test('[C4] a line is never wider than its terminal, whatever stands in the recor
   }
 });
 
-test('[C4,O13] a short timer is folded away, but not where its plugin has words for what it did', (t) => {
+test('a short timer is folded away, but not where its plugin has words for what it did', (t) => {
   const armed = record(1, {
     effects: [{ type: 'timer.start', params: { timer: 'xstate.after.deadline.run' } }],
   });

@@ -5,7 +5,7 @@ import { coreCommands } from '../../src/cli/commands.ts';
 const { commands } = await deliveredRegistrations();
 
 for (const { name, summary } of [...coreCommands, ...commands]) {
-  test(`[C14] the summary of ${name} is in the third person, with a capital letter and no full stop`, (t) => {
+  test(`the summary of ${name} is in the third person, with a capital letter and no full stop`, (t) => {
     t.regex(summary, /^[A-Z][a-z]*[^s\W]s /);
     t.notRegex(summary, /\.(?: |$)/);
   });

@@ -166,7 +166,7 @@ test.serial('[B11] it holds no shell, no client and no package manager: nothing 
     t.false(existsSync(join(tree.path, 'opt/holdfast/node_modules', name)), name);
 });
 
-test.serial('[O12,B11] every path that a manifest names is in the image, or is mounted', async (t) => {
+test.serial('[B11] every path that a manifest names is in the image, or is mounted', async (t) => {
   for (const [name, job] of Object.entries(await pinned(tempDir(t)))) {
     for (const { command = [], args, env = [], volumeMounts } of containersOf(job)) {
       const places = volumeMounts.map(({ mountPath }: { mountPath: string }) => mountPath);

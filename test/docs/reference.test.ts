@@ -14,11 +14,10 @@ const definitions = await ownDefinitions();
 const pages = () => ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...filesOf('docs', '.md')];
 
 for (const [path, expected] of Object.entries(referencePages(registrations, definitions))) {
-  test(`[C11,C14] ${path} is what the code declares`, (t) =>
-    t.is(text(path), expected, 'run `npm run docs`'));
+  test(`${path} is what the code declares`, (t) => t.is(text(path), expected, 'run `npm run docs`'));
 }
 
-test('[C11] every feature stands in docs/architecture.md, and every plugin says what it is for and where that is described', (t) => {
+test('every feature stands in docs/architecture.md, and every plugin says what it is for and where that is described', (t) => {
   const architecture = text('docs/architecture.md');
   const left = readdirSync(new URL('src/plugins', root)).filter(
     (name) => !architecture.includes(`\`${name}\``),
@@ -30,14 +29,14 @@ test('[C11] every feature stands in docs/architecture.md, and every plugin says 
   }
 });
 
-test('[C11] every variable that stands for an option says what it is for', (t) => {
+test('every variable that stands for an option says what it is for', (t) => {
   const silent = definitions.flatMap(({ env = {}, variables = {} }) =>
     Object.keys(env).filter((name) => variables[name] === undefined),
   );
   t.deepEqual(silent, []);
 });
 
-test('[C11] every link of the documents to a file of the project leads somewhere', (t) => {
+test('every link of the documents to a file of the project leads somewhere', (t) => {
   for (const page of pages()) {
     const base = new URL(page, root);
     const links = [...text(page).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link);
@@ -45,12 +44,12 @@ test('[C11] every link of the documents to a file of the project leads somewhere
   }
 });
 
-test('[C11] README keeps to 130 lines, and docs/architecture.md to one page', (t) => {
+test('README keeps to 130 lines, and docs/architecture.md to one page', (t) => {
   t.true(text('README.md').split('\n').length <= 131);
   t.true(text('docs/architecture.md').split('\n').length <= 101);
 });
 
-test('[C11] every variable of ours that the sources name is in README or a page of docs', (t) => {
+test('every variable of ours that the sources name is in README or a page of docs', (t) => {
   const known = pages().map(text).join('\n');
   // HOLDFAST_RELAUNCHED of bin/ is the launcher's word to itself.
   const named = [...filesOf('src', '.ts'), 'plugins.config.ts']
@@ -59,7 +58,7 @@ test('[C11] every variable of ours that the sources name is in README or a page 
   t.deepEqual([...new Set(named)], []);
 });
 
-test('[C11] every file of the sources that a page or an error names exists', (t) => {
+test('every file of the sources that a page or an error names exists', (t) => {
   const texts = pages().map((page) => [page, text(page)] as const);
   const gone = texts.flatMap(([page, body]) =>
     [...body.matchAll(/`((?:src|test|scripts|bench|examples|deploy|docs)\/[\w./-]*\w)\/?`/g)]

@@ -7,7 +7,7 @@ const store = 'redis://127.0.0.1:6379';
 const there: ConnectionEvent = { type: 'CONNECTED', store };
 const away: ConnectionEvent = { type: 'LOST', store, reason: 'the connection was lost' };
 
-test('[R2,C4] a loss is an alert, and refused writes are counted until the store is back', (t) => {
+test('a loss is an alert, and refused writes are counted until the store is back', (t) => {
   t.notThrows(() =>
     given(connection, { input: { alert }, events: [there] })
       .when(away)

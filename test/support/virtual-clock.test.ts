@@ -1,7 +1,7 @@
 import test from 'ava';
 import { VirtualClock } from './virtual-clock.ts';
 
-test('[C3] virtual time fires timers at their due time, in order of due time and then of arming', async (t) => {
+test('virtual time fires timers at their due time, in order of due time and then of arming', async (t) => {
   const clock = new VirtualClock(1000);
   const fired: [string, number][] = [];
   const note = (name: string) => () => fired.push([name, clock.now()]);
@@ -21,7 +21,7 @@ test('[C3] virtual time fires timers at their due time, in order of due time and
   t.is(clock.armed, 1);
 });
 
-test('[C3] virtual time unfolds awaits between timers, and a cancelled timer never fires', async (t) => {
+test('virtual time unfolds awaits between timers, and a cancelled timer never fires', async (t) => {
   const clock = new VirtualClock(0);
   const seen: number[] = [];
   const wait = (ms: number) => new Promise<void>((resolve) => clock.after(ms, resolve));
@@ -42,7 +42,7 @@ test('[C3] virtual time unfolds awaits between timers, and a cancelled timer nev
   t.is(clock.armed, 0);
 });
 
-test('[C3] a synchronous jump fires timers that callbacks arm on the way', (t) => {
+test('a synchronous jump fires timers that callbacks arm on the way', (t) => {
   const clock = new VirtualClock(0);
   const seen: number[] = [];
   clock.after(5, () => {
@@ -53,7 +53,7 @@ test('[C3] a synchronous jump fires timers that callbacks arm on the way', (t) =
   t.deepEqual(seen, [5, 10]);
 });
 
-test('[C3] a timer that arms itself anew without a delay is reported instead of hanging the test', (t) => {
+test('a timer that arms itself anew without a delay is reported instead of hanging the test', (t) => {
   const clock = new VirtualClock(0);
   const again = () => void clock.after(0, again);
   clock.after(0, again);

@@ -47,7 +47,7 @@ test.serial(
 );
 
 test.serial(
-  '[R30,R32] a Redis that is away, or refuses the password, is told with its reason and without it',
+  '[R32] a Redis that is away, or refuses the password, is told with its reason and without it',
   async (t) => {
     const server = await RedisServer.start(t, { password: 'CANARY-right' });
     t.true((await diagnoseRedis(server.url)).reachable);

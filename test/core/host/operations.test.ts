@@ -30,7 +30,7 @@ const lamp = definePlugin({
   },
 });
 
-test('[C11] what a command asks is checked, and a refusal arrives as the error that it was thrown as', async (t) => {
+test('what a command asks is checked, and a refusal arrives as the error that it was thrown as', async (t) => {
   const dataDir = tempDir(t);
   const { plugins } = resolveConfig({ plugins: [lamp()] }, { env: {} });
   const runtime = createRuntime({ plugins, dataDir, logger: createLogger({ level: 'silent' }) });
@@ -54,7 +54,7 @@ test('[C11] what a command asks is checked, and a refusal arrives as the error t
   t.notRegex(String((await refusal({ watts: -1 }))[1]), /secret-of-the-lamp/);
 });
 
-test('[C11] a time that is typed at a command is told with its bounds when it is none', (t) => {
+test('a time that is typed at a command is told with its bounds when it is none', (t) => {
   const bounds = { least: '1m', most: '30d', command: 'lamp on' };
   t.is(durationFlag('--for', '2h', bounds), 7_200_000);
   for (const text of ['59s', '31d', 'soon', '', undefined]) {

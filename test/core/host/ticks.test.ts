@@ -4,7 +4,7 @@ import test from 'ava';
 
 const bin = new URL('../../../bin/', import.meta.url);
 
-test('[R29] the object that Node makes for a process.nextTick is kept from the start, so that V8 keeps its shape', async (t) => {
+test('the object that Node makes for a process.nextTick is kept from the start, so that V8 keeps its shape', async (t) => {
   const ticks: { kept?: object } = await import(new URL('ticks.js', bin).href);
   await turn();
   const { kept = {} } = ticks;

@@ -6,7 +6,7 @@ const place = 'clickhouse:8123';
 const there: IntakeEvent = { type: 'DATABASE_AVAILABLE', place };
 const away: IntakeEvent = { type: 'DATABASE_UNAVAILABLE', place, reason: 'it is gone', since: 7 };
 
-test('[O1] a database that is unavailable for a minute is one alert, which its return resolves', (t) => {
+test('a database that is unavailable for a minute is one alert, which its return resolves', (t) => {
   t.notThrows(() =>
     given(intake, { events: [there] })
       .when(away)
@@ -48,7 +48,7 @@ test('[O1] a database that is unavailable for a minute is one alert, which its r
   );
 });
 
-test('[O1] one that is back within the minute is no alert', (t) => {
+test('one that is back within the minute is no alert', (t) => {
   t.notThrows(() =>
     given(intake, { events: [there, away] })
       .when(there)
@@ -56,7 +56,7 @@ test('[O1] one that is back within the minute is no alert', (t) => {
   );
 });
 
-test('[O4] a full spool refuses every request, also during an overload, and an alert says why', (t) => {
+test('a full spool refuses every request, also during an overload, and an alert says why', (t) => {
   t.notThrows(() =>
     given(intake, { events: [there] })
       .when({ type: 'OVERLOADED' })
@@ -102,7 +102,7 @@ test('[O4] a full spool refuses every request, also during an overload, and an a
   );
 });
 
-test('[O4] an overload ends with the number of requests that were refused', (t) => {
+test('an overload ends with the number of requests that were refused', (t) => {
   t.notThrows(() =>
     given(intake)
       .when({ type: 'OVERLOADED' })

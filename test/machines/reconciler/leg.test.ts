@@ -425,7 +425,7 @@ test('[R24] a leg that is no longer listed is let go, and can be taken up again'
   t.pass();
 });
 
-test('[C3] the machine starts without an input', (t) => {
+test('the machine starts without an input', (t) => {
   given(reconciler).initially({ state: 'unread', timers: {}, context: { ...legDefaults, intf: '' } });
   t.pass();
 });

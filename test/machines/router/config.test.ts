@@ -478,13 +478,13 @@ test('[R3] a writer that overtook us in the store wins, and ours is told that it
   t.deepEqual(value, idle);
 });
 
-test('[R3] requests before the store has been read wait for it', (t) => {
+test('requests before the store has been read wait for it', (t) => {
   const { effects, value } = after([set(), loaded('n0', 'fp_a')]);
   t.deepEqual(value, applying);
   t.is(effects[0]?.type, 'router.apply');
 });
 
-test('[R3] one request more than the queue holds is answered 503 at once', (t) => {
+test('one request more than the queue holds is answered 503 at once', (t) => {
   const { last, context } = after([...ready, set(), set(), set(), set({ request: 'extra' })], {
     queueLimit: 2,
   });
@@ -506,7 +506,7 @@ test('[R10] the memory of used transIDs is bounded', (t) => {
   t.is(used.at(-1), 't100');
 });
 
-test('[C3] the context factory works without input', (t) => {
+test('the context factory works without input', (t) => {
   t.notThrows(() => new MachineStepper(routerConfig).initial());
 });
 
@@ -562,7 +562,7 @@ test('[R6] on a shared store a commit is carried out there, and published nowher
   t.deepEqual(done.context.last, { outcome: 'committed', transID: 't1' });
 });
 
-test('[R3] a store that somebody else wrote during a transaction leaves its deadline', (t) => {
+test('a store that somebody else wrote during a transaction leaves its deadline', (t) => {
   const { value, effects, context } = after([
     ...pending,
     append('t1', { ncid: 'n1' }),

@@ -127,7 +127,7 @@ test.serial('[O29] a list beyond the bound of 5,000 objects says that it is not 
   t.is(objects.length, 5_000);
 });
 
-test.serial('[B3] what the API refuses has a code, the reason it gave, and no credentials', async (t) => {
+test.serial('what the API refuses has a code, the reason it gave, and no credentials', async (t) => {
   const { api, cluster } = await rig(t, { token: 'canary-token' });
   await cluster.create(secret('one'));
   await t.throwsAsync(cluster.create(secret('one')), {
@@ -147,7 +147,7 @@ test.serial('[B3] what the API refuses has a code, the reason it gave, and no cr
   t.false(JSON.stringify(refused).includes('canary-token'));
 });
 
-test.serial('[B3] an API that is silent, broken or gone is given up with a reason', async (t) => {
+test.serial('an API that is silent, broken or gone is given up with a reason', async (t) => {
   const { api, cluster } = await rig(t, {}, 200);
   await cluster.list(SECRET, {});
   api.mishap = () => 'hang';
@@ -160,7 +160,7 @@ test.serial('[B3] an API that is silent, broken or gone is given up with a reaso
   await t.throwsAsync(cluster.list(SECRET, {}), { message: /ECONNREFUSED|broke off/ });
 });
 
-test.serial('[B3] a kubeconfig that cannot be used is named before anything is sent', async (t) => {
+test.serial('a kubeconfig that cannot be used is named before anything is sent', async (t) => {
   const dir = tempDir(t);
   const list = (kubeconfig: string, context?: string) =>
     new KubeCluster(clusterOptions.parse({ kubeconfig, context }), systemClock).list(SECRET, {});
@@ -184,7 +184,7 @@ test.serial('[B3] a kubeconfig that cannot be used is named before anything is s
 });
 
 test.serial(
-  '[B3] over HTTPS the certificate authority of the kubeconfig decides, and the token is sent',
+  'over HTTPS the certificate authority of the kubeconfig decides, and the token is sent',
   async (t) => {
     const dir = tempDir(t);
     const [key, cert] = [join(dir, 'key'), join(dir, 'cert')];
@@ -363,7 +363,7 @@ test.serial('[B9] kubectl works against the stand-in: it creates, lists, waits, 
 });
 
 test.serial(
-  '[B3] neither a broken kubeconfig nor its login program gives a token away or holds a call',
+  'neither a broken kubeconfig nor its login program gives a token away or holds a call',
   async (t) => {
     const file = join(tempDir(t), 'kubeconfig');
     const fault = async (user: string) => {

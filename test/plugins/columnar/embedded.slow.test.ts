@@ -91,7 +91,7 @@ test.serial('[O7] an insert of which a write fails is refused, and the table sta
   t.is(logs?.damaged, 0);
 });
 
-test.serial('[O7] once it is closed nothing keeps the process alive', async (t) => {
+test.serial('once it is closed nothing keeps the process alive', async (t) => {
   const child = startChild(t, insertChild, [join(tempDir(t), 'columnar')]);
   await child.line(/^acknowledged 40$/);
   const ended = new Promise((resolve) => child.process.once('exit', resolve));

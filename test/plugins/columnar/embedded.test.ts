@@ -62,7 +62,7 @@ test.serial(
   },
 );
 
-test.serial('[O6] what one producer sends cannot spoil the batch of another', async (t) => {
+test.serial('what one producer sends cannot spoil the batch of another', async (t) => {
   await rig.empty('otel_metrics_gauge');
   const metric = { MetricName: 'm', ServiceName: 's', TimeUnix: nanos, Value: 1 };
   const rows = [
@@ -86,7 +86,7 @@ test.serial('[O6] what one producer sends cannot spoil the batch of another', as
   t.deepEqual(row, { rows: '8', newest: '2262-04-11 23:47:16.854775807', nans: '1', infinite: '1' });
 });
 
-test.serial('[O7] parameters are bound, never pasted', async (t) => {
+test.serial('parameters are bound, never pasted', async (t) => {
   const [row] = await rig.database.query<{ text: string; list: string[]; yes: boolean; n: string }>(
     'SELECT {text:String} AS text, {list:Array(String)} AS list, {yes:Bool} AS yes, {n:UInt64} AS n',
     { text: "it's \\ \n {x:String}; --", list: ["a'b", 'c\\'], yes: true, n: '18446744073709551615' },
@@ -173,7 +173,7 @@ test.serial(
   },
 );
 
-test.serial('[O6] a batch whose answer got lost can be inserted again under its name', async (t) => {
+test.serial('a batch whose answer got lost can be inserted again under its name', async (t) => {
   await rig.empty('otel_traces');
   for (let tries = 0; tries < 2; tries += 1)
     await rig.database.insert('otel_traces', [span(), span({ SpanId: 'c'.repeat(16) })], {

@@ -70,7 +70,7 @@ test.serial(
   },
 );
 
-test.serial('[O7] what a person types runs with the settings that let it only read', async (t) => {
+test.serial('what a person types runs with the settings that let it only read', async (t) => {
   const { database } = open(t);
   const { rows, columns, truncated } = await database.ask('SELECT number FROM numbers(5) -- all', 3);
   t.deepEqual(rows, [['0'], ['1'], ['2']]);

@@ -27,7 +27,7 @@ test('[G23] an event beyond 8 MiB is refused, however it comes', (t) => {
   );
 });
 
-test('[G23] a body that comes byte by byte is held as one buffer', async (t) => {
+test('a body that comes byte by byte is held as one buffer', async (t) => {
   const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
   const parts = async function* () {
     yield* cut(bytes, 1);

@@ -32,7 +32,7 @@ test('[G11] without a public URL the redirect names the path alone, and a client
   t.true(followed.headers.has('mcp-session-id'));
 });
 
-test('[G4,G11] the gateway is called by the name of its public URL, and by no other that it was not told', async (t) => {
+test('[G11] the gateway is called by the name of its public URL, and by no other that it was not told', async (t) => {
   const rig = await Rig.start(t, { routes, publicUrl: 'https://mcp.example.net' });
   const statusAs = (host: string) =>
     new Promise((resolve, reject) => {

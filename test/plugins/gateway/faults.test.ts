@@ -213,7 +213,7 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-test("[G23] whatever an upstream does wrong is answered in the protocol's words, and none of its own", async (t) => {
+test("whatever an upstream does wrong is answered in the protocol's words, and none of its own", async (t) => {
   let script: Script = () => undefined;
   const upstream = await startScripted(t, (...given) => script(...given));
   // Only a silent upstream is given a short time: a machine under load needs longer to pass the other faults on.
@@ -297,7 +297,7 @@ test('[G16] a call whose upstream broke off has cost what it costs: who can make
   t.is(upstream.heard.length, 1);
 });
 
-test('[G23] what the gateway itself does wrong is logged and answered as its own, and no upstream is blamed', async (t) => {
+test('what the gateway itself does wrong is logged and answered as its own, and no upstream is blamed', async (t) => {
   let status = 200;
   const upstream = await startScripted(t, (response, heard) =>
     response.writeHead(status, JSON_TYPE).end(resultFor(heard, {})),
@@ -349,7 +349,7 @@ test('[G23] what the gateway itself does wrong is logged and answered as its own
   t.is(rig.lines.filter((one) => one.includes('gateway.call_failed')).length, 3);
 });
 
-test('[G23] an upstream that is down: 502', async (t) => {
+test('an upstream that is down: 502', async (t) => {
   const taken = createServer();
   await new Promise<void>((done) => taken.listen(0, '127.0.0.1', done));
   const { port } = taken.address() as { port: number };

@@ -45,7 +45,7 @@ async function startOn(t: ExecutionContext, upstream: string, data = {}) {
   return { child, disk, dataDir, url, post, master, key };
 }
 
-test('[C5,G14] while the disk of the log is full calls are refused with 503, none is decided unlogged, and all goes on after', async (t) => {
+test('[C5] while the disk of the log is full calls are refused with 503, none is decided unlogged, and all goes on after', async (t) => {
   const upstream = await startUpstream(t, true);
   const { child, disk, dataDir, post, master, key } = await startOn(t, upstream.url);
   const begin = () => post('/repo_wiki/mcp', initialize, admission(key));

@@ -108,7 +108,7 @@ test('[G3,G23] an answer to a request whose body was not read ends the connectio
   }
 });
 
-test('[G23] a request whose length is ambiguous is refused, and nothing hides behind it', async (t) => {
+test('a request whose length is ambiguous is refused, and nothing hides behind it', async (t) => {
   const { rig, good, upstream } = await target(t);
   const inner = requestText([...good, ['content-length', String(CALL.length)]], CALL);
   const chunked = `0\r\n\r\n${inner}`;
@@ -148,7 +148,7 @@ test('[G23] a request whose length is ambiguous is refused, and nothing hides be
   t.false(upstream.heard.some(({ text }) => text.includes('tools/call')));
 });
 
-test('[G23] bodies that never come whole are 408 in time and hold nobody up; one that comes byte by byte is served', async (t) => {
+test('bodies that never come whole are 408 in time and hold nobody up; one that comes byte by byte is served', async (t) => {
   const { rig, good, headers, upstream } = await target(t, { requestTimeoutMs: 1_000 });
   const head = (length: number) =>
     requestText([...good, ['content-length', String(length)], ['connection', 'close']], '');
@@ -237,7 +237,7 @@ test('[G23,O24] a trace state in a message that can be no header stays where it 
   }
 });
 
-test('[G23] a body up to 4 MiB is passed, a larger one is 413, however its length is told', async (t) => {
+test('a body up to 4 MiB is passed, a larger one is 413, however its length is told', async (t) => {
   const { rig, headers, upstream } = await target(t);
   const url = `${rig.url}/wiki/mcp`;
   const limit = 4 * 1024 * 1024;
@@ -254,7 +254,7 @@ test('[G23] a body up to 4 MiB is passed, a larger one is 413, however its lengt
   t.is(upstream.heard.length, heard);
 });
 
-test('[G23] whatever a client sends is no crash, no hang and no 5xx, and upstreams hear only what was judged', async (t) => {
+test('whatever a client sends is no crash, no hang and no 5xx, and upstreams hear only what was judged', async (t) => {
   t.timeout(120_000);
   const { rig, good, upstream } = await target(t);
   const names = [

@@ -31,7 +31,7 @@ async function setUp(t: ExecutionContext, options: object) {
 
 const object_permission = { mcp_servers: ['wiki'] };
 
-test('[G16,G23] a key has no more streams open than it may, hears when to come back, and has room when one ends', async (t) => {
+test('[G16] a key has no more streams open than it may, hears when to come back, and has room when one ends', async (t) => {
   const { rig, open, master, client } = await setUp(t, { maxStreams: 3 });
   const { body } = await master({ object_permission, max_streams: 1, key_alias: 'few' });
   t.is(body.max_streams, 1);
@@ -63,7 +63,7 @@ test('[G16,G23] a key has no more streams open than it may, hears when to come b
   t.is((await few.stream()).status, 200, 'a raised limit counts at once');
 });
 
-test('[G16,G23] a key has no more calls under way than it may; a refusal is a result for a tool, a status else', async (t) => {
+test('[G16] a key has no more calls under way than it may; a refusal is a result for a tool, a status else', async (t) => {
   const { open, master, client } = await setUp(t, { maxParallel: 2 });
   const { body } = await master({ object_permission });
   const { call, headers } = await client(body.key);
@@ -81,7 +81,7 @@ test('[G16,G23] a key has no more calls under way than it may; a refusal is a re
   for (const one of calls) await one.body?.cancel();
 });
 
-test('[G16,G23] what one key may have held is bounded before a body is read; others, and small requests, go on', async (t) => {
+test('[G16] what one key may have held is bounded before a body is read; others, and small requests, go on', async (t) => {
   const { rig, master, client } = await setUp(t, { maxHeldBytes: 65_536 });
   const few = await client((await master({ object_permission })).body.key);
   const other = await client((await master({ object_permission })).body.key);

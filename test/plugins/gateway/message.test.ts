@@ -59,7 +59,7 @@ test('[G23] the upstream gets what was judged, to the last digit, with the tool 
   fc.assert(property, { numRuns: 500 });
 });
 
-test('[G23] any bytes are a message or an error of the protocol, never a throw', (t) => {
+test('any bytes are a message or an error of the protocol, never a throw', (t) => {
   const fragments = fc.constantFrom(
     '{',
     '}',
@@ -110,7 +110,7 @@ for (const [title, text, code] of [
   ['params in a list', '{"jsonrpc":"2.0","id":1,"method":"x","params":[]}', -32_600],
   ['nesting that serves only to exhaust', `${'['.repeat(100_000)}`, -32_700],
 ] as const) {
-  test(`[G23] ${title} is refused`, (t) => {
+  test(`${title} is refused`, (t) => {
     t.like(readMessage(Buffer.from(text, 'latin1')), { code });
   });
 }

@@ -75,7 +75,7 @@ test('[G4] a notification is answered 202 without a body, whatever its upstream 
   }
 });
 
-test('[G4] a foreign Origin is refused on POST, GET and DELETE, and a foreign Host', async (t) => {
+test('a foreign Origin is refused on POST, GET and DELETE, and a foreign Host', async (t) => {
   const { url, session, upstream } = await setUp(t);
   const before = upstream.heard.length;
   for (const method of ['POST', 'GET', 'DELETE']) {

@@ -10,7 +10,7 @@ const rejected = async (rig: Rig) =>
     event.type === 'REJECTED' ? [event as { rule?: string; count?: number; path?: string }] : [],
   );
 
-test('[G19,C2] a stranger who goes on and on is recorded to the last request, and does not fill the disk', async (t) => {
+test('[C2] a stranger who goes on and on is recorded to the last request, and does not fill the disk', async (t) => {
   const rig = await Rig.start(t, { routes: [] });
   const url = '/mcp/';
   const before = (await rig.records()).length;
@@ -31,7 +31,7 @@ test('[G19,C2] a stranger who goes on and on is recorded to the last request, an
   t.like(records.at(-1), { rule: 'unknown_key', path: url });
 });
 
-test('[G19] who is rejected by another rule, or beside a stranger, does not wait with it', async (t) => {
+test('who is rejected by another rule, or beside a stranger, does not wait with it', async (t) => {
   const rig = await Rig.start(t, { routes: [] });
   await Promise.all(Array.from({ length: 60 }, () => rig.post('/mcp/', initialize, admission('sk-guess'))));
   t.is((await rig.post('/mcp/', initialize)).status, 401);
@@ -39,7 +39,7 @@ test('[G19] who is rejected by another rule, or beside a stranger, does not wait
   t.is((await rejected(rig)).at(-1)?.count, undefined);
 });
 
-test('[G19,G23] a stranger is answered before its body is read, so that it can have nothing held for it', async (t) => {
+test('a stranger is answered before its body is read, so that it can have nothing held for it', async (t) => {
   const rig = await Rig.start(t, {
     routes: [credentialFree({ name: 'wiki', url: 'http://127.0.0.1:9/mcp' })],
   });

@@ -71,7 +71,7 @@ test('[B6] kill -9 while a snapshot is made, or one is recovered from, leaves th
   }
 });
 
-test('[B1] a full disk is a 507, nothing is lost, and what comes after is stored', async (t) => {
+test('a full disk is a 507, nothing is lost, and what comes after is stored', async (t) => {
   const cwd = tempDir(t);
   const disk = fakeDisk(tempDir(t));
   const store = await startStore(t, cwd, disk.env);

@@ -43,7 +43,7 @@ async function found(filter: object): Promise<unknown[]> {
 
 const matching = (key: string, value: unknown) => found({ must: [{ key, match: { value } }] });
 
-test('[B1] a key leads into objects by a dot, and into lists by [] or an index, as in the real store', async (t) => {
+test('a key leads into objects by a dot, and into lists by [] or an index, as in the real store', async (t) => {
   t.deepEqual(await matching('nested[].k', 'v'), [1]);
   t.deepEqual(await matching('nested[].k', 'w'), [1]);
   t.deepEqual(await matching('nested[0].k', 'x'), [2]);
@@ -61,7 +61,7 @@ test('[B1] a key leads into objects by a dot, and into lists by [] or an index, 
   t.deepEqual(await matching('toString', 'v'), []);
 });
 
-test('[B1] filters stand in filters, and one condition needs no list', async (t) => {
+test('filters stand in filters, and one condition needs no list', async (t) => {
   const kind = (value: string) => ({ key: 'kind', match: { value } });
   t.deepEqual(
     await found({ must: kind('fact'), must_not: { key: 'nested[].k', match: { any: ['x', 'y'] } } }),
@@ -73,7 +73,7 @@ test('[B1] filters stand in filters, and one condition needs no list', async (t)
   t.deepEqual(await found({}), [1, 2, 3, UUID]);
 });
 
-test('[B1] what a filter or a choice of fields means beyond this store is refused by its name, never answered', async (t) => {
+test('what a filter or a choice of fields means beyond this store is refused by its name, never answered', async (t) => {
   const refused = async (filter: unknown, text: RegExp) => {
     for (const call of ['scroll', 'count', 'query', 'search', 'delete']) {
       const body = {
@@ -140,7 +140,7 @@ test('[B1] what a filter or a choice of fields means beyond this store is refuse
   t.is((await rest(rig.url, 'POST', `${POINTS}/count`, {})).body.result.count, 4, 'nothing was deleted');
 });
 
-test('[B1] fields that cannot be chosen are refused, not left out of the answer', async (t) => {
+test('fields that cannot be chosen are refused, not left out of the answer', async (t) => {
   const chosen = async (with_payload: unknown) =>
     rest(rig.url, 'POST', `${POINTS}/scroll`, { limit: 1, with_payload });
   t.deepEqual((await chosen(['kind'])).body.result.points[0].payload, { kind: 'fact' });

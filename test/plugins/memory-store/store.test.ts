@@ -92,7 +92,7 @@ test.serial('[B1] snapshots have the documented name, and two of one second diff
   t.is((await file.arrayBuffer()).byteLength, body.result[0].size);
 });
 
-test.serial('[B1] what is wrong is told as the real store tells it', async (t) => {
+test.serial('what is wrong is told as the real store tells it', async (t) => {
   const refused = async (method: string, path: string, body: unknown, status: number, text: RegExp) => {
     const answer = await rest(rig.url, method, path, body);
     t.is(answer.status, status, `${method} ${path}`);
@@ -142,7 +142,7 @@ test.serial('[B4] every key of a payload is kept, also one that JavaScript has a
   await rest(rig.url, 'DELETE', '/collections/keys');
 });
 
-test.serial('[B1] an answer that nobody could hold is refused, and the store goes on', async (t) => {
+test.serial('an answer that nobody could hold is refused, and the store goes on', async (t) => {
   await rest(rig.url, 'PUT', '/collections/large', { vectors: { size: 4, distance: 'Cosine' } });
   const points = [{ id: 1, vector: [1, 0, 0, 0], payload: { text: 'x'.repeat(8_000_000) } }];
   t.is((await rest(rig.url, 'PUT', '/collections/large/points', { points })).status, 200);
@@ -308,7 +308,7 @@ test('[B6] a start sweeps scratch instances whose time is over and keeps the oth
   );
 });
 
-test('[B1] what was stored is there after a restart; halves of an interrupted run are not', async (t) => {
+test('what was stored is there after a restart; halves of an interrupted run are not', async (t) => {
   const first = await startMemory(t);
   await fill(first.url, 10);
   const { body: made } = await rest(first.url, 'POST', SNAPSHOTS);

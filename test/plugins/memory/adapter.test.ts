@@ -78,7 +78,7 @@ test('[B1, B4] the adapter keeps its contract over the embedded store', async (t
   await t.throwsAsync(live.recover(collection, 'http://192.0.2.1/x'), { message: /403.*Forbidden location/ });
 });
 
-test('[B1] a key is asked for where one is set, sent by the adapter, and handed to a scratch store for the live one only', async (t) => {
+test('a key is asked for where one is set, sent by the adapter, and handed to a scratch store for the live one only', async (t) => {
   const apiKeyFile = join(tempDir(t), 'key');
   writeFileSync(apiKeyFile, 'the-key-of-the-store\n');
   chmodSync(apiKeyFile, 0o600);
@@ -152,7 +152,7 @@ test('[B4] a checksum may be absent or null, and a count of points too', async (
   t.is((await store.collection('memory'))?.pointsCount, 0);
 });
 
-test('[B1] a 429 is tried again when its Retry-After says, a few times, and not for ever', async (t) => {
+test('a 429 is tried again when its Retry-After says, a few times, and not for ever', async (t) => {
   const clock = new VirtualClock();
   let asked = 0;
   let header = '3';
@@ -180,7 +180,7 @@ test('[B1] a 429 is tried again when its Retry-After says, a few times, and not 
   t.is(asked, 9);
 });
 
-test('[B1] what is garbled, refused, cut off or silent has a code, and the own text of the store', async (t) => {
+test('what is garbled, refused, cut off or silent has a code, and the own text of the store', async (t) => {
   const clock = new VirtualClock();
   let answer: Answer = () => {};
   const url = await misbehaving(t, (...all) => answer(...all));

@@ -53,7 +53,7 @@ test('[B1] without an instance, commands speak to a store elsewhere; pruning the
   t.regex(gone.err, /HF_/);
 });
 
-test('[B1] a store behind TLS is believed by its own authority only, and its key may be in the secrets store', async (t) => {
+test('a store behind TLS is believed by its own authority only, and its key may be in the secrets store', async (t) => {
   const dir = tempDir(t);
   const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
   const subject = ['-subj', '/CN=store', '-addext', 'subjectAltName=IP:127.0.0.1'];

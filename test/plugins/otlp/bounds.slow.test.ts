@@ -14,7 +14,7 @@ import { callGrpc } from './grpc-client.ts';
 import { post, receive, span, traces, until } from './rig.ts';
 
 test.serial(
-  '[O4] a stranger who sends on after the answer is read as far as the largest body, and then cut off',
+  'a stranger who sends on after the answer is read as far as the largest body, and then cut off',
   async (t) => {
     const receiving = await receive(t, new FailingDatabase(), { bodyLimit: 1024 * 1024 });
     const { hostname, port } = new URL(receiving.http);
@@ -45,21 +45,18 @@ test.serial(
   },
 );
 
-test.serial(
-  '[O4] a body of more items, or more messages, than any producer sends is refused whole',
-  async (t) => {
-    const database = new FailingDatabase();
-    const receiving = await receive(t, database);
-    const nothing = (count: number) =>
-      `{"resourceSpans":[{"scopeSpans":[{"spans":[${new Array(count).fill('{}')}]}]}]}`;
-    const items = await post(receiving, '/v1/traces', nothing(100_001));
-    t.is(items.status, 400);
-    t.regex(await items.text(), /more than 100000 spans/);
-    t.is((await post(receiving, '/v1/traces', nothing(1_000_001))).status, 400);
-    t.is((await post(receiving, '/v1/traces', traces('s', span('next')))).status, 200);
-    t.deepEqual(database.names, ['next']);
-  },
-);
+test.serial('a body of more items, or more messages, than any producer sends is refused whole', async (t) => {
+  const database = new FailingDatabase();
+  const receiving = await receive(t, database);
+  const nothing = (count: number) =>
+    `{"resourceSpans":[{"scopeSpans":[{"spans":[${new Array(count).fill('{}')}]}]}]}`;
+  const items = await post(receiving, '/v1/traces', nothing(100_001));
+  t.is(items.status, 400);
+  t.regex(await items.text(), /more than 100000 spans/);
+  t.is((await post(receiving, '/v1/traces', nothing(1_000_001))).status, 400);
+  t.is((await post(receiving, '/v1/traces', traces('s', span('next')))).status, 200);
+  t.deepEqual(database.names, ['next']);
+});
 
 test.serial(
   '[O1] a batch that is damaged on disk is told by the health page, and the others are inserted',
@@ -146,23 +143,20 @@ test.serial('[O1] where the spool cannot be written nothing is answered with 200
   t.is((await post(receiving, '/v1/traces', traces('s', span('lost')))).status, 503);
 });
 
-test.serial(
-  '[O1] a file in the place of the spool costs the receiver alone, and says what to do',
-  async (t) => {
-    const dataDir = tempDir(t);
-    writeFileSync(join(dataDir, 'otlp-spool'), 'in the way');
-    const { runtime } = await receive(t, new FailingDatabase(), {}, dataDir);
-    t.deepEqual(Object.keys(runtime.surfaces), []);
-    const report = runtime.bootReport().join('\n');
-    t.regex(
-      report,
-      /otlp failed.*HF_OTLP_SPOOL.*otlp-spool.*it is a file\. If it is not a folder, move it away/,
-    );
-    t.regex(report, /collector \d+ ms/);
-  },
-);
+test.serial('a file in the place of the spool costs the receiver alone, and says what to do', async (t) => {
+  const dataDir = tempDir(t);
+  writeFileSync(join(dataDir, 'otlp-spool'), 'in the way');
+  const { runtime } = await receive(t, new FailingDatabase(), {}, dataDir);
+  t.deepEqual(Object.keys(runtime.surfaces), []);
+  const report = runtime.bootReport().join('\n');
+  t.regex(
+    report,
+    /otlp failed.*HF_OTLP_SPOOL.*otlp-spool.*it is a file\. If it is not a folder, move it away/,
+  );
+  t.regex(report, /collector \d+ ms/);
+});
 
-test.serial('[O3,O4] a gRPC stream that its client never ends is ended, whatever it began as', async (t) => {
+test.serial('[O3] a gRPC stream that its client never ends is ended, whatever it began as', async (t) => {
   const receiving = await receive(t, new FailingDatabase(), { requestTimeoutMs: 200 });
   const session = connectHttp2(receiving.grpc).on('error', () => {});
   t.teardown(() => void session.destroy());
@@ -210,7 +204,7 @@ test.serial('[O3,O4] a gRPC stream that its client never ends is ended, whatever
   t.is((await callGrpc(receiving.grpc, authorization)).code, status.OK);
 });
 
-test.serial('[O2,O4] a body that dawdles has its time, with the key and without', async (t) => {
+test.serial('a body that dawdles has its time, with the key and without', async (t) => {
   const receiving = await receive(t, new FailingDatabase(), {
     requestTimeoutMs: 200,
     memoryLimit: 1024 * 1024,

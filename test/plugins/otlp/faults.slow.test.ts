@@ -223,7 +223,7 @@ test('[O2] a stranger is answered before its body is read', async (t) => {
   t.is(answered, 401);
 });
 
-test('[O4] more than memory is set aside for is refused with the time to wait, and the log tells it once', async (t) => {
+test('more than memory is set aside for is refused with the time to wait, and the log tells it once', async (t) => {
   const database = new FailingDatabase();
   const gate = Promise.withResolvers<void>();
   database.gate = gate.promise;
@@ -252,7 +252,7 @@ test('[O4] more than memory is set aside for is refused with the time to wait, a
   t.is(told.length, 1);
 });
 
-test('[O4] a gRPC message that does not end takes no memory but what is set aside, and gives it back', async (t) => {
+test('a gRPC message that does not end takes no memory but what is set aside, and gives it back', async (t) => {
   const receiving = await receive(t, new FailingDatabase(), { memoryLimit: 1024 * 1024 });
   const begun = Buffer.alloc(400_000);
   begun.writeUInt32BE(500_000, 1);
@@ -279,7 +279,7 @@ test('[O4] a gRPC message that does not end takes no memory but what is set asid
   t.pass();
 });
 
-test('[O4] a full spool refuses everything before it is read, and takes again when there is room', async (t) => {
+test('a full spool refuses everything before it is read, and takes again when there is room', async (t) => {
   const database = new FailingDatabase();
   database.fault = 'HF_COLUMNAR_QUERY';
   const receiving = await receive(t, database, { spoolLimit: 1024 * 1024 });

@@ -42,7 +42,7 @@ test('[O1] a last frame that was cut short is no damage, one whose bytes are oth
   t.is(new Segments(dir, LIMIT).damaged, 1);
 });
 
-test('[O1] what lies in the spool and is no file of it keeps nothing from being taken', (t) => {
+test('what lies in the spool and is no file of it keeps nothing from being taken', (t) => {
   const dir = tempDir(t);
   put(new Segments(dir, LIMIT), ['one']);
   mkdirSync(join(dir, '000000000002.rows'));
@@ -56,7 +56,7 @@ test('[O1] what lies in the spool and is no file of it keeps nothing from being 
   );
 });
 
-test('[O1] the memory of rows is given back when they are inserted, but not under an insert that was given up', async (t) => {
+test('the memory of rows is given back when they are inserted, but not under an insert that was given up', async (t) => {
   const texts = new FrameTexts(() => true);
   const frame = { id: 'one', table: 'otel_traces', rows: 1, at: 0, layout: 'SpanName' } as const;
   const [first, second] = [Buffer.alloc(9_000), Buffer.alloc(9_000)];

@@ -84,7 +84,7 @@ test('[R24] a moment lasts until it is ready, and a failure reaches all who aske
   await Promise.all([a, b]);
 });
 
-test('[R24] a mutex runs one piece of work after another, also after one that failed', async (t) => {
+test('a mutex runs one piece of work after another, also after one that failed', async (t) => {
   const mutex = new Mutex();
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();

@@ -6,7 +6,7 @@ import { Rig } from '../router/rig.ts';
 
 const plugin = (name: string) => new URL(`../../../src/plugins/${name}/index.ts`, import.meta.url).pathname;
 
-test.serial('[R31,R24] router resync has every leg looked at now, as one story of the log', async (t) => {
+test.serial('[R24] router resync has every leg looked at now, as one story of the log', async (t) => {
   const cwd = tempDir(t);
   writeConfig(cwd, 'export default defineConfig({ plugins: [router(), reconciler()] });', [
     `import { router } from ${JSON.stringify(plugin('router'))};`,

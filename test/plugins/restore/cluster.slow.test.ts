@@ -55,7 +55,7 @@ test('[B2,B9] path a makes a namespace with an encrypted claim and one replica o
   t.deepEqual(left(api), []);
 });
 
-test('[B5,B9] a snapshot that the claim has no room for is refused before anything is made', async (t) => {
+test('[B9] a snapshot that the claim has no room for is refused before anything is made', async (t) => {
   const { api, live, drills } = await rig(t);
   live.toldSize = 3 * 1024 ** 3;
   const { failure } = await drills.drill('a');

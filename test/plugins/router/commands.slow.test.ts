@@ -53,7 +53,7 @@ test.serial('[R13] router history lists who changed what, running or not', async
   t.is((await holdfast('router', 'history', '--limit', 'all')).code, 2);
 });
 
-test.serial('[R32] where there is no store, router get says so and makes none', async (t) => {
+test.serial('where there is no store, router get says so and makes none', async (t) => {
   const { holdfast, cwd } = await setUp(t);
   const empty = join(cwd, 'empty');
   const { code, err } = await call(['router', 'get', '--data-dir', empty], { cwd });

@@ -65,7 +65,7 @@ test.serial(
 );
 
 test.serial(
-  '[R3] a burst beyond the queue is answered 503, and every request gets exactly one answer',
+  'a burst beyond the queue is answered 503, and every request gets exactly one answer',
   async (t) => {
     const rig = await Rig.start(t, { options: { queueLimit: 4 } });
     const config = await rig.active();

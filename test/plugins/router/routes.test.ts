@@ -280,7 +280,7 @@ test.serial('[R36] a refused config leaves a line that says who posted it and wh
   t.notRegex(lines.join(''), /CANARY/);
 });
 
-test.serial('[R13,R40] history tells a pending entry from the kept ones', async (t) => {
+test.serial('[R13] history tells a pending entry from the kept ones', async (t) => {
   const rig = await Rig.start(t);
   const config = await rig.active();
   const { body } = await rig.set(config);

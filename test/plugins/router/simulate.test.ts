@@ -177,22 +177,19 @@ function raw(dataDir: string, host: string, headers: Record<string, string> = {}
   });
 }
 
-test.serial(
-  '[R39] the control socket is its user’s alone, and keeps the checks of every surface',
-  async (t) => {
-    const { rig, heard } = await setUp(t);
-    const socket = join(rig.dataDir, 'control.sock');
-    t.is(statSync(socket).mode & 0o777, 0o600);
-    t.is(await raw(rig.dataDir, 'evil.example'), 421);
-    t.is(await raw(rig.dataDir, 'localhost', { origin: 'http://evil.example' }), 403);
-    t.deepEqual(heard, []);
-    t.is(await raw(rig.dataDir, 'localhost'), 200);
-    await rig.runtime.stop('test');
-    t.throws(() => statSync(socket), { code: 'ENOENT' });
-  },
-);
+test.serial('the control socket is its user’s alone, and keeps the checks of every surface', async (t) => {
+  const { rig, heard } = await setUp(t);
+  const socket = join(rig.dataDir, 'control.sock');
+  t.is(statSync(socket).mode & 0o777, 0o600);
+  t.is(await raw(rig.dataDir, 'evil.example'), 421);
+  t.is(await raw(rig.dataDir, 'localhost', { origin: 'http://evil.example' }), 403);
+  t.deepEqual(heard, []);
+  t.is(await raw(rig.dataDir, 'localhost'), 200);
+  await rig.runtime.stop('test');
+  t.throws(() => statSync(socket), { code: 'ENOENT' });
+});
 
-test.serial('[R39] a data folder too deep for a socket runs without one, and says so', async (t) => {
+test.serial('a data folder too deep for a socket runs without one, and says so', async (t) => {
   const dataDir = join(tempDir(t), 'd'.repeat(90), 'e'.repeat(90));
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lines: string[] = [];
@@ -202,7 +199,7 @@ test.serial('[R39] a data folder too deep for a socket runs without one, and say
   t.regex((await simulate('apc')).err, /HF_CONTROL_UNREACHABLE/);
 });
 
-test.serial('[R39] a socket that a killed process left is replaced', async (t) => {
+test.serial('a socket that a killed process left is replaced', async (t) => {
   const dataDir = tempDir(t);
   writeFileSync(join(dataDir, 'control.sock'), '');
   const { simulate } = await setUp(t, { dataDir });

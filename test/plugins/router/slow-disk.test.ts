@@ -4,7 +4,7 @@ import { fakeDisk } from '../../support/disk.ts';
 import { startInstance, writeConfig } from '../../support/instance.ts';
 import { tempDir } from '../../support/temp.ts';
 
-test('[R2] with a slow disk no sync of the config store runs on the main thread', async (t) => {
+test('with a slow disk no sync of the config store runs on the main thread', async (t) => {
   const dir = tempDir(t);
   const disk = fakeDisk(dir, 20);
   const instance = await startInstance(t, dir, writeConfig(dir), disk.env);

@@ -183,7 +183,7 @@ test.serial(
   },
 );
 
-test.serial('[R9] a lost store is filled again with what the log last knew to be active', async (t) => {
+test.serial('a lost store is filled again with what the log last knew to be active', async (t) => {
   const first = await Rig.start(t);
   const next = changed(await first.active());
   const { ncid } = (await first.set(next)).body;

@@ -102,7 +102,7 @@ test('[O25] kv: a deleted secret is missing, and can be written again', async (t
   t.is(await store.read(path, 'key', signal), 'new');
 });
 
-test('[O25] kv: refusals, a sealed server and silence are told apart, and no token is in their texts', async (t) => {
+test('kv: refusals, a sealed server and silence are told apart, and no token is in their texts', async (t) => {
   const { server, store, tokenFile } = await kv(t, { deadlineMs: 1_000 });
   const failed = async (run: () => Promise<unknown>) => {
     const error = await t.throwsAsync(async () => void (await run()));
@@ -125,7 +125,7 @@ test('[O25] kv: refusals, a sealed server and silence are told apart, and no tok
   t.regex(await failed(() => away.read(path, 'key', signal)), /UNREACHABLE.*ECONNREFUSED/);
 });
 
-test('[O25] kv: TLS is checked against the given authority', async (t) => {
+test('kv: TLS is checked against the given authority', async (t) => {
   const dir = tempDir(t);
   const [keyFile, certFile] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
   execFileSync(
@@ -147,14 +147,14 @@ test('[O25] kv: TLS is checked against the given authority', async (t) => {
   t.true(isCoded(error, 'HF_SECRETS_UNREACHABLE'));
 });
 
-test('[O25] kv: a token goes to no other machine in plaintext', (t) => {
+test('kv: a token goes to no other machine in plaintext', (t) => {
   const entries = (url: string) => [secretsKv({ url, tokenFile: '/nowhere' })];
   t.notThrows(() => resolveConfig({ plugins: entries('http://127.0.0.1:8200') }, { env: {} }));
   t.notThrows(() => resolveConfig({ plugins: entries('https://vault.example:8200') }, { env: {} }));
   t.throws(() => resolveConfig({ plugins: entries('http://vault.example:8200') }, { env: {} }));
 });
 
-test('[O25] environment: a secret is a variable, and can only be read', async (t) => {
+test('environment: a secret is a variable, and can only be read', async (t) => {
   const store = environmentStore({ HOLDFAST_SECRET_HOME_OBSERVABILITY_A_KEY: ' v \n' });
   t.is(await store.read(path, 'a-key', signal), 'v');
   t.is(store.write, undefined);

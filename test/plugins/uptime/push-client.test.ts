@@ -143,7 +143,7 @@ test('[O15] a network that fails ends as wget would: 4, and 5 for TLS', async (t
   t.like(await waiting, { kind: 'failed', exitStatus: 4 });
 });
 
-test('[O15] TLS is verified against the authority of caFile and the name of the URL', async (t) => {
+test('TLS is verified against the authority of caFile and the name of the URL', async (t) => {
   const dir = tempDir(t);
   const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
   execFileSync(

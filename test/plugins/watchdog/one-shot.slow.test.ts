@@ -82,7 +82,7 @@ test.serial(
 );
 
 test.serial(
-  '[O12,O13] it writes nowhere but into its data folder: a read-only root is enough for it',
+  '[O12] it writes nowhere but into its data folder: a read-only root is enough for it',
   async (t) => {
     const { cwd, argv, dataDir } = await rig(t);
     const script =

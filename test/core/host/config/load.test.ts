@@ -49,7 +49,7 @@ test('[C11] a plugin is one file and one entry, in a folder that has no packages
   t.deepEqual(overridden.plugins[0]?.options, { everyMs: 20 });
 });
 
-test('[C11] --config names a file of any name, relative to the working directory', async (t) => {
+test('--config names a file of any name, relative to the working directory', async (t) => {
   const cwd = folder(t, { 'etc/lab.config.ts': 'export default { plugins: [] };' });
   const { file, plugins } = await loadConfig({ cwd, file: 'etc/lab.config.ts', env: {} });
   t.is(file, join(cwd, 'etc/lab.config.ts'));

@@ -165,7 +165,7 @@ test('[C11] a definition that maps a variable to an option it does not have is r
   t.regex(error.what, /plugin wrong maps X to port, which is none of its options/);
 });
 
-test('[C11] the data folder is that of the flag, else of the environment, else of the file, else .holdfast', (t) => {
+test('the data folder is that of the flag, else of the environment, else of the file, else .holdfast', (t) => {
   const cwd = resolve('/srv/here');
   const env = { HOLDFAST_DATA_DIR: 'from-env' };
   const config = (dir?: string) => defineConfig({ plugins: [], ...(dir && { data: { dir } }) });

@@ -146,7 +146,7 @@ async function silent(t: ExecutionContext): Promise<number> {
 }
 
 for (const transport of ['package', 'builtin'] as const) {
-  test(`[R27] the deadline of a call by the ${transport} covers connecting, and so does its signal`, async (t) => {
+  test(`the deadline of a call by the ${transport} covers connecting, and so does its signal`, async (t) => {
     t.timeout(8_000);
     const url = `https://127.0.0.1:${await silent(t)}/`;
     const http = client(t, { transport, timeoutMs: 100 });
@@ -157,7 +157,7 @@ for (const transport of ['package', 'builtin'] as const) {
   });
 }
 
-test('[R27] the deadline of a call covers its wait for a connection of the pool', async (t) => {
+test('the deadline of a call covers its wait for a connection of the pool', async (t) => {
   t.timeout(8_000);
   const base = await served(t, (request, response) => {
     if (request.url === '/quick') response.end('done');

@@ -69,7 +69,7 @@ const malformed: [title: string, bytes: string, status: number, code: string][] 
 ];
 
 for (const [title, bytes, status, code] of malformed) {
-  test(`[C14] ${title}: ${status} with ${code}, the connection ends, nothing else is answered`, async (t) => {
+  test(`${title}: ${status} with ${code}, the connection ends, nothing else is answered`, async (t) => {
     const { port, url } = await serve(t);
     const answer = await raw(port, bytes);
     t.is(answer.match(/HTTP\/1\.1 /g)?.length, 1);
@@ -81,7 +81,7 @@ for (const [title, bytes, status, code] of malformed) {
   });
 }
 
-test('[C14] a body that does not arrive is given up with 408', async (t) => {
+test('a body that does not arrive is given up with 408', async (t) => {
   const { port } = await serve(t, { requestTimeoutMs: 200 });
   const answer = await raw(port, `POST /echo HTTP/1.1\r\n${head}Content-Length: 100\r\n\r\n{`);
   const { status, body } = parsed(answer);
@@ -97,7 +97,7 @@ for (const [title, request, status] of [
 ] as const) {
   for (const length of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
     const name = length.split(':', 1)[0];
-    test(`[C14] ${title}, with a body that is not read (${name}): one answer ends the connection`, async (t) => {
+    test(`${title}, with a body that is not read (${name}): one answer ends the connection`, async (t) => {
       const { port } = await serve(t, { requestTimeoutMs: 400 });
       const answer = await raw(port, `${request}\r\n${length}\r\n\r\n`);
       t.deepEqual(answer.match(/HTTP\/1\.1 \d+/g), [`HTTP/1.1 ${status}`]);
@@ -106,7 +106,7 @@ for (const [title, request, status] of [
   }
 }
 
-test('[C14] a refused request without a body, and one whose body is read, keep their connection', async (t) => {
+test('a refused request without a body, and one whose body is read, keep their connection', async (t) => {
   const { port } = await serve(t, {}, (http) => {
     commonRoutes(http);
     http.post('/refused', () => {
@@ -120,7 +120,7 @@ test('[C14] a refused request without a body, and one whose body is read, keep t
   t.deepEqual(answer.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 404', 'HTTP/1.1 401', 'HTTP/1.1 200']);
 });
 
-test('[C14] headers that do not arrive are given up with 408', async (t) => {
+test('headers that do not arrive are given up with 408', async (t) => {
   const { port } = await serve(t, { requestTimeoutMs: 200 });
   const answer = await raw(port, 'GET /thing/1 HTTP/1.1\r\nHost: local');
   const { status, body } = parsed(answer);
@@ -129,7 +129,7 @@ test('[C14] headers that do not arrive are given up with 408', async (t) => {
   for (const header of OF_EVERY_ANSWER) t.regex(answer, header);
 });
 
-test('[C14,O24] what ends before its handler is counted and reported, and what is no request is counted', async (t) => {
+test('[O24] what ends before its handler is counted and reported, and what is no request is counted', async (t) => {
   const reported: unknown[] = [];
   const { port, url, metrics } = await serve(t, { requestTimeoutMs: 200, bodyLimit: 1024 }, (http) => {
     commonRoutes(http);
@@ -167,7 +167,7 @@ test('[C14,O24] what ends before its handler is counted and reported, and what i
   }
 });
 
-test('[C14] a client that leaves in the middle of its body is no error of ours', async (t) => {
+test('a client that leaves in the middle of its body is no error of ours', async (t) => {
   const { port, url, lines } = await serve(t);
   await new Promise<void>((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
@@ -185,7 +185,7 @@ test('[C14] a client that leaves in the middle of its body is no error of ours',
   );
 });
 
-test('[C14] a client that sends on and on without waiting for answers loses its connection', async (t) => {
+test('a client that sends on and on without waiting for answers loses its connection', async (t) => {
   let begun = 0;
   const { promise: never } = Promise.withResolvers<void>();
   const { port } = await serve(t, {}, (http) => {
@@ -203,7 +203,7 @@ test('[C14] a client that sends on and on without waiting for answers loses its 
   t.is((await raw(port, few + last)).split('{"id":"1"}').length, 102);
 });
 
-test('[C14] an endless body is refused without being kept', async (t) => {
+test('an endless body is refused without being kept', async (t) => {
   const { port } = await serve(t, { bodyLimit: 1024 });
   const chunk = `400\r\n${'x'.repeat(1024)}\r\n`;
   const answer = await raw(
@@ -215,7 +215,7 @@ test('[C14] an endless body is refused without being kept', async (t) => {
   t.is(body.code, 'HF_HTTP_BODY_TOO_LARGE');
 });
 
-test('[C14] an error on the connection has the surface its own shape of body', async (t) => {
+test('an error on the connection has the surface its own shape of body', async (t) => {
   const { port } = await serve(t, { errorBody: ({ code }) => ({ errors: [code] }) });
   t.deepEqual(parsed(await raw(port, 'GARBAGE\r\n\r\n')).body, { errors: ['HF_HTTP_REQUEST_INVALID'] });
 });

@@ -10,7 +10,7 @@ function gate() {
   return { promise, open: resolve };
 }
 
-test('[C14] what is being answered is finished, what is new is refused with 503, then the port is free', async (t) => {
+test('what is being answered is finished, what is new is refused with 503, then the port is free', async (t) => {
   const entered = gate();
   const finish = gate();
   const { surface, url } = await serve(t, {}, (http) => {
@@ -34,7 +34,7 @@ test('[C14] what is being answered is finished, what is new is refused with 503,
   await t.throwsAsync(fetch(`${url}/slow`));
 });
 
-test('[C14] at the deadline a request that is still open is cut, and the log says how many', async (t) => {
+test('at the deadline a request that is still open is cut, and the log says how many', async (t) => {
   const entered = gate();
   const { surface, url, lines } = await serve(t, {}, (http) => {
     http.get('/never', () => {
@@ -53,7 +53,7 @@ test('[C14] at the deadline a request that is still open is cut, and the log say
   );
 });
 
-test('[C14] idle keep-alive connections do not delay the end', async (t) => {
+test('idle keep-alive connections do not delay the end', async (t) => {
   const { surface, url } = await serve(t);
   const agent = new Agent({ keepAlive: true });
   t.teardown(() => agent.destroy());
@@ -67,7 +67,7 @@ test('[C14] idle keep-alive connections do not delay the end', async (t) => {
   t.true(performance.now() - began < 2_000);
 });
 
-test('[C14] a stream ends when it hears that the surface drains', async (t) => {
+test('a stream ends when it hears that the surface drains', async (t) => {
   const { surface, url } = await serve(t, {}, (http) => {
     http.get('/stream', (_request, reply) => {
       reply.hijack();
@@ -82,7 +82,7 @@ test('[C14] a stream ends when it hears that the surface drains', async (t) => {
   await closed;
 });
 
-test('[C14] a surface that never listened can be closed, and closing twice is closing once', async (t) => {
+test('a surface that never listened can be closed, and closing twice is closing once', async (t) => {
   const surface = createSurface(
     { name: 'x', port: 0, portVariable: 'X' },
     { logger: createLogger({ level: 'silent' }) },

@@ -5,7 +5,7 @@ import { isCoded } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 
 const parse = (text: string | Buffer) => parseJsonBody(Buffer.from(text as string));
 
-test('[R32] any JSON document within the depth limit is parsed as JSON.parse does', (t) => {
+test('any JSON document within the depth limit is parsed as JSON.parse does', (t) => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 20 }), (text) => {
       if (/__proto__|constructor/.test(text)) return;
@@ -43,20 +43,20 @@ for (const [title, text] of [
   ['constructor.prototype', '{"a":{"constructor":{"prototype":{"admin":true}}}}'],
   ['an escaped constructor', '{"\\u0063onstructor":{"prototype":1}}'],
 ] as const) {
-  test(`[C14] a body with ${title} is refused`, (t) => {
+  test(`a body with ${title} is refused`, (t) => {
     const error = t.throws(() => parse(text));
     t.true(isCoded(error, 'HF_HTTP_BODY_INVALID'));
   });
 }
 
-test('[C14] words that only look like poison are text like any other', (t) => {
+test('words that only look like poison are text like any other', (t) => {
   t.deepEqual(
     parse('{"a":"__proto__","constructor":"dnsmasq"}'),
     JSON.parse('{"a":"__proto__","constructor":"dnsmasq"}'),
   );
 });
 
-test('[C14] nesting is bounded, brackets in texts are not nesting', (t) => {
+test('nesting is bounded, brackets in texts are not nesting', (t) => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
   t.notThrows(() => parse(nested(64)));
   t.throws(() => parse(nested(65)), { message: /64 levels/ });
@@ -64,6 +64,6 @@ test('[C14] nesting is bounded, brackets in texts are not nesting', (t) => {
   t.notThrows(() => parse(JSON.stringify({ a: '['.repeat(1000), b: '\\"['.repeat(100) })));
 });
 
-test('[C14] bytes that are not UTF-8 are refused', (t) => {
+test('bytes that are not UTF-8 are refused', (t) => {
   t.throws(() => parseJsonBody(Buffer.from([0x22, 0xff, 0xfe, 0x22])), { message: /UTF-8/ });
 });

@@ -2,7 +2,7 @@ import test from 'ava';
 import { PendingReplies } from '../../../../src/core/host/http/pending-replies.ts';
 import { KernelError } from '../../../../src/core/kernel/errors/kernel-error.ts';
 
-test('[C14] a request gets the reply of its own story, once', async (t) => {
+test('a request gets the reply of its own story, once', async (t) => {
   const pendingReplies = new PendingReplies();
   const [one, two] = [pendingReplies.open('a', 1_000), pendingReplies.open('b', 1_000)];
   t.is(pendingReplies.size, 2);
@@ -14,13 +14,13 @@ test('[C14] a request gets the reply of its own story, once', async (t) => {
   t.is(pendingReplies.size, 0);
 });
 
-test('[C14] a reply that nobody waits for is gone, as after a restart', (t) => {
+test('a reply that nobody waits for is gone, as after a restart', (t) => {
   const pendingReplies = new PendingReplies();
   t.false(pendingReplies.settle('a', { status: 200 }));
   t.notThrows(() => pendingReplies.fail('a', new Error('no')));
 });
 
-test('[C14] a decision that will not be made ends the wait with its error', async (t) => {
+test('a decision that will not be made ends the wait with its error', async (t) => {
   const pendingReplies = new PendingReplies();
   const waiting = pendingReplies.open('a', 1_000);
   pendingReplies.fail('a', new KernelError('HF_LOG_CLOSED'));
@@ -28,7 +28,7 @@ test('[C14] a decision that will not be made ends the wait with its error', asyn
   t.false(pendingReplies.has('a'));
 });
 
-test('[C14] without a decision in time the result is unknown, and a late reply is gone', async (t) => {
+test('without a decision in time the result is unknown, and a late reply is gone', async (t) => {
   const pendingReplies = new PendingReplies();
   await t.throwsAsync(pendingReplies.open('a', 20), { code: 'HF_HTTP_TIMEOUT' });
   t.false(pendingReplies.settle('a', { status: 200 }));

@@ -84,7 +84,7 @@ const refused: [title: string, path: string, init: RequestInit, status: number, 
 ];
 
 for (const [title, path, init, status, code] of refused) {
-  test(`[C14] ${title} is answered ${status} with ${code}, what and remedy`, async (t) => {
+  test(`${title} is answered ${status} with ${code}, what and remedy`, async (t) => {
     const { url } = await serve(t);
     const response = await fetch(url + path, init);
     const { what, remedy, ...rest } = await body(response);
@@ -96,14 +96,14 @@ for (const [title, path, init, status, code] of refused) {
   });
 }
 
-test('[C14] 405 lists the methods of the path', async (t) => {
+test('405 lists the methods of the path', async (t) => {
   const { url } = await serve(t);
   const response = await fetch(`${url}/thing/1`, { method: 'PUT' });
   t.is(response.headers.get('allow'), 'GET, HEAD');
   t.is((await fetch(`${url}/echo`)).headers.get('allow'), 'POST');
 });
 
-test('[C14] a same-origin page may write', async (t) => {
+test('a same-origin page may write', async (t) => {
   const { url } = await serve(t);
   t.is((await fetch(`${url}/act`, { method: 'POST', headers: { origin: url } })).status, 200);
 });
@@ -122,7 +122,7 @@ test('[R32] an unforeseen error tells the caller nothing of itself, and the log 
   t.notRegex(JSON.stringify(line), /hunter2/);
 });
 
-test('[C14] a coded error of a handler is the answer, with its status', async (t) => {
+test('a coded error of a handler is the answer, with its status', async (t) => {
   const { url } = await serve(t, {}, (http) => {
     http.get('/pending', () => {
       throw new RouterError('HF_ROUTER_TRANSACTION_PENDING');
@@ -133,7 +133,7 @@ test('[C14] a coded error of a handler is the answer, with its status', async (t
   t.is((await body(response)).code, 'HF_ROUTER_TRANSACTION_PENDING');
 });
 
-test('[C14] a surface shapes its error bodies, and a shape that throws falls back', async (t) => {
+test('a surface shapes its error bodies, and a shape that throws falls back', async (t) => {
   const shaped = await serve(t, { errorBody: ({ what, status }) => ({ errors: [what], status }) });
   t.deepEqual(await body(await fetch(`${shaped.url}/nowhere`)), {
     errors: ['There is nothing at GET /nowhere.'],
@@ -153,7 +153,7 @@ test('[R32] the path in an error answer bears neither query nor push token', asy
   t.notRegex(text, /s3cr3t|abc/);
 });
 
-test('[C14] answers are not to be cached, sniffed or attributed to a product', async (t) => {
+test('answers are not to be cached, sniffed or attributed to a product', async (t) => {
   const { url } = await serve(t);
   const { headers } = await fetch(`${url}/thing/1`);
   t.is(headers.get('cache-control'), 'no-store');
@@ -162,7 +162,7 @@ test('[C14] answers are not to be cached, sniffed or attributed to a product', a
   t.is(headers.get('x-powered-by'), null);
 });
 
-test('[C14] a port in use is refused with the variable that chooses another', async (t) => {
+test('a port in use is refused with the variable that chooses another', async (t) => {
   const holder = createServer().listen(0, '127.0.0.1');
   t.teardown(() => holder.close());
   await once(holder, 'listening');
@@ -175,7 +175,7 @@ test('[C14] a port in use is refused with the variable that chooses another', as
   await surface.close(0);
 });
 
-test('[C14] an address that is not of this machine is refused', async (t) => {
+test('an address that is not of this machine is refused', async (t) => {
   const surface = createSurface(
     { name: 'x', port: 0, host: '192.0.2.1', portVariable: 'X', admission: 'own' },
     silent,
@@ -184,7 +184,7 @@ test('[C14] an address that is not of this machine is refused', async (t) => {
   await surface.close(0);
 });
 
-test('[C14] localhost and IPv6 loopback can be bound', async (t) => {
+test('localhost and IPv6 loopback can be bound', async (t) => {
   const named = await serve(t, { host: 'localhost' });
   t.regex(named.url, /^http:\/\/127\.0\.0\.1:\d+$/);
   const six = await serve(t, { host: '::1' });

@@ -67,7 +67,7 @@ test('[R29] a kill after a graceful stop is not told with the reason of that sto
   );
 });
 
-test('[R29] only a running runtime can stop', (t) => {
+test('only a running runtime can stop', (t) => {
   t.notThrows(() => given(lifecycle).when(stopping).then({ state: 'new', ignored: true }));
   t.notThrows(() =>
     given(lifecycle, { events: [booted(first), stopping] })

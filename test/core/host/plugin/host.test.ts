@@ -322,7 +322,7 @@ test('[C12] an effect that waits for the start of its plugin fails when that sta
   await asked;
 });
 
-test('[C11] health facts come from running plugins only, and one that throws harms no other', async (t) => {
+test('health facts come from running plugins only, and one that throws harms no other', async (t) => {
   const host = new PluginHost([
     plugin('a', (ctx) => {
       ctx.health('pending', () => ({ transID: 'x' }));

@@ -82,7 +82,7 @@ test('[C14] a started runtime says in runtime.json, readable by its user alone, 
   t.false(existsSync(join(dir, 'runtime.json')));
 });
 
-test("[C5] a second runtime on the same folder is refused with the first one's pid, and harms nothing", async (t) => {
+test("a second runtime on the same folder is refused with the first one's pid, and harms nothing", async (t) => {
   const dir = tempDir(t);
   const first = build(t, dir);
   await first.start();
@@ -124,7 +124,7 @@ test('[C5] actors are saved every so many records, and the digest is published',
   t.is(payload.count, 31, 'the doors, and the life of the runtime');
 });
 
-test("[C11] a schedule publishes its topic at its times, in UTC, on the runtime's clock", async (t) => {
+test("a schedule publishes its topic at its times, in UTC, on the runtime's clock", async (t) => {
   const clock = new VirtualClock(Date.UTC(2026, 0, 1, 12, 0, 30));
   const runtime = build(t, tempDir(t), { clock });
   await runtime.start();

@@ -49,7 +49,7 @@ test('[R32] another data folder gives other fingerprints, so that a guess cannot
   t.not(openVault(tempDir(t)).fingerprint('hunter2'), openVault(tempDir(t)).fingerprint('hunter2'));
 });
 
-test('[R32] one text stands for one JSON value', (t) => {
+test('one text stands for one JSON value', (t) => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = canonicalJson(value);
@@ -60,7 +60,7 @@ test('[R32] one text stands for one JSON value', (t) => {
   t.is(canonicalJson(JSON.parse('{"b":1,"__proto__":{"z":1,"y":2}}')), '{"__proto__":{"y":2,"z":1},"b":1}');
 });
 
-test('[R32] what is not JSON has no fingerprint', (t) => {
+test('what is not JSON has no fingerprint', (t) => {
   const vault = openVault(tempDir(t));
   const cycle: Record<string, unknown> = {};
   cycle.self = cycle;
@@ -105,7 +105,7 @@ test('[R32] a change of any bit, another purpose or another key does not open', 
   t.is(vault.open(sealed, 'router.config'), '{"psk":"hunter2"}');
 });
 
-test('[R32] a sealed body may lie anywhere in a larger buffer', (t) => {
+test('a sealed body may lie anywhere in a larger buffer', (t) => {
   const vault = openVault(tempDir(t));
   const sealed = vault.seal('body', 'p');
   const around = new Uint8Array(sealed.length + 20);
@@ -180,7 +180,7 @@ test('[R32] keys do not show when a vault is printed', (t) => {
   t.false(shown.includes(hex.slice(0, 8)));
 });
 
-test('[R32] of many processes that start at once, all use the same keys', async (t) => {
+test('of many processes that start at once, all use the same keys', async (t) => {
   const dir = tempDir(t);
   const module = new URL('../../../../src/core/host/secrets/vault.ts', import.meta.url).href;
   const program = `

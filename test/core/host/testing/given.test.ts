@@ -48,14 +48,14 @@ function failure(run: () => unknown): AssertionError {
   throw new Error('nothing was thrown');
 }
 
-test('[C3] the example of the documentation holds', (t) => {
+test('the example of the documentation holds', (t) => {
   given(door, { input: { closeMs: 50 }, events: [{ type: 'OPEN', by: 'ann' }] })
     .when(elapsed('close'))
     .then({ state: 'closed', effects: [{ type: 'lamp', params: { on: false } }], timers: {} });
   t.pass();
 });
 
-test('[C3] a story goes on after each then, with its timers', (t) => {
+test('a story goes on after each then, with its timers', (t) => {
   given(door, { input: { closeMs: 50 } })
     .initially({ state: 'closed', effects: [off], timers: {} })
     .when({ type: 'OPEN', by: 'ann' })
@@ -65,7 +65,7 @@ test('[C3] a story goes on after each then, with its timers', (t) => {
   t.pass();
 });
 
-test('[C3] leaving a state takes its timers away, re-entering it arms them anew', (t) => {
+test('leaving a state takes its timers away, re-entering it arms them anew', (t) => {
   given(doorMachine, { events: [{ type: 'OPEN', by: 'ann' }] })
     .when({ type: 'OPEN', by: 'bob' })
     .then({ state: 'open', timers: { closing: 1_000 } })
@@ -74,7 +74,7 @@ test('[C3] leaving a state takes its timers away, re-entering it arms them anew'
   t.pass();
 });
 
-test('[C3] a wrong expectation names the story, what was expected and what was got', (t) => {
+test('a wrong expectation names the story, what was expected and what was got', (t) => {
   const error = failure(() =>
     given(door, { events: [{ type: 'OPEN', by: 'ann' }] })
       .when(elapsed('close'))
@@ -113,7 +113,7 @@ test('[C3] a wrong expectation names the story, what was expected and what was g
   );
 });
 
-test('[C3] the order of effects counts, and a list shows one effect a line', (t) => {
+test('the order of effects counts, and a list shows one effect a line', (t) => {
   const both = [off, { type: 'bell' }];
   const error = failure(() => given(door).initially({ state: 'closed', effects: both }));
   t.true(error.message.startsWith('given door, initially\n  effects\n'));
@@ -125,7 +125,7 @@ test('[C3] the order of effects counts, and a list shows one effect a line', (t)
   t.deepEqual(error.expected, { effects: both });
 });
 
-test('[C3] a time that the machine does not wait for cannot elapse', (t) => {
+test('a time that the machine does not wait for cannot elapse', (t) => {
   const closed = failure(() => given(door).when(elapsed('close')));
   t.is(closed.message, 'time close cannot elapse: in state "closed" the machine waits for nothing');
   const open = given(door, { events: [{ type: 'OPEN', by: 'ann' }] });
@@ -137,13 +137,13 @@ test('[C3] a machine that changes its context in place fails', (t) => {
   t.throws(() => open.when({ type: 'VANDALISE' }), { instanceOf: TypeError, message: /not extensible/ });
 });
 
-test('[C3] an event that the state has no use for can be expected', (t) => {
+test('an event that the state has no use for can be expected', (t) => {
   given(doorMachine).when({ type: 'CLOSE' }).then({ state: 'closed', ignored: true });
   given(doorMachine).when({ type: 'OPEN', by: 'stranger' }).then({ state: 'closed', ignored: true });
   t.pass();
 });
 
-test('[C3] awaiting a sentence by mistake is reported', async (t) => {
+test('awaiting a sentence by mistake is reported', async (t) => {
   const when = given(door).when({ type: 'OPEN', by: 'ann' });
   await t.throwsAsync(async () => await (when as unknown), { message: /is not a promise/ });
 });

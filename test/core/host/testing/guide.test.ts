@@ -16,7 +16,7 @@ function exampleOfGuide(index = 0): string {
     .replace("'holdfast/machines'", `'${new URL('src/machines/effect.ts', root).href}'`);
 }
 
-test('[C3] the example of docs/testing-machines.md runs', async (t) => {
+test('the example of docs/testing-machines.md runs', async (t) => {
   const file = join(tempDir(t), 'guide.ts');
   writeFileSync(file, exampleOfGuide());
   await t.notThrowsAsync(import(pathToFileURL(file).href));
@@ -28,7 +28,7 @@ test('[C4] its example of a log of the past runs', async (t) => {
   await t.notThrowsAsync(import(pathToFileURL(file).href));
 });
 
-test('[C3] the example of docs/testing-machines.md fails when the machine does otherwise', async (t) => {
+test('the example of docs/testing-machines.md fails when the machine does otherwise', async (t) => {
   const file = join(tempDir(t), 'guide.ts');
   writeFileSync(file, exampleOfGuide().replace("after: { close: 'closed' }", "after: { close: 'open' }"));
   await t.throwsAsync(import(pathToFileURL(file).href), { message: /expected "closed"\n {4}got {6}"open"/ });

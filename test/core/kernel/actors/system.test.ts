@@ -192,7 +192,7 @@ test('[C2] a handler that throws or is late gives the actor effect.failed with t
   await bench.close();
 });
 
-test('[C2] an unknown actor type is refused by name', async (t) => {
+test('an unknown actor type is refused by name', async (t) => {
   const bench = openBench(tempDir(t), [door]);
   t.throws(() => bench.actors.deliver('test.window/1', { type: 'OPEN' }), {
     instanceOf: HoldfastError,
@@ -209,7 +209,7 @@ test('[C2] an actor in a final state takes no more events, and they are recorded
   await bench.close();
 });
 
-test('[C5] a log written by another version of a machine is refused unless the definition has an upcaster', async (t) => {
+test('a log written by another version of a machine is refused unless the definition has an upcaster', async (t) => {
   const dir = tempDir(t);
   const first = openBench(dir, [door]);
   first.actors.deliver('test.door/front', { type: 'KNOCK' });

@@ -28,7 +28,7 @@ function codesRaisedIn(...folders: readonly string[]): Set<string> {
   return found;
 }
 
-test('[C11] every code raised anywhere is in the table, and every code of the table is raised somewhere', (t) => {
+test('every code raised anywhere is in the table, and every code of the table is raised somewhere', (t) => {
   const raised = codesRaisedIn('src/', 'bin/', 'scripts/');
   t.deepEqual(
     [...raised].filter((code) => !codes.includes(code)),
@@ -42,7 +42,7 @@ test('[C11] every code raised anywhere is in the table, and every code of the ta
   );
 });
 
-test('[C11] the kernel raises codes of its own table only, and each code of a core table is raised in its layer', (t) => {
+test('the kernel raises codes of its own table only, and each code of a core table is raised in its layer', (t) => {
   const kernelRaises = codesRaisedIn('src/core/kernel/');
   t.deepEqual(
     [...kernelRaises].filter((code) => !(code in KernelError.table)),
@@ -61,13 +61,13 @@ test('[C11] the kernel raises codes of its own table only, and each code of a co
   }
 });
 
-test('[C11] no code is in two tables', async (t) => {
+test('no code is in two tables', async (t) => {
   const all = [...CORE_TABLES, ...(await ownDefinitions()).flatMap((plugin) => errorTablesOf(plugin))];
   const tables = [...new Set(all)].map((table) => Object.keys(table));
   t.deepEqual(tables.flat().toSorted(), [...new Set(tables.flat())].toSorted());
 });
 
-test('[C11] every entry says what happened and what fixes it, as sentences, with an HTTP status', (t) => {
+test('every entry says what happened and what fixes it, as sentences, with an HTTP status', (t) => {
   for (const [code, { what, remedy, status }] of Object.entries(tables)) {
     t.regex(code, /^HF_[A-Z0-9]+(_[A-Z0-9]+)*$/);
     t.regex(what, /^[A-Z{`].*[.}]$/, code);
@@ -76,7 +76,7 @@ test('[C11] every entry says what happened and what fixes it, as sentences, with
   }
 });
 
-test('[C11] an error fills its sentences from its details, and shows what is missing as ?', (t) => {
+test('an error fills its sentences from its details, and shows what is missing as ?', (t) => {
   const error = new HostError('HF_PLUGIN_MISSING', { plugin: 'reconciler', token: 'router.api' });
   t.is(error.what, 'Plugin reconciler needs router.api, which no enabled plugin provides.');
   t.is(error.message, `HF_PLUGIN_MISSING: ${error.what}`);
@@ -84,7 +84,7 @@ test('[C11] an error fills its sentences from its details, and shows what is mis
   t.is(error.status, 500);
 });
 
-test('[C11] an error that is not ours shows as HF_INTERNAL, without its text', (t) => {
+test('an error that is not ours shows as HF_INTERNAL, without its text', (t) => {
   const body = toErrorBody(new Error('password=hunter2'));
   t.is(body.code, 'HF_INTERNAL');
   t.false(JSON.stringify(body).includes('hunter2'));

@@ -27,7 +27,7 @@ test('[C2] neither an acknowledgement nor an effect precedes the sync of its rec
   await child.line(/^effect ann/);
 });
 
-test('[C2] no sync ever runs on the main thread, so a slow disk cannot stall the event loop', async (t) => {
+test('no sync ever runs on the main thread, so a slow disk cannot stall the event loop', async (t) => {
   const dir = tempDir(t);
   const disk = fakeDisk(dir, 20);
   const child = startChild(t, script, [dir], disk.env);

@@ -5,7 +5,7 @@ import { readRuntimeFile, writeRuntimeFile } from '../../../../src/core/host/run
 import { lockDataDir } from '../../../../src/core/kernel/log/lock.ts';
 import { tempDir } from '../../../support/temp.ts';
 
-test('[C5] what somebody linked into the data folder is not written through', (t) => {
+test('what somebody linked into the data folder is not written through', (t) => {
   const dir = tempDir(t);
   const precious = join(tempDir(t), 'precious');
   writeFileSync(precious, 'precious');

@@ -80,7 +80,7 @@ test('[C2] batched records that come while a commit is under way wait for the li
   t.deepEqual(commits, [1, 2]);
 });
 
-test('[C2] a full queue has no room until some of it is durable, and then says so', async (t) => {
+test('a full queue has no room until some of it is durable, and then says so', async (t) => {
   const { log } = open(t);
   const rooms: boolean[] = [];
   log.onRoom(() => rooms.push(log.hasRoom()));
@@ -150,7 +150,7 @@ for (const [name, sql, message] of damages) {
   });
 }
 
-test('[C5] a data folder belongs to one process, and readers are welcome', async (t) => {
+test('a data folder belongs to one process, and readers are welcome', async (t) => {
   const dir = tempDir(t);
   const unlock = lockDataDir(dir);
   t.throws(() => lockDataDir(dir), { code: 'HF_LOG_LOCKED' });
@@ -163,7 +163,7 @@ test('[C5] a data folder belongs to one process, and readers are welcome', async
   t.is(lockedBy(dir), undefined);
 });
 
-test('[C5] a folder without a log, and one of another format, are coded errors', async (t) => {
+test('a folder without a log, and one of another format, are coded errors', async (t) => {
   t.throws(() => new SqliteReader(tempDir(t)), { code: 'HF_LOG_MISSING' });
   const dir = await written(t, 1);
   const db = new DatabaseSync(`${dir}/log.db`);
@@ -234,7 +234,7 @@ test('[C5] a stored body is durable with its record, readable at once, and dropp
   t.is(Buffer.from(log.blob('fp_2') ?? '').toString(), 'two');
 });
 
-test('[C2] a closed log takes nothing more, and says so to whoever waits', async (t) => {
+test('a closed log takes nothing more, and says so to whoever waits', async (t) => {
   const { log } = open(t);
   log.append(record(1), { durability: 'sync' });
   await log.close();
@@ -261,7 +261,7 @@ test('[C5] a writer thread that dies is replaced, again and again, until what wa
   t.true(log.hasRoom());
 });
 
-test('[C2] a log whose table computed each record’s time is opened without that column, unless somebody uses it', async (t) => {
+test('a log whose table computed each record’s time is opened without that column, unless somebody uses it', async (t) => {
   for (const more of ['', 'CREATE INDEX mine ON records (at)']) {
     const dir = await written(t, 2);
     const db = new DatabaseSync(`${dir}/log.db`);

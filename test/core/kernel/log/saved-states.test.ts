@@ -64,7 +64,7 @@ test('[C7,C10] of many checkpoints a spaced series stays, and every record is re
   t.true(saved < 60 * 7, `${saved} states are kept`);
 });
 
-test('[C5] states of 20,000 actors are made and written in parts, with turns for others between', async (t) => {
+test('states of 20,000 actors are made and written in parts, with turns for others between', async (t) => {
   const dir = tempDir(t);
   const log = new SqliteLog({ dataDir: dir });
   t.teardown(() => log.close());
@@ -104,7 +104,7 @@ test('[C5] a checkpoint that a kill cut short is as if it had never been begun',
   t.is(states.size, 3);
 });
 
-test('[C5] a log that is closed in the middle of a checkpoint says so to who saves', async (t) => {
+test('a log that is closed in the middle of a checkpoint says so to who saves', async (t) => {
   const log = new SqliteLog({ dataDir: tempDir(t) });
   log.append(record(1), { durability: 'sync' });
   const states = Array.from({ length: 5_000 }, (_, place) => ({ actor: `test.door/${place}`, body: '{}' }));

@@ -50,7 +50,7 @@ test.serial('[R4] control fields in a config do nothing: no bypass, no transacti
 });
 
 test.serial(
-  '[R3] a write joins the story it belongs to, and two at once in one story get their own answers',
+  'a write joins the story it belongs to, and two at once in one story get their own answers',
   async (t) => {
     const { rig, api } = await start(t);
     const story = newCorrelation();
@@ -78,7 +78,7 @@ test.serial('[R2] what is read is a copy: changing it changes nothing', async (t
   t.truthy((await api.active()).interface);
 });
 
-test.serial('[R3] a write that was given up before it began is unknown, and posts nothing', async (t) => {
+test.serial('a write that was given up before it began is unknown, and posts nothing', async (t) => {
   const { rig, api } = await start(t);
   const before = await rig.active();
   const answer = await api.set(await api.active(), newCorrelation(), AbortSignal.abort());

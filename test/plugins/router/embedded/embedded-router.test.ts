@@ -132,7 +132,7 @@ test.serial('[R7] an apply that is interrupted before its save leaves everything
   t.is((await router.active()).ncid, first.ncid);
 });
 
-test.serial('[R6] a config that nothing keeps any more fails by name', async (t) => {
+test.serial('a config that nothing keeps any more fails by name', async (t) => {
   const { router, params, effect } = await exampleRouter(t);
   t.like(await router.apply({ ...params, fingerprint: 'fp_gone' }, effect()), {
     type: 'APPLY_FAILED',

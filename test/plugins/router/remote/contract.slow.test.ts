@@ -181,7 +181,7 @@ for (const [name, start] of [
     t.deepEqual(await read(subject), before);
   });
 
-  test.serial(`[R3] ${name}: a write that was given up beforehand is unknown, and not posted`, async (t) => {
+  test.serial(`${name}: a write that was given up beforehand is unknown, and not posted`, async (t) => {
     const subject = await start(t);
     const before = await read(subject);
     const answer = await subject.api.set(before, newCorrelation(), AbortSignal.abort());

@@ -39,7 +39,7 @@ test.serial('[R30] a config in the wrong database is told by both indices, not a
 });
 
 test.serial(
-  '[R30] keys that anybody may read are told; with a password they are not, and it is not shown',
+  'keys that anybody may read are told; with a password they are not, and it is not shown',
   async (t) => {
     const daemon = await Daemon.start(t);
     const open = await RedisServer.start(t);
@@ -56,7 +56,7 @@ test.serial(
   },
 );
 
-test.serial("[R30] a daemon's pending transaction, which its API does not tell, is seen", async (t) => {
+test.serial("a daemon's pending transaction, which its API does not tell, is seen", async (t) => {
   const daemon = await Daemon.start(t);
   const redis = await RedisServer.start(t);
   const client = redis.client(t, 1);
@@ -69,7 +69,7 @@ test.serial("[R30] a daemon's pending transaction, which its API does not tell, 
   t.regex(pending.found['router.config'].remedy, /120 s/);
 });
 
-test.serial('[R30] nothing there, a login page, and no Redis: each is told with what to do', async (t) => {
+test.serial('nothing there, a login page, and no Redis: each is told with what to do', async (t) => {
   const redis = await RedisServer.start(t);
   await redis.down();
   const gone = await doctor(t, { url: 'http://127.0.0.1:9', redisUrl: redis.url });
@@ -91,7 +91,7 @@ test.serial('[R30] nothing there, a login page, and no Redis: each is told with 
 });
 
 test.serial(
-  '[R30,R28] of a running instance it tells whether it hears the router and holds its legs',
+  '[R28] of a running instance it tells whether it hears the router and holds its legs',
   async (t) => {
     const daemon = await Daemon.start(t);
     const redis = await RedisServer.start(t);

@@ -162,7 +162,7 @@ test.serial(
   },
 );
 
-test.serial('[R29] a stop ends the connection, and one that is being made too', async (t) => {
+test.serial('a stop ends the connection, and one that is being made too', async (t) => {
   const redis = await RedisServer.start(t);
   const { runtime, health } = await listening(t, { redisUrl: redis.url });
   await until('subscribed', () => health().events.subscribed);

@@ -153,7 +153,7 @@ test.serial(
 );
 
 test.serial(
-  '[R2] a bearer token comes from its file at each call, and a wide file is refused unposted',
+  'a bearer token comes from its file at each call, and a wide file is refused unposted',
   async (t) => {
     const seen: (string | undefined)[] = [];
     const server = createServer((request, response) => {
@@ -180,7 +180,7 @@ test.serial(
   },
 );
 
-test.serial('[R24] a base with a path keeps it', async (t) => {
+test.serial('a base with a path keeps it', async (t) => {
   const paths: string[] = [];
   const server = createServer((request, response) => {
     paths.push(request.url ?? '');

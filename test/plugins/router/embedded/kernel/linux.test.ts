@@ -188,7 +188,7 @@ testInNamespace('[R17] a prefix that a WAN was delegated gives its legs another 
   t.true((await kernel.state(LEG))?.ip6.includes('2001:db8:7::1/64'));
 });
 
-testInNamespace("[R15] without a namespace it is the process's own network that changes", async (t) => {
+testInNamespace("without a namespace it is the process's own network that changes", async (t) => {
   const { space } = await exampleDevices(t);
   space.ip('-6 route add fd77::/64 via fd00:99::9 dev eth0');
   const child = new URL('linux-child.ts', import.meta.url).pathname;
@@ -200,7 +200,7 @@ testInNamespace("[R15] without a namespace it is the process's own network that 
 });
 
 test.serial(
-  '[R15] a namespace that does not exist, or an `ip` that is not there, is an error that says so',
+  'a namespace that does not exist, or an `ip` that is not there, is an error that says so',
   async (t) => {
     const kernel = new LinuxKernel({ namespace: 'hf-none' });
     const error = await t.throwsAsync(kernel.apply([{ step: 'removeLink', intf: 'eth0' }], never));
@@ -208,7 +208,7 @@ test.serial(
   },
 );
 
-test('[R15] no name and no address of a config can become a second command', async (t) => {
+test('no name and no address of a config can become a second command', async (t) => {
   const evil = fc.constantFrom('\n', ' ', ';', '"', '#', '\\', '\0', '/', '%', '\u2028', '-');
   const text = fc.tuple(fc.string(), evil, fc.string()).map((parts) => parts.join(''));
   const asSteps = (name: string, word: string): KernelStep[] => [

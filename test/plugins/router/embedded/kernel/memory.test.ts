@@ -189,7 +189,7 @@ test('[R7] nobody refuses to remove what was never made', async (t) => {
   await t.notThrowsAsync(kernel.apply(steps, never));
 });
 
-test('[R14] what thousands of legs cost grows with their number, not with its square', (t) => {
+test('what thousands of legs cost grows with their number, not with its square', (t) => {
   const config = exampleConfig();
   for (let n = 0; n < 4_000; n += 1)
     config.interface.vlan[`e1.${n}`] = { vid: (n % 4_000) + 1, intf: 'eth1', ipv6DelegateFrom: 'eth0' };

@@ -63,7 +63,7 @@ test.serial(
   },
 );
 
-test.serial('[R2] a store that another release wrote is refused by name', async (t) => {
+test.serial('a store that another release wrote is refused by name', async (t) => {
   const dataDir = tempDir(t);
   const vault = openVault(dataDir);
   const db = new DatabaseSync(join(dataDir, 'router.db'));
