@@ -159,7 +159,7 @@ export const virtualKey = setup({
     revoked: {},
   },
   on: {
-    // Of two changes that were made at the same time, the second may no longer be possible.
+    // When two changes are made at the same time, the second may no longer be possible.
     KEY_CREATED: { actions: [reply(409)] },
     KEY_UPDATED: { actions: [reply(409)] },
     KEY_ROTATED: { actions: [reply(409)] },

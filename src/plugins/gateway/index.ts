@@ -28,14 +28,14 @@ import { discoveryRoutes } from './discovery/endpoint.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { GatewayError } from './errors.ts';
 import { upstreamAgent } from './fast-path/upstream-request.ts';
-import { type AdminServices, adminEndpoints } from './http/admin.ts';
+import { adminEndpoints } from './http/admin.ts';
 import { edgeRoutes, surfaceErrorBody } from './http/edges.ts';
 import { KeyAdmin } from './keys/admin.ts';
 import { watchUnknownPaths } from './keys/misplaced-keys.ts';
 import { serveKeyOperations } from './keys/operations.ts';
 import { KeyDirectory, MasterKey, registerKeys } from './keys/virtual-keys.ts';
 import { PROBE_ANSWER_LIMIT, PROBE_DEADLINE_MS } from './mcp/probe-client.ts';
-import { type RouteServices, registerRoutes, startRoutes } from './register-routes.ts';
+import { registerRoutes, startRoutes } from './register-routes.ts';
 import { secretFields } from './secret-fields.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
 import { type CallTelemetry, noTelemetry } from './telemetry/call-telemetry.ts';
@@ -156,9 +156,12 @@ type Settings = z.output<typeof options>;
 
 const publicBaseOf = ({ publicUrl }: Settings): string | undefined => publicUrl?.replace(/\/+$/, '');
 
-/** Makes what the handlers use. What may fail comes before the first connection and timer. */
-async function startGateway(services: Services, settings: Settings): Promise<AdminServices & RouteServices> {
-  const { dataDir } = services;
+/**
+ * Makes what the endpoints use; each of them names what it needs. What may fail comes before the first connection and
+ * timer.
+ */
+async function startGateway(services: Services, settings: Settings) {
+  const { dataDir, clock, logger } = services;
   const publicBase = publicBaseOf(settings);
   const master = MasterKey.open(dataDir, settings.masterKeyFile);
   const [keyFile, ...olderFiles] = settings.sessionKeyFiles ?? [];
@@ -183,8 +186,10 @@ async function startGateway(services: Services, settings: Settings): Promise<Adm
   const { loader, prober } = await startRoutes(services, settings, http, documents);
   return {
     services,
+    clock,
+    logger,
     decisions,
-    openCalls: new OpenCalls(services.clock),
+    openCalls: new OpenCalls(clock),
     usage,
     rejections: new RejectionLimiter(services, decisions),
     keys,
@@ -197,7 +202,7 @@ async function startGateway(services: Services, settings: Settings): Promise<Adm
     telemetry,
     routes: loader,
     publicBase,
-    publicUrl: (requestHost) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
+    publicUrl: (requestHost: string | undefined) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
   };
 }
 

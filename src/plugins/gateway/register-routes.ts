@@ -13,7 +13,7 @@ import { gatewayHealth, serveRouteOperations } from './routes/operations.ts';
 
 /** What loads and probes the routes, once the plugin has started. */
 export interface RouteServices {
-  readonly services: Services;
+  readonly services: Pick<Services, 'bus' | 'clock' | 'pendingReplies'>;
   readonly loader: RouteLoader;
   readonly prober: Prober;
   readonly documents: DocumentCache;

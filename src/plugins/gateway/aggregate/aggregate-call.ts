@@ -1,8 +1,10 @@
 import { once } from 'node:events';
+import type { Clock } from '../../../core/kernel/clock.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
 import { type CallTarget, GatewayCall } from '../calls/call.ts';
-import type { GatewayServices } from '../calls/services.ts';
+import type { IntakeServices } from '../calls/endpoint.ts';
+import type { UpstreamServices } from '../calls/route-call.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
@@ -41,9 +43,14 @@ import { type Legs, type OpenSession, openSession } from './sessions.ts';
 /** Stands for the aggregate where a server's name stands else. */
 const ENDPOINT = '*';
 
+/** What a call of the aggregate uses of the gateway. */
+export interface AggregateServices extends UpstreamServices {
+  readonly clock: Clock;
+}
+
 /** What both mounts of the aggregate share. */
 export interface Aggregate {
-  readonly gateway: GatewayServices;
+  readonly gateway: IntakeServices & AggregateServices;
   readonly legs: Legs;
   /** How long one upstream may keep a merged answer waiting, milliseconds. */
   readonly deadlineMs: number;
@@ -61,7 +68,7 @@ export interface AggregateRequest {
 
 /** @returns the request, or the answer to what is wrong with it */
 export function readAggregate(
-  { gateway, legs }: Aggregate,
+  { gateway, legs }: { readonly gateway: Pick<AggregateServices, 'sessions'>; readonly legs: Legs },
   exchange: Exchange,
   key: AuthenticatedKey,
   body: unknown,
@@ -76,7 +83,7 @@ export function readAggregate(
 
 /** Where a request goes, of which a message may be known. @param path of the mount */
 export function targetOf(
-  { gateway }: Pick<Aggregate, 'gateway'>,
+  { gateway }: { readonly gateway: Pick<AggregateServices, 'routes'> },
   { headers }: Pick<Exchange, 'headers'>,
   path: string,
   message?: Message,
@@ -90,7 +97,7 @@ export function targetOf(
 const OK: CallOutcome = { outcome: 'ok' };
 
 /** A call to several servers at once, or to the one that it names. */
-export class AggregateCall extends GatewayCall {
+export class AggregateCall extends GatewayCall<AggregateServices> {
   readonly selection: Selection;
   readonly addressee: Addressee;
   readonly legs: Legs;
@@ -136,7 +143,7 @@ export class AggregateCall extends GatewayCall {
   protected async listen({ routes, tools }: ForwardParams): Promise<CallOutcome> {
     const { exchange, gateway, signal } = this;
     const sink: Sink = { open: () => undefined, write: (events) => exchange.write(events) };
-    const { clock } = gateway.services;
+    const { clock } = gateway;
     await mergeStreams(this.#branches(routes), { sink, clock, resumed: undefined, tools, stop: signal });
     if (!signal.aborted) await once(signal, 'abort'); // nobody has more to say, yet answers are to come
     return stopped(exchange, signal, true);
@@ -274,7 +281,7 @@ export class AggregateCall extends GatewayCall {
       write: (events) => exchange.write(events),
     };
     const resumed = readEventId(exchange.headers['last-event-id']);
-    await mergeStreams(branches, { sink, clock: gateway.services.clock, resumed, tools, stop });
+    await mergeStreams(branches, { sink, clock: gateway.clock, resumed, tools, stop });
     if (stop.aborted) return stopped(exchange, stop, true);
     if (!exchange.begun) return this.#send({ status: 405, headers: { allow: 'POST, DELETE' } });
     exchange.end();

@@ -1,13 +1,12 @@
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import {
-  admit,
   answerInvalid,
   decideUnread,
   type OpenedRequest,
   openRequests,
+  requireKey,
   UNREAD,
 } from '../calls/endpoint.ts';
-import type { GatewayServices } from '../calls/services.ts';
 import { type Aggregate, AggregateCall, readAggregate, targetOf } from './aggregate-call.ts';
 import { Legs } from './sessions.ts';
 import { SseMount } from './sse.ts';
@@ -20,7 +19,11 @@ const SSE_PATH = '/mcp/sse';
  *
  * @param deadlineMs how long one upstream may keep a merged answer waiting
  */
-export function aggregateEndpoint(http: HttpSurface, gateway: GatewayServices, deadlineMs: number): void {
+export function aggregateEndpoint(
+  http: HttpSurface,
+  gateway: Aggregate['gateway'],
+  deadlineMs: number,
+): void {
   const legs = new Legs();
   const aggregate: Aggregate = { gateway, legs, deadlineMs, draining: http.draining };
   const sse = new SseMount(SSE_PATH, aggregate);
@@ -45,7 +48,7 @@ export function aggregateEndpoint(http: HttpSurface, gateway: GatewayServices, d
 
 function receive(aggregate: Aggregate, { exchange, authenticated, body }: OpenedRequest): void {
   const { gateway } = aggregate;
-  const key = admit(gateway, exchange, PATH, authenticated);
+  const key = requireKey(gateway, exchange, PATH, authenticated);
   if (!key) return;
   const target = targetOf(aggregate, exchange, PATH);
   if (body === UNREAD) {

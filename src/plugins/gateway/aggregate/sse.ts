@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
-import { admit, answerInvalid, decideUnread, type OpenedRequest, UNREAD } from '../calls/endpoint.ts';
+import { answerInvalid, decideUnread, type OpenedRequest, requireKey, UNREAD } from '../calls/endpoint.ts';
 import type { Exchange, HttpExchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Answer, INTERNAL_ERROR, notFound, plainRefusal, rpcError } from '../mcp/answers.ts';
@@ -39,7 +39,7 @@ export class SseMount {
   open({ exchange, authenticated }: OpenedRequest): void {
     const aggregate = this.#aggregate;
     const { gateway } = aggregate;
-    const key = admit(gateway, exchange, this.path, authenticated);
+    const key = requireKey(gateway, exchange, this.path, authenticated);
     if (!key) return;
     const media = mediaProblem('GET', exchange.headers);
     const target = targetOf(aggregate, exchange, this.path);
@@ -54,7 +54,7 @@ export class SseMount {
   receive({ exchange: http, authenticated, body }: OpenedRequest, id: unknown): void {
     const aggregate = this.#aggregate;
     const { gateway } = aggregate;
-    const key = admit(gateway, http, this.path, authenticated);
+    const key = requireKey(gateway, http, this.path, authenticated);
     if (!key) return;
     const target = targetOf(aggregate, http, this.path);
     if (body === UNREAD) {

@@ -1,19 +1,17 @@
+import type { Logger } from 'pino';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../../core/kernel/errors/kernel-error.ts';
-import { isObject } from '../../../core/kernel/json.ts';
 import type { AnswerParams, CallEnded, CallRequest, ForwardParams } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
-import { withoutKey } from '../keys/misplaced-keys.ts';
 import { type Answer, INTERNAL_ERROR, plainRefusal, rpcError } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
-import { type Route, upstreamName } from '../routes/route.ts';
-import type { ToolFacts } from '../telemetry/call-telemetry.ts';
+import type { Route, ServedRoutes } from '../routes/route.ts';
+import { type SpanServices, startSpan } from '../telemetry/call-telemetry.ts';
 import { stopped } from '../upstream/failures.ts';
 import type { CallOutcome } from '../upstream/inspection.ts';
-import type { DecisionFacts } from './decisions.ts';
+import { type DecisionFacts, decisionFacts } from './decisions.ts';
 import type { KeyUsageFacts } from './key-usage.ts';
-import type { GatewayServices } from './services.ts';
 
 /** The path that telemetry shows where the request named no server: paths that a caller made up are not repeated. */
 export const NOWHERE = '/(none)/mcp';
@@ -28,9 +26,15 @@ export interface CallTarget {
   readonly unread?: Pick<CallRequest, 'method' | 'unreadBytes'> & KeyUsageFacts;
 }
 
+/** What every call uses of the gateway. */
+export interface CallServices extends SpanServices {
+  readonly logger: Logger;
+  readonly routes: ServedRoutes;
+}
+
 /** A call as the gateway received it: who calls, with what message, and for which server. */
-export interface ReceivedCall {
-  readonly gateway: GatewayServices;
+export interface ReceivedCall<Services extends CallServices = CallServices> {
+  readonly gateway: Services;
   readonly exchange: Exchange;
   readonly key: AuthenticatedKey;
   /** The JSON-RPC message; undefined unless the request is a POST that could be read. */
@@ -42,8 +46,8 @@ export interface ReceivedCall {
  * One call of a client with a known key, from its request to its outcome: what its key's machine decides by, the
  * exchange it is answered on, and what ends it. The effects of the decision find it by its correlation id.
  */
-export abstract class GatewayCall {
-  readonly gateway: GatewayServices;
+export abstract class GatewayCall<Services extends CallServices = CallServices> {
+  readonly gateway: Services;
   readonly exchange: Exchange;
   readonly key: AuthenticatedKey;
   readonly message: Message | undefined;
@@ -57,13 +61,13 @@ export abstract class GatewayCall {
   isCounted = false;
   readonly #ending = new AbortController();
 
-  constructor({ gateway, exchange, key, message, target }: ReceivedCall) {
+  constructor({ gateway, exchange, key, message, target }: ReceivedCall<Services>) {
     this.gateway = gateway;
     this.exchange = exchange;
     this.key = key;
     this.message = message;
     startSpan(gateway, exchange, target.path, key.id, message);
-    this.facts = factsOf(gateway, exchange, key, message, target);
+    this.facts = decisionFacts(gateway, exchange.method, key, message, target);
     const { presented, method, tool = '', authorization = '', misplaced, routes } = this.facts;
     const where = misplaced?.where ?? '';
     this.signature = `${key.id} ${presented} ${method} ${tool} ${authorization} ${where} ${routes.join(' ')}`;
@@ -159,81 +163,9 @@ export class AnsweredCall extends GatewayCall {
   }
 }
 
-function factsOf(
-  { routes: gatewayRoutes, keys }: GatewayServices,
-  exchange: Exchange,
-  { presented, authorization, misplaced }: AuthenticatedKey,
-  message: Message | undefined,
-  { routes, route, unread }: CallTarget,
-): DecisionFacts {
-  const isToolCall = message?.method === 'tools/call' && message.name !== undefined;
-  const tool = isToolCall && route ? upstreamName(route, message.name ?? '') : undefined;
-  const cost = tool === undefined ? 0 : (route?.costOf(tool) ?? 0);
-  const isUnlisted = isToolCall && (tool === undefined || !route?.offers(tool));
-  return {
-    type: 'CALL',
-    at: 0,
-    presented,
-    routes: [...routes],
-    table: gatewayRoutes.table.revision,
-    method: withoutKey(methodOf(exchange.method, message), keys),
-    ...(isToolCall && { tool: withoutKey(message.name ?? '', keys) }),
-    ...(isUnlisted && { toolUnlisted: true as const }),
-    ...(authorization && { authorization }),
-    ...(misplaced && { misplaced }),
-    ...(route?.entry.disposition === 'relay' && { relay: true as const }),
-    ...(route?.entry.writes && { writes: true as const }),
-    ...(cost > 0 && { cost }),
-    ...unread,
-  };
-}
-
-function methodOf(method: Exchange['method'], message: Message | undefined): string {
-  if (message) return message.method ?? 'reply';
-  return method === 'GET' ? 'stream' : 'close';
-}
-
-/**
- * Begins the one server span of a request and ends it with the exchange (O24). What goes up from here on is below it.
- *
- * @param path without a query
- * @param key id of the caller's key
- */
-export function startSpan(
-  gateway: GatewayServices,
-  exchange: Exchange,
-  path: string,
-  key?: string,
-  message?: Message,
-): void {
-  const params = message?.body.params;
-  const meta = isObject(params) && isObject(params._meta) ? params._meta : {};
-  const span = gateway.telemetry.begin('traceparent' in meta ? meta : exchange.headers, exchange.ms);
-  // Both headers are replaced, because a `tracestate` belongs to the `traceparent` that it came with.
-  if (exchange.headers.traceparent !== undefined) delete exchange.headers.traceparent;
-  if (exchange.headers.tracestate !== undefined) delete exchange.headers.tracestate;
-  Object.assign(exchange.headers, span.headers);
-  const attributes = spanAttributes(gateway, path, key);
-  exchange.onClose(() => {
-    const { facts, status } = exchange;
-    span.end({ ...attributes, ...facts, tool: facts.tool && toolWithoutKey(facts.tool, gateway), status });
-  });
-}
-
-function toolWithoutKey(tool: ToolFacts, { keys }: GatewayServices): ToolFacts {
-  const name = withoutKey(tool.name, keys);
-  return name === tool.name ? tool : { ...tool, name, model: name };
-}
-
-/** What a span says of a request, but for how it ended. @param key id of the caller's key */
-export function spanAttributes({ keys }: GatewayServices, path: string, key: string | undefined) {
-  const { alias, owner } = (key === undefined ? undefined : keys.get(key)?.context.terms) ?? {};
-  return { path, server: /^\/([^/]+)\/mcp/.exec(path)?.[1] ?? '', alias, owner };
-}
-
 /** Answers a request that is not decided about, with a span of its own. */
 export function answerUndecided(
-  gateway: GatewayServices,
+  gateway: SpanServices,
   exchange: Exchange,
   path: string,
   answer: Answer,
@@ -245,18 +177,22 @@ export function answerUndecided(
 }
 
 /** Answers what could not be decided. */
-export function sendUndecided(gateway: GatewayServices, exchange: Exchange, error: unknown): void {
+export function sendUndecided(
+  gateway: Pick<CallServices, 'logger'>,
+  exchange: Exchange,
+  error: unknown,
+): void {
   const { what, remedy } = isCoded(error) ? error : logOwnFault(gateway, exchange, error);
   exchange.send({ status: 503, body: { detail: `${what} ${remedy}` }, headers: { 'retry-after': '5' } });
 }
 
 /** Logs a fault of the gateway itself. @returns the error that a client may see */
 export function logOwnFault(
-  { services }: Pick<GatewayServices, 'services'>,
+  { logger }: Pick<CallServices, 'logger'>,
   { correlation }: Pick<Exchange, 'correlation'>,
   cause: unknown,
 ): HoldfastError {
   const err = new KernelError('HF_INTERNAL', {}, { cause });
-  services.logger.error({ err, correlation }, 'gateway.call_failed');
+  logger.error({ err, correlation }, 'gateway.call_failed');
   return err;
 }

@@ -2,11 +2,16 @@ import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import type { AnswerParams, CallEnded, ConfineParams, ForwardParams } from '../../../machines/gateway/key.ts';
+import type { Exchange } from '../exchange.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
+import { withoutKey } from '../keys/misplaced-keys.ts';
 import { DECISION_MS, keyActor } from '../keys/virtual-keys.ts';
+import type { Message } from '../mcp/message.ts';
+import { upstreamName } from '../routes/route.ts';
 import { BurstLimiter } from './burst-limiter.ts';
-import { GatewayCall } from './call.ts';
+import type { CallServices, CallTarget, GatewayCall } from './call.ts';
 import type { KeyUsage } from './key-usage.ts';
-import type { GatewayServices } from './services.ts';
+import type { OpenCalls } from './open-calls.ts';
 
 /** How many repeated calls wait for one decision at most: each holds its message in memory. */
 const MOST_WAITING = 256;
@@ -43,6 +48,45 @@ const callMade = defineTopic(
   'Somebody with a known key calls a server behind the gateway.',
 );
 
+/**
+ * What a call's key is asked to decide by; time and usage are added when it is asked.
+ *
+ * @param httpMethod of the HTTP request
+ */
+export function decisionFacts(
+  { routes: served, keys }: Pick<CallServices, 'routes' | 'keys'>,
+  httpMethod: Exchange['method'],
+  { presented, authorization, misplaced }: AuthenticatedKey,
+  message: Message | undefined,
+  { routes, route, unread }: CallTarget,
+): DecisionFacts {
+  const isToolCall = message?.method === 'tools/call' && message.name !== undefined;
+  const tool = isToolCall && route ? upstreamName(route, message.name ?? '') : undefined;
+  const cost = tool === undefined ? 0 : (route?.costOf(tool) ?? 0);
+  const isUnlisted = isToolCall && (tool === undefined || !route?.offers(tool));
+  return {
+    type: 'CALL',
+    at: 0,
+    presented,
+    routes: [...routes],
+    table: served.table.revision,
+    method: withoutKey(methodOf(httpMethod, message), keys),
+    ...(isToolCall && { tool: withoutKey(message.name ?? '', keys) }),
+    ...(isUnlisted && { toolUnlisted: true as const }),
+    ...(authorization && { authorization }),
+    ...(misplaced && { misplaced }),
+    ...(route?.entry.disposition === 'relay' && { relay: true as const }),
+    ...(route?.entry.writes && { writes: true as const }),
+    ...(cost > 0 && { cost }),
+    ...unread,
+  };
+}
+
+function methodOf(method: Exchange['method'], message: Message | undefined): string {
+  if (message) return message.method ?? 'reply';
+  return method === 'GET' ? 'stream' : 'close';
+}
+
 /** What waits for the decision that has its correlation id. */
 export interface Undecided {
   /** The decision is a refusal. @returns what became of it */
@@ -50,6 +94,8 @@ export interface Undecided {
   /** The decision can't be made or recorded. */
   failed(error: unknown): void;
 }
+
+const isCall = (undecided: Undecided): undecided is GatewayCall => 'signature' in undecided;
 
 /**
  * Asks the machines for decisions, and keeps what waits for them by correlation id.
@@ -98,7 +144,7 @@ export class Decisions {
   /** @returns the call that is admitted; undefined when it was given up meanwhile */
   admitted(correlation: string): GatewayCall | undefined {
     const call = this.#take(correlation);
-    if (!(call instanceof GatewayCall)) return undefined;
+    if (!call || !isCall(call)) return undefined;
     this.#repeated.forget(call.signature);
     for (const follower of call.followers) {
       follower.isCounted = false;
@@ -110,7 +156,7 @@ export class Decisions {
   /** Answers what is refused. @returns what became of it; undefined when it was given up meanwhile */
   refused(correlation: string, params: AnswerParams): CallEnded | undefined {
     const undecided = this.#take(correlation);
-    if (undecided instanceof GatewayCall) {
+    if (undecided && isCall(undecided)) {
       if (!undecided.isCounted) this.#repeated.spend(undecided.signature);
       for (const follower of undecided.followers) follower.refused(params);
     }
@@ -160,7 +206,7 @@ const GONE: CallEnded = { type: 'CALL_ENDED', outcome: 'gone', ms: 0 };
  * connection, so none is tried again: the key's actor hears that its call was lost.
  */
 export function registerCallEffects(
-  context: PluginContext<Pick<GatewayServices, 'decisions' | 'openCalls'>>,
+  context: PluginContext<{ readonly decisions: Decisions; readonly openCalls: OpenCalls }>,
 ): void {
   context.route(callMade, keyActor, ({ payload: { key, call } }) => [{ key, event: call }]);
   context.effect<ForwardParams>(

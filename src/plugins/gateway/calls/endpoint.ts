@@ -5,22 +5,35 @@ import { type Exchange, HttpExchange } from '../exchange.ts';
 import { type AuthenticatedKey, authenticate, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
 import { type Answer, notFound, unauthorized } from '../mcp/answers.ts';
 import { bindingOf, readRequest } from '../mcp/protocol.ts';
+import { type SpanServices, startSpan } from '../telemetry/call-telemetry.ts';
 import {
   AnsweredCall,
   answerUndecided,
+  type CallServices,
   type CallTarget,
   logOwnFault,
   NOWHERE,
   sendUndecided,
-  startSpan,
 } from './call.ts';
-import { RouteCall } from './route-call.ts';
-import type { GatewayServices } from './services.ts';
+import type { Decisions } from './decisions.ts';
+import type { KeyUsage } from './key-usage.ts';
+import type { RejectionLimiter } from './rejection-limiter.ts';
+import { RouteCall, type UpstreamServices } from './route-call.ts';
+
+/** What takes requests in: holds their bodies, authenticates their callers and has their calls decided. */
+export interface IntakeServices extends CallServices {
+  /** What each key has open and has the gateway hold. */
+  readonly usage: KeyUsage;
+  /** Where callers without a key are rejected. */
+  readonly rejections: RejectionLimiter;
+  /** Where calls of known keys are decided. */
+  readonly decisions: Decisions;
+}
 
 const PATTERN = '/:server/mcp';
 
 /** The endpoint of one server, `/<server>/mcp` (G1, G3, G4). */
-export function mcpEndpoint(http: HttpSurface, gateway: GatewayServices): void {
+export function mcpEndpoint(http: HttpSurface, gateway: IntakeServices & UpstreamServices): void {
   http.register((scope, _options, registered) => {
     const opened = openRequests(scope, gateway);
     scope.route({
@@ -38,7 +51,7 @@ export function mcpEndpoint(http: HttpSurface, gateway: GatewayServices): void {
 
 /** Reads a request for one server and asks for its decision. */
 function receive(
-  gateway: GatewayServices,
+  gateway: IntakeServices & UpstreamServices,
   { exchange, authenticated, body }: OpenedRequest,
   server: string,
 ): void {
@@ -48,7 +61,7 @@ function receive(
     return;
   }
   const path = `/${server}/mcp`;
-  const key = admit(gateway, exchange, path, authenticated);
+  const key = requireKey(gateway, exchange, path, authenticated);
   if (!key) return;
   const target: CallTarget = { path, routes: [route.name], route };
   if (body === UNREAD) {
@@ -67,13 +80,15 @@ function receive(
   );
 }
 
+type RejectingServices = SpanServices & Pick<IntakeServices, 'rejections' | 'logger'>;
+
 /**
  * @param path of the endpoint, without a query
  * @param authenticated the caller, when it is known already
  * @returns the caller's key; undefined for a caller without one, who is rejected
  */
-export function admit(
-  gateway: GatewayServices,
+export function requireKey(
+  gateway: RejectingServices,
   exchange: HttpExchange,
   path: string,
   authenticated?: AuthenticatedKey,
@@ -86,7 +101,7 @@ export function admit(
 
 /** A caller without a key: recorded by one actor, then answered. */
 async function reject(
-  gateway: GatewayServices,
+  gateway: RejectingServices,
   exchange: HttpExchange,
   caller: RejectedCaller,
   path: string,
@@ -107,7 +122,7 @@ async function reject(
  * belongs: that is recorded, whatever else is wrong (G9, G25).
  */
 export function answerInvalid(
-  gateway: GatewayServices,
+  gateway: CallServices & Pick<IntakeServices, 'decisions'>,
   exchange: Exchange,
   key: AuthenticatedKey,
   answer: Answer,
@@ -127,7 +142,7 @@ const BUSY: Answer = { status: 503, headers: { 'retry-after': '1' } };
 
 /** Lets the key's machine refuse a request whose body was not read, for the key has too much held already. */
 export function decideUnread(
-  gateway: GatewayServices,
+  gateway: CallServices & Pick<IntakeServices, 'decisions' | 'usage'>,
   exchange: Exchange,
   key: AuthenticatedKey,
   target: CallTarget,
@@ -165,7 +180,7 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 export function openRequests(
   scope: Pick<HttpSurface, 'addHook' | 'addContentTypeParser'> &
     Pick<FastifyInstance, 'decorateRequest' | 'removeAllContentTypeParsers'>,
-  gateway: GatewayServices,
+  gateway: Pick<IntakeServices, 'keys' | 'usage' | 'logger'>,
 ): (request: FastifyRequest, reply: FastifyReply) => OpenedRequest {
   // On the request itself: a WeakMap made V8 keep each ended request until the next full collection (7 KB a call).
   scope.decorateRequest(OPENED, null);

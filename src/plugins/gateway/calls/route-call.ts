@@ -1,3 +1,4 @@
+import type { Dispatcher } from 'undici';
 import { version } from '../../../core/kernel/version.ts';
 import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
@@ -17,22 +18,35 @@ import {
 import type { Message, RequestId } from '../mcp/message.ts';
 import { eraOf, isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
-import type { Session } from '../session/sealed-sessions.ts';
+import type { SealedSessions, Session } from '../session/sealed-sessions.ts';
 import { passAnswer, type UpstreamCall } from '../upstream/answer.ts';
 import { hasForgotten } from '../upstream/failures.ts';
 import type { CallOutcome } from '../upstream/inspection.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
-import { GatewayCall, type ReceivedCall } from './call.ts';
+import { type CallServices, GatewayCall, type ReceivedCall } from './call.ts';
+
+/** What a call uses that is forwarded to an upstream. */
+export interface UpstreamServices extends CallServices {
+  readonly agent: Dispatcher;
+  readonly sessions: SealedSessions;
+  /** @param host the request's `Host` @returns the base that clients see, without a slash at its end */
+  readonly publicUrl: (host: string | undefined) => string;
+}
 
 /** A call to one server behind the gateway, streamed both ways. */
-export class RouteCall extends GatewayCall implements UpstreamCall {
+export class RouteCall extends GatewayCall<UpstreamServices> implements UpstreamCall {
   readonly route: Route;
   /** The session that the request belongs to, if any. */
   readonly #session: Session | undefined;
   /** Whose sessions it seals. */
   readonly #binding: string;
 
-  constructor(received: ReceivedCall, route: Route, session: Session | undefined, binding: string) {
+  constructor(
+    received: ReceivedCall<UpstreamServices>,
+    route: Route,
+    session: Session | undefined,
+    binding: string,
+  ) {
     super(received);
     this.route = route;
     this.#session = session;

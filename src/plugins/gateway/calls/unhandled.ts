@@ -1,8 +1,15 @@
 import type { Unhandled } from '../../../core/host/http/requests.ts';
 import { type Caller, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
 import { IN_AUTHORIZATION } from '../keys/misplaced-keys.ts';
-import { NOWHERE, spanAttributes } from './call.ts';
-import type { GatewayServices } from './services.ts';
+import type { ServedRoutes } from '../routes/route.ts';
+import { type SpanServices, spanAttributes } from '../telemetry/call-telemetry.ts';
+import { NOWHERE } from './call.ts';
+import type { RejectionLimiter } from './rejection-limiter.ts';
+
+interface UnhandledServices extends SpanServices {
+  readonly routes: ServedRoutes;
+  readonly rejections: RejectionLimiter;
+}
 
 /** Rules that are reported by themselves. */
 const REPORTED: ReadonlySet<string> = new Set(['master_key_presented', 'key_only_in_authorization']);
@@ -13,7 +20,7 @@ const ENDPOINT = /^\/(?:([^/]+)\/mcp|mcp\/(?:sse)?)$/;
  * so it is a call with one span, and what it brings is searched for keys like any other's; what never became a request
  * is a counter of the surface.
  */
-export function endUnhandled(gateway: GatewayServices, request: Unhandled): void {
+export function endUnhandled(gateway: UnhandledServices, request: Unhandled): void {
   const { telemetry, keys, routes } = gateway;
   const { raw, correlation, status, ms } = request;
   const path = decoded((raw.url ?? '').split('?', 1)[0] ?? '');

@@ -1,11 +1,11 @@
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
-import type { Route, RouteTable } from '../routes/route.ts';
+import type { Route, ServedRoutes } from '../routes/route.ts';
 import { type DocumentCache, servedDocument } from './document-cache.ts';
 
 /** What the discovery endpoint uses. */
 interface DiscoveryServices {
-  readonly routes: { readonly table: RouteTable };
+  readonly routes: ServedRoutes;
   /** @param host of the request @returns the base that clients see, without a slash at its end */
   readonly publicUrl: (host: string | undefined) => string;
   readonly documents: DocumentCache;

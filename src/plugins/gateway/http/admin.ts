@@ -1,16 +1,30 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { add } from '../../../machines/gateway/key-rules.ts';
-import type { GatewayServices } from '../calls/services.ts';
 import type { KeyAdmin } from '../keys/admin.ts';
 import { budgetOf, keyFields, keyInfo, pageOfKeys, serverId } from '../keys/view.ts';
-import type { RouteTable } from '../routes/route.ts';
-import { recordRefusal, refusal, restCaller, restErrorOf, sendError, watchLetIn } from './rest.ts';
+import type { KeyDirectory } from '../keys/virtual-keys.ts';
+import type { RouteTable, ServedRoutes } from '../routes/route.ts';
+import {
+  type RestServices,
+  recordRefusal,
+  refusal,
+  restCaller,
+  restErrorOf,
+  sendError,
+  watchLetIn,
+} from './rest.ts';
 
 /** What the REST paths use. */
-export interface AdminServices extends GatewayServices {
+interface AdminServices extends RestServices {
   readonly admin: KeyAdmin;
+  readonly keys: KeyDirectory;
+  readonly clock: Clock;
+  readonly routes: ServedRoutes;
+  /** @param host the request's `Host` @returns the base that clients see, without a slash at its end */
+  readonly publicUrl: (host: string | undefined) => string;
 }
 
 type Handler = (request: FastifyRequest, gateway: AdminServices) => unknown;
@@ -49,12 +63,12 @@ export function adminEndpoints(http: HttpSurface, gateway: AdminServices): void 
     });
     route('GET', '/key/list', ({ query }, gateway) => {
       const { rows, ...page } = pageOfKeys(query, gateway.keys);
-      return { keys: rows.map((key) => keyInfo(key, gateway.services.clock.now())), ...page };
+      return { keys: rows.map((key) => keyInfo(key, gateway.clock.now())), ...page };
     });
     route('GET', '/budget/list', ({ query }, gateway) => {
       const { rows, ...page } = pageOfKeys(query, gateway.keys);
       return {
-        budgets: rows.map((key) => budgetOf(key, gateway.services.clock.now())),
+        budgets: rows.map((key) => budgetOf(key, gateway.clock.now())),
         ...page,
         spend_by_user_id: spendBy(gateway, 'owner'),
         spend_by_key_alias: spendBy(gateway, 'alias'),
@@ -101,7 +115,7 @@ async function ownInfo(
   watchLetIn(gateway, request, reply);
   const { status, body } = await gateway.admin.read(caller.id, caller.presented, request.id);
   const view = gateway.keys.get(caller.id);
-  if (status === 200 && view) return { key: caller.id, info: keyInfo(view, gateway.services.clock.now()) };
+  if (status === 200 && view) return { key: caller.id, info: keyInfo(view, gateway.clock.now()) };
   const { rule = 'unknown_key', retryAfterMs } = body;
   if (status !== 429) return sendError(reply, refusal(rule));
   const { spend = 0, terms } = view?.context ?? {};
@@ -122,7 +136,7 @@ async function rejectCaller(
 }
 
 /** Sums of what keys spent, to whom they are attributed (G16). */
-function spendBy({ keys }: AdminServices, term: 'owner' | 'alias'): Record<string, number> {
+function spendBy({ keys }: Pick<AdminServices, 'keys'>, term: 'owner' | 'alias'): Record<string, number> {
   const sums = new Map<string, number>();
   for (const { context } of keys.list()) {
     const name = context.terms?.[term];

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import { SELECTION_HEADER } from '../aggregate/selection.ts';
-import type { GatewayServices } from '../calls/services.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
+import type { ServedRoutes } from '../routes/route.ts';
 import { restBody } from './rest.ts';
 
 /** What clients look for. */
@@ -37,11 +37,17 @@ const noMethod: Answer = {
   body: { detail: 'GET opens the stream of /mcp/sse, POST sends a message to it.' },
 };
 
+interface EdgeServices {
+  readonly routes: ServedRoutes;
+  /** The configured public base, without a slash at its end. */
+  readonly publicBase: string | undefined;
+}
+
 /**
  * The paths beside the endpoints that clients try (G11, G12): redirected where only a slash is wrong, and otherwise 404
  * with the path to use. They are answered before a body is read.
  */
-export function edgeRoutes(http: HttpSurface, gateway: GatewayServices): void {
+export function edgeRoutes(http: HttpSurface, gateway: EdgeServices): void {
   const at = (url: string, answer: (request: FastifyRequest) => Answer) =>
     http.all(url, {
       // Not `done`: the answer ends the request here, with its body unread.

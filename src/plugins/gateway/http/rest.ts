@@ -2,10 +2,16 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { AnswerParams, MisplacedKey, RejectionRule } from '../../../machines/gateway/key.ts';
-import type { GatewayServices } from '../calls/services.ts';
+import type { RejectionLimiter } from '../calls/rejection-limiter.ts';
 import { keyIn, keyInUrl, mostSevere, removeMisplacedKey } from '../keys/misplaced-keys.ts';
 import { bearerIn, KEY_HEADER, type KeyLookup, keyId } from '../keys/virtual-keys.ts';
 import { WRONG_KEY } from '../mcp/answers.ts';
+
+/** What authenticates the callers of REST paths and records those who are rejected. */
+export interface RestServices {
+  readonly keys: KeyLookup;
+  readonly rejections: RejectionLimiter;
+}
 
 /** Whoever calls a REST path with something in `Authorization` that is good there. */
 export type RestCaller =
@@ -15,13 +21,12 @@ export type RestCaller =
 /** Tells who calls a REST path: `Authorization` alone counts here, whatever the key header says (G14, G25). */
 export function restCaller(
   request: FastifyRequest,
-  gateway: GatewayServices,
+  { keys }: Pick<RestServices, 'keys'>,
 ): RestCaller | { rule: RejectionRule } {
   // Not even looked at: whoever puts keys into URLs should not learn that it works.
   if (Object.keys(request.query as object).some((name) => /^(?:api_?|master_?)?keys?$/i.test(name))) {
     return { rule: 'key_in_query' };
   }
-  const { keys } = gateway;
   if (keyInUrl(request.raw.url ?? '', keys)) return { rule: 'key_in_query' };
   const { authorization } = request.headers;
   if (authorization === undefined || authorization.trim() === '') return { rule: 'no_key' };
@@ -40,7 +45,7 @@ export function restCaller(
  * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
  */
 export function recordRefusal(
-  { rejections, keys }: GatewayServices,
+  { rejections, keys }: RestServices,
   { id, ip, raw, routeOptions }: FastifyRequest,
   rule: RejectionRule,
 ): Promise<AnswerParams['rule']> {
@@ -55,7 +60,7 @@ export function recordRefusal(
 
 /** Records that a request which was let in brought another key where none belongs; once it is answered. */
 export function watchLetIn(
-  { rejections, keys }: GatewayServices,
+  { rejections, keys }: RestServices,
   { id, ip, raw, routeOptions }: FastifyRequest,
   { raw: response }: FastifyReply,
 ): void {

@@ -42,6 +42,11 @@ export interface RouteTable {
   readonly rejected: readonly RejectedRoute[];
 }
 
+/** Has the table that serves now: another one after each reload. */
+export interface ServedRoutes {
+  readonly table: RouteTable;
+}
+
 export const emptyTable: RouteTable = { revision: 0, routes: new Map(), rejected: [] };
 
 /**

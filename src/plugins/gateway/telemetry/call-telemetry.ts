@@ -1,4 +1,9 @@
+import { isObject } from '../../../core/kernel/json.ts';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
+import type { Exchange } from '../exchange.ts';
+import { withoutKey } from '../keys/misplaced-keys.ts';
+import type { KeyDirectory, KeyLookup } from '../keys/virtual-keys.ts';
+import type { Message } from '../mcp/message.ts';
 
 /**
  * What is measured of a call: one server span and the four `gen_ai.*` histograms (O24). `CallFacts` is all that telemetry
@@ -67,3 +72,47 @@ export function traceHeaders(carrier: Readonly<Record<string, unknown>>): Record
 export const noTelemetry: CallTelemetry = {
   begin: (carrier) => ({ headers: traceHeaders(carrier), end() {} }),
 };
+
+/** What the span of a request is made with. */
+export interface SpanServices {
+  readonly telemetry: CallTelemetry;
+  readonly keys: KeyLookup & Pick<KeyDirectory, 'get'>;
+}
+
+/**
+ * Begins the one server span of a request and ends it with the exchange (O24). What goes up from here on is below it.
+ *
+ * @param path without a query
+ * @param key id of the caller's key
+ */
+export function startSpan(
+  gateway: SpanServices,
+  exchange: Exchange,
+  path: string,
+  key?: string,
+  message?: Message,
+): void {
+  const params = message?.body.params;
+  const meta = isObject(params) && isObject(params._meta) ? params._meta : {};
+  const span = gateway.telemetry.begin('traceparent' in meta ? meta : exchange.headers, exchange.ms);
+  // Both headers are replaced, because a `tracestate` belongs to the `traceparent` that it came with.
+  if (exchange.headers.traceparent !== undefined) delete exchange.headers.traceparent;
+  if (exchange.headers.tracestate !== undefined) delete exchange.headers.tracestate;
+  Object.assign(exchange.headers, span.headers);
+  const attributes = spanAttributes(gateway, path, key);
+  exchange.onClose(() => {
+    const { facts, status } = exchange;
+    span.end({ ...attributes, ...facts, tool: facts.tool && toolWithoutKey(facts.tool, gateway), status });
+  });
+}
+
+function toolWithoutKey(tool: ToolFacts, { keys }: Pick<SpanServices, 'keys'>): ToolFacts {
+  const name = withoutKey(tool.name, keys);
+  return name === tool.name ? tool : { ...tool, name, model: name };
+}
+
+/** What a span says of a request, but for how it ended. @param key id of the caller's key */
+export function spanAttributes({ keys }: Pick<SpanServices, 'keys'>, path: string, key: string | undefined) {
+  const { alias, owner } = (key === undefined ? undefined : keys.get(key)?.context.terms) ?? {};
+  return { path, server: /^\/([^/]+)\/mcp/.exec(path)?.[1] ?? '', alias, owner };
+}
