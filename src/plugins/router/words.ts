@@ -50,7 +50,7 @@ export function describeConfigRecord(record: RecordOf<typeof routerConfig>): str
 
 function describeEffectDone({ event }: LogRecord): string | undefined {
   if (event.type !== 'effect.done') return DEFAULT_WORDS;
-  return event.gone ? 'the client left before the answer' : HIDDEN;
+  return event.gone ? 'nobody waits for the answer' : HIDDEN;
 }
 
 /** The timer that ends an uncommitted transaction. It reverts at once, unless another apply is still running. */

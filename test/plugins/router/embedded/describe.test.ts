@@ -24,7 +24,7 @@ test('[R40] the log tells a transaction in an operator’s words: who, what, ref
     '127.0.0.1 saves: nothing changed (refused: A config change transaction context is in progress, reject non-transaction change request)',
     'the window of t1 is over, reverts',
     'ncid … is active, reapplied: eth1.30',
-    'the client left before the answer',
+    'nobody waits for the answer',
     '127.0.0.1 reapplies the current config',
     'ncid … is active, reapplied: eth0, eth1, eth2 and 13 more',
   ]);
