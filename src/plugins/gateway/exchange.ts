@@ -43,6 +43,8 @@ export interface Exchange {
   end(last?: Buffer | string): void;
   /** Breaks an answer off: the client sees that it is not whole. */
   cut(): void;
+  /** Breaks an answer off, and takes back what was sent and has not reached the client's machine. */
+  reset(): void;
 }
 
 /**
@@ -164,6 +166,11 @@ export class HttpExchange implements Exchange {
   }
 
   cut(): void {
+    this.#response.destroy();
+  }
+
+  reset(): void {
+    this.#response.socket?.resetAndDestroy(); // a closed connection would still send what the kernel holds, some 4 MB
     this.#response.destroy();
   }
 

@@ -275,6 +275,11 @@ class SseExchange implements Exchange {
     this.#close();
   }
 
+  /** What was sent belongs to the stream, which the end of its key resets. */
+  reset(): void {
+    this.cut();
+  }
+
   #whole(answer: Buffer): unknown {
     try {
       const message = this.bytes <= LARGEST ? messageIn(answer.toString('utf8')) : undefined;

@@ -120,6 +120,12 @@ function relayed(call: UpstreamCall, status: number, upstream: IncomingHttpHeade
 }
 
 /**
+ * Bytes of an answer up to which a client is believed to have read it: the kernel does not say what it holds, and what a
+ * client has not read when its key ends it must not get later.
+ */
+const SURELY_READ = 64 * 1024;
+
+/**
  * Ends a call whose client has left, whose key was ended, or that a stop cuts short.
  *
  * @param asEvents a stream may end at any event; anything else would look whole. For a client that has stopped reading it is
@@ -129,6 +135,7 @@ export function stopped(exchange: Exchange, { reason }: AbortSignal, asEvents: b
   if (exchange.hasLeft) return { outcome: 'cancelled' };
   if (!exchange.begun && reason === KEY_ENDED) exchange.send(keyEnded);
   else if (!exchange.begun) exchange.send({ status: 503, body: { detail: 'The gateway is stopping.' } });
+  else if (reason === KEY_ENDED && (exchange.isBehind || exchange.bytes > SURELY_READ)) exchange.reset();
   else if (asEvents && !exchange.isBehind) exchange.end();
   else exchange.cut();
   return { outcome: 'cut' };
