@@ -211,10 +211,24 @@ test('[G23,O24] a trace state in a message that can be no header stays where it 
   const { rig, headers, upstream } = await target(t);
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
   const other = '00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-  for (const tracestate of ['a=b', 'a=b\r\nx-smuggled: 1', 'a=\u20ac', 'a=\0', 'x'.repeat(513)]) {
-    const params = { name: 'wiki-x', arguments: {}, _meta: { traceparent, tracestate } };
+  const key = headers['x-gateway-api-key']?.replace('Bearer ', '') ?? '';
+  const own = 'value.of.a.key.that.an.operator.chose';
+  await rig.mint({ servers: ['wiki'] }, own);
+  const members = (count: number) => Array.from({ length: count }, (_, index) => `k${index}=v`).join(',');
+  const valid = ['a=b', 'a=b , c=d', 'a=b,,c=d', 'tenant@vendor=x:1;y', '0t@v=\u0021', members(32)];
+  const wrong = ['a=b\r\nx-smuggled: 1', 'a=\u20ac', 'a=\0', 'x'.repeat(513), `a=${'x'.repeat(511)}`];
+  wrong.push('nonsense', 'A=b', 'a=', '=b', 'a=b=c', 'a=b,a=c', '0a=b', 'a b=c', members(33), ',');
+  const keys = [
+    `vendor=${key}`,
+    `a=b,vendor=x|${own}`,
+    `a=${own.replaceAll('.', '%2e')}`,
+    'a=sk-of-someone-else',
+  ];
+  for (const tracestate of [...valid, ...wrong, ...keys]) {
+    const params = { name: 'wiki-x', arguments: {}, _meta: { traceparent, tracestate, baggage: 'a=b' } };
     t.is((await rig.post('/wiki/mcp', rpc('tools/call', params), headers)).status, 200, tracestate);
-    t.is(upstream.heard.at(-1)?.headers.tracestate, tracestate === 'a=b' ? tracestate : undefined);
+    t.is(upstream.heard.at(-1)?.headers.tracestate, valid.includes(tracestate) ? tracestate : undefined);
+    t.is(upstream.heard.at(-1)?.headers.baggage, undefined);
   }
   // The state of one trace never goes up with the parent of another.
   const call = (meta: object) => rpc('tools/call', { name: 'wiki-x', arguments: {}, _meta: meta });

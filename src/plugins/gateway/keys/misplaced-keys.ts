@@ -123,6 +123,11 @@ export function withoutKey(name: string, keys: KeyLookup): string {
   return keyInUrl(name, keys) || keyInUrl(behindServer, keys) ? '(a key)' : name;
 }
 
+/** @returns whether a part of a text is a key */
+export function holdsKey(text: string, keys: KeyLookup): boolean {
+  return hasLongWord(text, SHORTEST_KEY) && kindOf(candidatesIn(text, SHORTEST_KEY), keys) !== undefined;
+}
+
 function kindOf(values: readonly string[], keys: KeyLookup): MisplacedKey['key'] | undefined {
   const ids = values.map(keyId);
   if (ids.some((id) => keys.isMaster(id))) return 'master_key';
