@@ -1,7 +1,12 @@
 import type { Area } from '../mutation.ts';
 
 const area: Area = {
-  sources: ['src/machines/restore/', 'src/plugins/restore/', 'src/plugins/memory/rest-store.ts'],
+  sources: [
+    'src/machines/restore/',
+    'src/plugins/restore/',
+    'src/plugins/memory/rest-store.ts',
+    'src/core/contracts/point-digest.ts',
+  ],
   mutations: [
     { breaks: 'B9: the claim is 6Gi', id: 'B9', find: "= '5Gi'", put: "= '6Gi'" },
     {
@@ -183,20 +188,20 @@ const area: Area = {
     {
       breaks: 'B4: what a point holds does not count',
       tests: ['restore/drills'],
-      find: 'payload: payload ?? {}, vector: hashed($1 ?? []) };',
-      put: 'payload: {}, vector: hashed($1 ?? []) };',
+      find: 'payload: payload ?? {}, vector: digested($1 ?? []) }',
+      put: 'payload: {}, vector: digested($1 ?? []) }',
     },
     {
       breaks: 'B4: the numbers of a vector do not count',
       tests: ['restore/drills'],
-      find: "return hash('sha256', new Uint8Array(Float64Array.from($1).buffer), 'hex');",
-      put: 'return $1.length;',
+      find: "return hash('sha256', numbers, 'hex');",
+      put: 'return String(numbers.length);',
     },
     {
       breaks: 'B4: numbers of a vector count as 32 bits',
       tests: ['restore/drills'],
-      find: 'Float64Array.from($1)',
-      put: 'Float32Array.from($1)',
+      find: 'numbers = new Float64Array($1.length)',
+      put: 'numbers = new Float32Array($1.length)',
     },
     {
       breaks: 'B4: the bytes of any file are those that were recorded',

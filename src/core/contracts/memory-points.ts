@@ -11,36 +11,69 @@ interface Identified {
   readonly id: PointId;
 }
 
-type Side<S> = S extends AsyncIterable<infer T> ? T | undefined : never;
+type Side<S> = S extends AsyncIterable<readonly (infer T)[]> ? T | undefined : never;
+
+interface Place {
+  readonly pages: AsyncIterator<readonly Identified[]>;
+  page: readonly Identified[];
+  at: number;
+  isOver: boolean;
+}
 
 /**
- * Walks along several lists at once, by id. One element of each is in memory at a time.
+ * Walks along several lists at once, by id. A page of each is in memory at a time.
  *
- * @param lists each in the order of its ids
- * @yields an id, and what each list has under it
+ * @param lists each in the order of its ids, page by page
+ * @yields pages of ids, and what each list has under them
  */
-export async function* alongside<L extends readonly AsyncIterable<Identified>[]>(
+export async function* alongside<L extends readonly AsyncIterable<readonly Identified[]>[]>(
   ...lists: L
-): AsyncGenerator<{ readonly id: PointId; readonly found: { readonly [K in keyof L]: Side<L[K]> } }> {
-  const readers = lists.map((list) => list[Symbol.asyncIterator]());
+): AsyncGenerator<
+  readonly { readonly id: PointId; readonly found: { readonly [K in keyof L]: Side<L[K]> } }[]
+> {
+  const places = lists.map((list): Place => {
+    return { pages: list[Symbol.asyncIterator](), page: [], at: 0, isOver: false };
+  });
   try {
-    const heads = await Promise.all(readers.map((reader) => reader.next()));
     for (;;) {
-      const waiting = heads.flatMap(({ done, value }) => (done === true ? [] : [(value as Identified).id]));
-      const [first] = waiting.toSorted(comparePointIds);
-      if (first === undefined) return;
-      const isFirst = heads.map(({ done, value }) => done !== true && (value as Identified).id === first);
-      const found = heads.map(({ value }, index) => (isFirst[index] ? value : undefined));
-      yield { id: first, found: found as { readonly [K in keyof L]: Side<L[K]> } };
-      await Promise.all(
-        readers.map(async (reader, index) => {
-          if (isFirst[index]) heads[index] = await reader.next();
-        }),
-      );
+      await Promise.all(places.map(turnPage));
+      const open = places.filter(({ isOver }) => !isOver);
+      if (open.length === 0) return;
+      const page: { id: PointId; found: { readonly [K in keyof L]: Side<L[K]> } }[] = [];
+      while (open.every(({ page: { length }, at }) => at < length)) {
+        const id = firstOf(open);
+        const found = places.map((place) => {
+          const here = place.page[place.at];
+          if (here?.id !== id) return undefined;
+          place.at += 1;
+          return here;
+        });
+        page.push({ id, found: found as { readonly [K in keyof L]: Side<L[K]> } });
+      }
+      yield page;
     }
   } finally {
-    await Promise.all(readers.map((reader) => reader.return?.(undefined)));
+    await Promise.all(places.map(({ pages }) => pages.return?.(undefined)));
   }
+}
+
+async function turnPage(place: Place): Promise<void> {
+  while (!place.isOver && place.at === place.page.length) {
+    const { done, value } = await place.pages.next();
+    place.isOver = done === true;
+    place.page = done ? [] : value;
+    place.at = 0;
+  }
+}
+
+/** @param places each has a point */
+function firstOf(places: readonly Place[]): PointId {
+  let first: PointId | undefined;
+  for (const { page, at } of places) {
+    const { id } = page[at] as Identified;
+    if (first === undefined || comparePointIds(id, first) < 0) first = id;
+  }
+  return first as PointId;
 }
 
 const BITS = 128;

@@ -22,11 +22,14 @@ export interface Point {
 
 /** A point as the store gave it. */
 export interface StoredPoint extends Point {
-  /**
-   * What its fingerprint is taken of, in one form whoever reads it: id, payload and vectors, `{}` and `[]` where it has
-   * none. Lists of numbers stand there by the hash of their exact values.
-   */
-  readonly content: { readonly id: PointId; readonly payload: unknown; readonly vector: unknown };
+  /** The digest of its payload and vectors (`pointDigest`), the same whoever takes it. */
+  readonly digest: string;
+}
+
+/** A point by its id and the digest of what it holds. */
+export interface DigestedPoint {
+  readonly id: PointId;
+  readonly digest: string;
 }
 
 export interface CollectionInfo {
@@ -44,6 +47,8 @@ export interface About {
   readonly version: string;
   /** An embedded store identifies this very instance; a copy of it has another identity. */
   readonly instance?: string | undefined;
+  /** Whether it gives the digests of all points of a collection as of one moment; Holdfast's own does. */
+  readonly digests?: boolean | undefined;
 }
 
 /**
@@ -69,8 +74,11 @@ export interface MemoryStore {
     page: { readonly from?: PointId | undefined; readonly limit: number; readonly vectors: boolean },
     signal?: AbortSignal,
   ): Promise<{ readonly points: readonly StoredPoint[]; readonly next?: PointId | undefined }>;
-  /** Every point by id, with payload and vector, a page of them in memory at a time. */
-  all(collection: string, signal?: AbortSignal): AsyncIterable<StoredPoint>;
+  /**
+   * Every point by id, page by page. A store that gives digests takes them of its rows as of one moment; of another one every
+   * payload and vector is read.
+   */
+  digests(collection: string, signal?: AbortSignal): AsyncIterable<readonly DigestedPoint[]>;
   upsert(collection: string, points: readonly Point[], signal?: AbortSignal): Promise<void>;
   snapshots(collection: string, signal?: AbortSignal): Promise<readonly SnapshotDescription[]>;
   createSnapshot(collection: string, signal?: AbortSignal): Promise<SnapshotDescription>;
@@ -206,11 +214,11 @@ export interface SnapshotRecords {
   /** Ids of the points by which an operator recognises the collection. */
   readonly seeds: readonly PointId[];
   /**
-   * Reads the list of a recorded content, by id. What was read counts only once the last point has come.
+   * Reads the list of a recorded content, by id, page by page. What was read counts only once the last point has come.
    *
    * @throws HF_MEMORY_RECORD the list is gone, or is not the one that was recorded
    */
-  points(content: RecordedContent): AsyncIterable<RecordedPoint>;
+  points(content: RecordedContent): AsyncIterable<readonly RecordedPoint[]>;
   /**
    * Records what the live collection holds while `work` runs: every point before and after it.
    *

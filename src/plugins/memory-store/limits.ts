@@ -16,6 +16,10 @@ export const LARGEST_PAGE = 8 * 1024 * 1024;
 export const LARGEST_ANSWER = 32 * 1024 * 1024;
 /** Bytes of vectors that are kept in memory for searches; a larger collection is read from disk at each. */
 export const LARGEST_CACHE = 32 * 1024 * 1024;
+/** Points, and bytes of their payloads, that are read at once when digests of a whole collection are taken. */
+export const DIGESTS_PAGE = { points: 256, bytes: 256 * 1024 } as const;
+/** Readings of whole collections at a time. */
+export const MOST_READINGS = 4;
 /** Requests that wait for the engine. */
 export const MOST_WAITING = 64;
 /** Snapshots, recoveries and copies that wait for the one that runs. */
@@ -28,6 +32,7 @@ export const SPARE_BYTES = 64 * 1024 * 1024;
 export const ENGINE_DEADLINE_MS = 60_000;
 export const FETCH_DEADLINE_MS = 600_000;
 export const FETCH_IDLE_MS = 30_000;
+export const READING_DEADLINE_MS = 600_000;
 
 /** Names of collections, and of their folders. */
 export const COLLECTION_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;

@@ -4,8 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { HttpSurface, SurfaceError } from '../../core/host/http/contract.ts';
 import { parseJsonBody } from '../../core/host/http/json-body.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 import { type HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { version } from '../../core/kernel/version.ts';
+import { digestsOf } from './digests.ts';
 import type { EngineClient } from './engine/client.ts';
 import type { Operation } from './engine/engine.ts';
 import { MemoryStoreError } from './errors.ts';
@@ -24,6 +26,7 @@ export interface MemoryServices {
   readonly engine: EngineClient;
   readonly snapshots: Snapshots;
   readonly apiKey: () => string | undefined;
+  readonly clock: Clock;
 }
 
 const checksum = z
@@ -61,6 +64,7 @@ export function memoryRoutes(surface: HttpSurface, services: MemoryServices): vo
     version: REST_VERSION,
     holdfast: version,
     instance: services.instance,
+    digests: true,
   }));
   surface.get('/healthz', async () => 'healthz check passed');
   surface.get('/livez', async () => 'healthz check passed');
@@ -91,6 +95,11 @@ export function memoryRoutes(surface: HttpSurface, services: MemoryServices): vo
     route('post', '/collections/:collection/points/count', 'count');
     route('post', '/collections/:collection/points/search', 'search');
     route('post', '/collections/:collection/points/query', 'query');
+
+    scope.get('/collections/:collection/digests', async (request, reply) => {
+      const lines = await digestsOf(engine, collectionOf(request), services.clock);
+      return reply.type('application/jsonl').send(lines);
+    });
 
     const path = '/collections/:collection/snapshots';
     scope.get(path, (request, reply) => plain(reply, () => snapshots.list(collectionOf(request))));

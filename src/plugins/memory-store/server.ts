@@ -88,9 +88,11 @@ export class MemoryServer {
   }
 
   serve(surface: HttpSurface): void {
-    const { apiKey = () => undefined } = this.#options;
-    const services = { instance: this.instance, engine: this.#engine, snapshots: this.#snapshots, apiKey };
-    memoryRoutes(surface, services);
+    const { apiKey = () => undefined, clock } = this.#options;
+    memoryRoutes(surface, {
+      ...{ instance: this.instance, engine: this.#engine, snapshots: this.#snapshots },
+      ...{ apiKey, clock },
+    });
   }
 
   /** @param file which appears whole or not at all; its folder exists. @throws HF_MEMORY_STORE_BUSY, HF_MEMORY_STORE_FULL */

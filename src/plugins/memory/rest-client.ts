@@ -106,10 +106,10 @@ export class RestClient {
   /**
    * Reads an answer that is no JSON, of any length, as it comes.
    *
-   * @param take gets each part of it, in order
+   * @param take gets each part of it, in order; the next one comes when its promise is settled
    * @throws HF_MEMORY_UNREACHABLE, HF_MEMORY_REFUSED, HF_MEMORY_ANSWER it is shorter than it announced
    */
-  async read(call: RestCall, take: (chunk: Uint8Array) => void): Promise<void> {
+  async read(call: RestCall, take: (chunk: Uint8Array) => void | Promise<void>): Promise<void> {
     const { method, path, signal, timeoutMs = TIMEOUT_MS } = call;
     const key = await this.#options.apiKey(signal ?? AbortSignal.timeout(timeoutMs));
     const headers = { ...(key !== undefined && { 'api-key': key }) };
@@ -122,7 +122,7 @@ export class RestClient {
       let size = 0;
       for await (const chunk of body) {
         size += chunk.length;
-        take(chunk);
+        await take(chunk);
       }
       if (announced !== undefined && size !== Number(announced))
         throw this.unexpected(call, `it has ${size} bytes of ${announced}`);
@@ -131,6 +131,37 @@ export class RestClient {
     await this.#http.stream(request, reading).catch((error: unknown) => {
       throw this.#failure(call, error);
     });
+  }
+
+  /**
+   * Reads an answer of JSON lines, one after the other.
+   *
+   * @throws HF_MEMORY_UNREACHABLE, HF_MEMORY_REFUSED, HF_MEMORY_ANSWER a line is no JSON or too long
+   */
+  async *lines(call: RestCall): AsyncGenerator<unknown> {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = writable.getWriter();
+    const ignore = () => {};
+    const reading = this.read(call, (chunk) => writer.write(chunk)).then(
+      () => writer.close(),
+      (error: unknown) => writer.abort(error),
+    );
+    reading.catch(ignore); // its error is the readable's too
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const chunk of readable) {
+      const [first = '', ...others] = decoder.decode(chunk, { stream: true }).split('\n');
+      rest += first;
+      if (rest.length > LARGEST_ANSWER)
+        throw this.unexpected(call, `a line is longer than ${LARGEST_ANSWER} bytes`);
+      for (const next of others) {
+        const value = parsed(rest);
+        if (value === undefined) throw this.unexpected(call, 'a line is not JSON');
+        yield value;
+        rest = next;
+      }
+    }
+    if (rest !== '') throw this.unexpected(call, 'its last line is cut short');
   }
 
   /** An answer that the store should not give. */

@@ -1,10 +1,11 @@
-import { createHash, hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { comparePointIds } from '../../core/contracts/memory-points.ts';
 import type {
   About,
   CollectionInfo,
+  DigestedPoint,
   MemoryStore,
   MemoryStores,
   Point,
@@ -12,9 +13,10 @@ import type {
   SnapshotDescription,
   StoredPoint,
 } from '../../core/contracts/memory-store.ts';
+import { pointDigest } from '../../core/contracts/point-digest.ts';
+import { free } from '../../core/host/http/bounded-body.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
-import { isObject } from '../../core/kernel/json.ts';
 import { type RestCall, RestClient } from './rest-client.ts';
 
 // The fields of the store's answers that are used. Unknown fields are ignored: stores gain some with every release.
@@ -33,7 +35,12 @@ const snapshot = z.object({
 });
 
 const answers = {
-  about: z.object({ title: z.string(), version: z.string(), instance: z.string().optional() }),
+  about: z.object({
+    title: z.string(),
+    version: z.string(),
+    instance: z.string().optional(),
+    digests: z.boolean().optional(),
+  }),
   collection: z.object({
     status: z.string(),
     points_count: z.number().nullish(),
@@ -41,6 +48,7 @@ const answers = {
   }),
   count: z.object({ count: z.int().min(0) }),
   points: z.array(point),
+  digests: z.array(z.object({ id, digest: z.string() })),
   scroll: z.object({ points: z.array(point), next_page_offset: id.nullish() }),
   snapshot,
   snapshots: z.array(snapshot),
@@ -58,6 +66,12 @@ const READY_MS = 5_000;
 const PAGE = 64;
 
 const inPath = (...segments: readonly string[]): string => segments.map(encodeURIComponent).join('/');
+
+/** All points of a collection by id, page by page, and the call that gives them. */
+interface Reading {
+  readonly call: Pick<RestCall, 'method' | 'path'>;
+  readonly pages: AsyncIterable<readonly DigestedPoint[]>;
+}
 
 interface RestStoreOptions {
   readonly client: RestClient;
@@ -155,24 +169,63 @@ export class RestStore implements MemoryStore {
     return { points: points.map(asPoint), ...(next !== null && next !== undefined && { next }) };
   }
 
-  async *all(collection: string, signal?: AbortSignal): AsyncGenerator<StoredPoint> {
-    let from: PointId | undefined;
+  async *digests(collection: string, signal?: AbortSignal): AsyncGenerator<readonly DigestedPoint[]> {
+    const { call, pages } = (await this.#givesDigests(signal))
+      ? this.#given(collection, signal)
+      : this.#scrolled(collection, signal);
     let last: PointId | undefined;
-    do {
-      const { points, next } = await this.scroll(collection, { from, limit: PAGE, vectors: true }, signal);
+    for await (const points of pages) {
       for (const one of points) {
         if (last !== undefined && comparePointIds(last, one.id) >= 0) {
-          const call = {
-            method: 'POST',
-            path: inPath('collections', collection, 'points', 'scroll'),
-          } as const;
           throw this.#client.unexpected(call, `it lists its points out of order, at ${one.id}`);
         }
         last = one.id;
-        yield one;
       }
-      from = next;
-    } while (from !== undefined);
+      yield points;
+    }
+  }
+
+  async #givesDigests(signal?: AbortSignal): Promise<boolean> {
+    try {
+      return (await this.about(signal)).digests === true;
+    } catch {
+      signal?.throwIfAborted();
+      return false;
+    }
+  }
+
+  /** The digests that the store takes, as of one moment. */
+  #given(collection: string, signal: AbortSignal | undefined): Reading {
+    const path = inPath('collections', collection, 'digests');
+    const call = { method: 'GET', path, timeoutMs: SNAPSHOT_MS, signal } as const;
+    const [client, read] = [this.#client, (page: unknown) => this.#read(call, answers.digests, page)];
+    const pages = async function* () {
+      let isWhole = false;
+      for await (const page of client.lines(call)) {
+        if (isWhole) throw client.unexpected(call, 'something follows its end');
+        const points = read(page);
+        isWhole = points.length === 0;
+        yield points;
+      }
+      if (!isWhole) throw client.unexpected(call, 'its end is missing');
+    };
+    return { call, pages: pages() };
+  }
+
+  /** Digests of what a store's pages hold; a point may be written between two of them. */
+  #scrolled(collection: string, signal: AbortSignal | undefined): Reading {
+    const call = { method: 'POST', path: inPath('collections', collection, 'points', 'scroll') } as const;
+    const scroll = (from: PointId | undefined) =>
+      this.scroll(collection, { from, limit: PAGE, vectors: true }, signal);
+    const pages = async function* () {
+      let from: PointId | undefined;
+      do {
+        const { points, next } = await scroll(from);
+        yield points.map(({ id, digest }) => ({ id, digest }));
+        from = next;
+      } while (from !== undefined);
+    };
+    return { call, pages: pages() };
   }
 
   async upsert(collection: string, points: readonly Point[], signal?: AbortSignal): Promise<void> {
@@ -207,6 +260,7 @@ export class RestStore implements MemoryStore {
     await this.#client.read({ method: 'GET', path, timeoutMs: SNAPSHOT_MS, signal }, (chunk) => {
       sha256.update(chunk);
       size += chunk.length;
+      free(chunk); // a snapshot is larger than what V8 collects in time
     });
     return { sha256: sha256.digest('hex'), size };
   }
@@ -240,23 +294,10 @@ function asPoint({ id, vector, payload }: PointAnswer): StoredPoint {
     id,
     ...(vector !== undefined && { vector }),
     ...(payload && { payload }),
-    get content() {
-      return { id, payload: payload ?? {}, vector: hashed(vector ?? []) };
+    get digest() {
+      return pointDigest({ payload, vector });
     },
   };
-}
-
-/**
- * Vectors (also named, sparse or multiple ones) with each list of numbers replaced by its hash. The hash covers every
- * bit of the values, and a fingerprint takes a fraction of the time.
- */
-function hashed(vector: unknown): unknown {
-  if (Array.isArray(vector)) {
-    if (!vector.every((value) => typeof value === 'number')) return vector.map(hashed);
-    return hash('sha256', new Uint8Array(Float64Array.from(vector).buffer), 'hex');
-  }
-  if (!isObject(vector)) return vector;
-  return Object.fromEntries(Object.entries(vector).map(([name, value]) => [name, hashed(value)]));
 }
 
 function asSnapshot({ name, creation_time, size, checksum }: SnapshotAnswer): SnapshotDescription {

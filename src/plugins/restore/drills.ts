@@ -80,7 +80,7 @@ export class Drills {
         expectation: expectationOf(records, record, copied),
         ...(kind === 'snapshot' && { snapshot: name, record }),
         seeds: record?.seeds.map(({ id }) => id) ?? records?.seeds ?? [],
-        fingerprint: (content) => vault.fingerprint(content),
+        fingerprint: ({ id, digest }) => vault.fingerprint([id, digest]),
         listed: this.#options.listed,
         progress,
         signal,

@@ -62,6 +62,12 @@ test('[B1, B4] the adapter keeps its contract over the embedded store', async (t
     (await live.points(collection, [2, 99])).map(({ id, payload }) => ({ id, payload })),
     [{ id: 2, payload: { text: 'memory 2' } }],
   );
+  const pages = await Array.fromAsync(live.digests(collection));
+  t.deepEqual(
+    pages.flat().toSorted((a, b) => Number(a.id) - Number(b.id)),
+    (await live.points(collection, [1, 2, 3, 4, 5])).map(({ id, digest }) => ({ id, digest })),
+    'a point has one digest, whether the store takes it or the adapter',
+  );
   const first = await live.scroll(collection, { limit: 3, vectors: true });
   t.deepEqual([first.points.length, first.next], [3, 4]);
   const rest = await live.scroll(collection, { from: first.next, limit: 3, vectors: false });
@@ -178,6 +184,32 @@ test('a 429 is tried again when its Retry-After says, a few times, and not for e
   header = '3600';
   await t.throwsAsync(store.count('memory'), { message: /429/ });
   t.is(asked, 9);
+});
+
+test('[B4] digests that end too early, go on after their end or are out of order are no list of all points', async (t) => {
+  let lines: readonly string[] = [];
+  const url = await misbehaving(t, (request, response) => {
+    if (request.url === '/') json(response, 200, { title: 'a store', version: '1', digests: true });
+    else for (const line of [...lines, undefined]) line === undefined ? response.end() : response.write(line);
+  });
+  const store = storeAt(t, url);
+  const one = '[{"id":1,"digest":"a"}]\n';
+  const digests = async (...given: readonly string[]) => {
+    lines = given;
+    return (await Array.fromAsync(store.digests('memory'))).flat();
+  };
+  const fails = (message: RegExp, ...given: readonly string[]) =>
+    t.throwsAsync(digests(...given), { message });
+  t.deepEqual(await digests(one, '[{"id":', '2,"digest":"é"}]\n[]', '\n'), [
+    { id: 1, digest: 'a' },
+    { id: 2, digest: 'é' },
+  ]);
+  await fails(/HF_MEMORY_ANSWER.*its end is missing/, one);
+  await fails(/HF_MEMORY_ANSWER.*its last line is cut short/, one, '[]');
+  await fails(/HF_MEMORY_ANSWER.*something follows its end/, one, '[]\n', one);
+  await fails(/HF_MEMORY_ANSWER.*out of order, at 1/, one, one, '[]\n');
+  await fails(/HF_MEMORY_ANSWER.*a line is not JSON/, one, 'null,\n[]\n');
+  await fails(/HF_MEMORY_ANSWER.*digest/, '[{"id":1}]\n[]\n');
 });
 
 test('what is garbled, refused, cut off or silent has a code, and the own text of the store', async (t) => {

@@ -103,7 +103,7 @@ test('[B4] of 500 flipped bits of a snapshot none is proven, and the points alon
       snapshot: name,
       record,
       seeds: [],
-      fingerprint: (content) => rig.runtime.services.vault.fingerprint(content),
+      fingerprint: ({ id, digest }) => rig.runtime.services.vault.fingerprint([id, digest]),
       listed: 50,
       progress: new ProgressBoard(rig.runtime.services.clock),
       signal,

@@ -13,10 +13,12 @@ import {
   tableOf,
 } from './database.ts';
 import * as points from './points.ts';
+import { Readings } from './readings.ts';
 import { parseRequest } from './requests.ts';
 import { Search } from './search.ts';
 
 const LARGEST_PEER = 2 ** 47;
+const numberIn = (body: Uint8Array): number => Number(Buffer.from(body).toString('latin1'));
 const DONE = { operation_id: 0, status: 'completed' };
 
 /** The operations of the engine; each returns the `result` of its answer. */
@@ -26,11 +28,13 @@ export type Operation = keyof Engine['operations'];
 export class Engine {
   readonly #db: DatabaseSync;
   readonly #search: Search;
+  readonly #readings: Readings;
 
   constructor(file: string) {
     this.#db = openDatabase(file);
     dropOrphans(this.#db);
     this.#search = new Search(this.#db);
+    this.#readings = new Readings(file);
   }
 
   readonly operations = {
@@ -66,9 +70,13 @@ export class Engine {
     query: (name: string, body: Uint8Array) => ({
       points: this.#search.nearest(this.#collection(name), parseRequest('query', body)),
     }),
+    openReading: (name: string) => this.#readings.open(name),
+    readOn: (_name: string, number: Uint8Array) => this.#readings.page(numberIn(number)),
+    closeReading: (_name: string, number: Uint8Array) => this.#readings.close(numberIn(number)),
   } as const;
 
   close(): void {
+    this.#readings.closeAll();
     this.#db.close();
   }
 

@@ -1,5 +1,6 @@
 /** Records the content of a collection with a backup: a fingerprint for each point, in files of the data folder. */
 import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -21,6 +22,8 @@ const LIST = /^([0-9a-f]{64})\.points$/;
 const SPARED_MS = 3_600_000;
 /** Characters that are written at once. */
 const CHUNK = 64 * 1024;
+/** Bytes that are read at once: some two hundred lines, about as many points as the store gives in a page. */
+const READ = 16 * 1024;
 
 const state = z.string().nullable();
 /** A line of a list: a point's id, and its fingerprint; a second one where it was written meanwhile, null for its absence. */
@@ -62,29 +65,32 @@ export class ContentLists {
   ): Promise<Recorded<T>> {
     const { store, collection } = this.#options;
     const { vectors = {} } = (await store().collection(collection, signal)) ?? {};
-    const before = await this.#draft((write) => this.#writeLive(write, signal));
+    const before = await this.#draft((lines) => this.#writeLive(lines, signal));
     try {
       const result = await work();
       const wanted = new Set(seeds);
       const found: PointFingerprint[] = [];
       const sum = new DigestSum();
       const counts = { before: 0, after: 0, written: 0 };
-      const draft = await this.#draft(async (write) => {
-        for await (const {
-          id,
-          found: [earlier, later],
-        } of alongside(readList(before.file), this.#live(signal))) {
-          const [one, other] = [earlier?.states[0], later?.fingerprint];
-          counts.before += Number(one !== undefined);
-          counts.after += Number(other !== undefined);
-          if (one === other && one !== undefined) {
-            sum.add(one);
-            if (wanted.has(id)) found.push({ id, fingerprint: one });
-            await write(JSON.stringify([id, one]));
-          } else {
-            counts.written += 1;
-            await write(JSON.stringify([id, one ?? null, other ?? null]));
+      const draft = await this.#draft(async (lines) => {
+        for await (const page of alongside(readList(before.file), this.#live(signal))) {
+          for (const {
+            id,
+            found: [earlier, later],
+          } of page) {
+            const [one, other] = [earlier?.states[0], later?.fingerprint];
+            counts.before += Number(one !== undefined);
+            counts.after += Number(other !== undefined);
+            if (one === other && one !== undefined) {
+              sum.add(one);
+              if (wanted.has(id)) found.push({ id, fingerprint: one });
+              lines.add(JSON.stringify([id, one]));
+            } else {
+              counts.written += 1;
+              lines.add(JSON.stringify([id, one ?? null, other ?? null]));
+            }
           }
+          await lines.flush();
         }
       });
       const content = {
@@ -103,7 +109,7 @@ export class ContentLists {
   }
 
   /** @throws HF_MEMORY_RECORD it is gone or damaged, which may be known only after the last point */
-  async *points(content: RecordedContent): AsyncGenerator<RecordedPoint> {
+  async *points(content: RecordedContent): AsyncGenerator<readonly RecordedPoint[]> {
     const sha256 = createHash('sha256');
     try {
       yield* readList(this.#fileOf(content), (text) => sha256.update(text));
@@ -131,22 +137,22 @@ export class ContentLists {
     }
   }
 
-  async #writeLive(write: (text: string) => Promise<void>, signal: AbortSignal): Promise<void> {
-    for await (const { id, fingerprint } of this.#live(signal))
-      await write(JSON.stringify([id, fingerprint]));
+  async #writeLive(lines: Lines, signal: AbortSignal): Promise<void> {
+    for await (const page of this.#live(signal)) {
+      for (const { id, fingerprint } of page) lines.add(JSON.stringify([id, fingerprint]));
+      await lines.flush();
+    }
   }
 
-  async *#live(signal: AbortSignal): AsyncGenerator<PointFingerprint> {
+  async *#live(signal: AbortSignal): AsyncGenerator<readonly PointFingerprint[]> {
     const { store, collection, vault } = this.#options;
-    for await (const { id, content } of store().all(collection, signal)) {
-      yield { id, fingerprint: vault.fingerprint(content) };
+    for await (const page of store().digests(collection, signal)) {
+      yield page.map(({ id, digest }) => ({ id, fingerprint: vault.fingerprint([id, digest]) }));
     }
   }
 
   /** Writes a file line by line, and deletes it after a failure. */
-  async #draft(
-    fill: (write: (text: string) => Promise<void>) => Promise<void>,
-  ): Promise<{ file: string; sha256: string }> {
+  async #draft(fill: (lines: Lines) => Promise<void>): Promise<{ file: string; sha256: string }> {
     const { dir } = this.#options;
     await mkdir(dir, { recursive: true, mode: 0o700 });
     this.#drafts += 1;
@@ -154,7 +160,7 @@ export class ContentLists {
     const handle = await open(file, 'w', 0o600);
     try {
       const lines = new Lines(handle);
-      await fill((text) => lines.write(text));
+      await fill(lines);
       const sha256 = await lines.end();
       await handle.sync();
       return { file, sha256 };
@@ -181,35 +187,40 @@ class Lines {
     this.#handle = handle;
   }
 
-  async write(text: string): Promise<void> {
+  add(text: string): void {
     this.#waiting += `${text}\n`;
-    if (this.#waiting.length >= CHUNK) await this.#flush();
   }
 
   async end(): Promise<string> {
-    await this.#flush();
+    await this.flush(0);
     return this.#sha256.digest('hex');
   }
 
-  async #flush(): Promise<void> {
+  /** Writes what waits. @param least characters; fewer wait for more */
+  async flush(least = CHUNK): Promise<void> {
+    if (this.#waiting.length < least) return;
     this.#sha256.update(this.#waiting);
     await this.#handle.writeFile(this.#waiting);
     this.#waiting = '';
   }
 }
 
+/** @param onText gets all that is read, in parts */
 async function* readList(
   file: string,
-  onLine: (text: string) => void = () => {},
-): AsyncGenerator<RecordedPoint> {
-  const handle = await open(file);
-  try {
-    for await (const text of handle.readLines({ encoding: 'utf8', autoClose: false })) {
-      onLine(`${text}\n`);
-      const [id, first, ...others] = line.parse(JSON.parse(text));
-      yield { id, states: [first ?? undefined, ...others.map((one) => one ?? undefined)] };
-    }
-  } finally {
-    await handle.close();
+  onText: (text: string) => void = () => {},
+): AsyncGenerator<readonly RecordedPoint[]> {
+  let rest = '';
+  for await (const text of createReadStream(file, { encoding: 'utf8', highWaterMark: READ })) {
+    onText(text);
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    yield lines.map(recordedPoint);
   }
+  if (rest !== '') yield [recordedPoint(rest)];
+}
+
+function recordedPoint(text: string): RecordedPoint {
+  const [id, first, ...others] = line.parse(JSON.parse(text));
+  return { id, states: [first ?? undefined, ...others.map((one) => one ?? undefined)] };
 }

@@ -138,7 +138,7 @@ export class Backups implements SnapshotRecords {
   }
 
   /** @inheritDoc */
-  points(content: RecordedContent): AsyncIterable<RecordedPoint> {
+  points(content: RecordedContent): AsyncIterable<readonly RecordedPoint[]> {
     return this.#sources.lists.points(content);
   }
 

@@ -13,7 +13,7 @@ export interface Expectation {
   readonly at?: number;
   readonly content: RecordedContent;
   /** By id. @throws HF_MEMORY_RECORD the list is gone or damaged */
-  readonly points: () => AsyncIterable<RecordedPoint>;
+  readonly points: () => AsyncIterable<readonly RecordedPoint[]>;
 }
 
 /** @returns undefined where nothing is recorded: then only the live store can be compared with */

@@ -1,5 +1,10 @@
 import { alongside, DigestSum } from '../../../core/contracts/memory-points.ts';
-import type { MemoryStore, PointId, RecordedPoint } from '../../../core/contracts/memory-store.ts';
+import type {
+  DigestedPoint,
+  MemoryStore,
+  PointId,
+  RecordedPoint,
+} from '../../../core/contracts/memory-store.ts';
 import type { PointList, Report } from '../../../machines/restore/drill-shapes.ts';
 import type { ProgressBoard } from '../steps.ts';
 
@@ -11,7 +16,7 @@ export interface WalkOptions {
   readonly collection: string;
   /** Seeds with their recorded fingerprints; undefined for what the list or the live store says. */
   readonly seeds: ReadonlyMap<PointId, string | undefined>;
-  readonly fingerprint: (content: unknown) => string;
+  readonly fingerprint: (point: DigestedPoint) => string;
   /** Ids that are listed of each kind of difference. */
   readonly listed: number;
   readonly progress: ProgressBoard;
@@ -64,7 +69,7 @@ interface Seen {
  */
 export async function walk(
   { live, restored, collection, fingerprint, progress, signal, ...options }: WalkOptions,
-  recorded: AsyncIterable<RecordedPoint> | undefined,
+  recorded: AsyncIterable<readonly RecordedPoint[]> | undefined,
   hasLive: boolean,
 ): Promise<Walked> {
   const found = new Findings(options);
@@ -74,34 +79,32 @@ export async function walk(
   const settle = async () => {
     const ids = waiting.map(({ id }) => id);
     const again = hasLive ? await live.points(collection, ids, signal) : [];
-    const now = new Map(again.map(({ id, content }) => [id, fingerprint(content)]));
+    const now = new Map(again.map((point) => [point.id, fingerprint(point)]));
     for (const one of waiting) found.compareWithLive(one, now.get(one.id));
     waiting = [];
   };
   const lists = [
     recorded ?? none(),
-    restored.all(collection, signal),
-    hasLive ? live.all(collection, signal) : none(),
+    restored.digests(collection, signal),
+    hasLive ? live.digests(collection, signal) : none(),
   ] as const;
-  for await (const {
-    id,
-    found: [record, one, other],
-  } of alongside(...lists)) {
-    const point: Seen = {
+  for await (const page of alongside(...lists)) {
+    for (const {
       id,
-      restored: one && fingerprint(one.content),
-      live: other && fingerprint(other.content),
-    };
-    if (point.restored !== undefined) {
-      sum.add(point.restored);
-      count += 1;
+      found: [record, one, other],
+    } of page) {
+      const point: Seen = { id, restored: one && fingerprint(one), live: other && fingerprint(other) };
+      if (point.restored !== undefined) {
+        sum.add(point.restored);
+        count += 1;
+      }
+      if (recorded) found.compareWithRecord(point, record?.states ?? [undefined]);
+      else if (point.restored === point.live) found.same += 1;
+      else if (waiting.push(point) === BATCH) await settle();
+      found.checkSeed(point, record?.states.at(-1));
     }
-    if (recorded) found.compareWithRecord(point, record?.states ?? [undefined]);
-    else if (point.restored === point.live) found.same += 1;
-    else if (waiting.push(point) === BATCH) await settle();
-    found.checkSeed(point, record?.states.at(-1));
-    seen += 1;
-    if (seen % BATCH === 0) progress.at(seen);
+    seen += page.length;
+    progress.at(seen);
   }
   if (waiting.length > 0) await settle();
   return { ...found.end(), digest: sum.text, restored: count };
