@@ -21,7 +21,7 @@ const BEFORE = {
   'imports through an index.ts': 823,
   'imports past an index.ts': 1047,
   'casts (as unknown as, as never)': 144,
-  any: 2,
+  any: 0,
   'words of the domain in kernel and host': 238,
   'comments that begin with "Of …"': 123,
   'lines of README.md': 248,
@@ -42,6 +42,13 @@ const linesOf = (source) => source.split('\n').length - 1;
 const sizes = [...text.values()].map(linesOf).sort((a, b) => a - b);
 const count = (pattern) =>
   [...text.values()].reduce((sum, source) => sum + (source.match(pattern)?.length ?? 0), 0);
+/** Whole lines of comment, where `any` is an English word. */
+const COMMENT_LINE = /^\s*(?:\/\/|\/?\*).*$/gm;
+const countInCode = (pattern) =>
+  [...text.values()].reduce(
+    (sum, source) => sum + (source.replace(COMMENT_LINE, '').match(pattern)?.length ?? 0),
+    0,
+  );
 const linesOfFile = (path) => {
   try {
     return linesOf(readFileSync(join(root, path), 'utf8'));
@@ -60,7 +67,7 @@ const figures = {
   'index.ts files': files.filter((file) => file.endsWith('/index.ts')).length,
   ...entrances(),
   'casts (as unknown as, as never)': count(/\bas unknown as\b|\bas never\b/g),
-  any: count(/\bas any\b|: any\b|<any>/g),
+  any: countInCode(/\bas any\b|: any\b|<any>/g),
   'words of the domain in kernel and host': wordsInCore(),
   'comments that begin with "Of …"': count(/(?:\/\*\*|\/\/|^\s*\*) Of /gm),
   'lines of README.md': linesOfFile('README.md'),

@@ -1,13 +1,9 @@
 import { resolve } from 'node:path';
 import { Bus } from '../../../bus/bus.ts';
-import { EffectDispatcher } from '../../kernel/actors/effects.ts';
-import { recover } from '../../kernel/actors/recover.ts';
-import { ActorSystem } from '../../kernel/actors/system.ts';
 import { type Clock, newCorrelation, systemClock } from '../../kernel/clock.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { lockDataDir } from '../../kernel/log/lock.ts';
 import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
-import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { version } from '../../kernel/version.ts';
 import { HostError } from '../errors/host-error.ts';
 import { PendingReplies } from '../http/pending-replies.ts';
@@ -18,18 +14,16 @@ import type { ConfiguredPlugin, OptionsFile } from '../plugin/definition.ts';
 import { PluginHost, type RuntimeServices } from '../plugin/host.ts';
 import type { Registrations } from '../plugin/registrations.ts';
 import { AutomaticRetention, type RetentionSettings } from '../retention/prune-running.ts';
-import { openVault } from '../secrets/vault.ts';
+import { openVault, type Vault } from '../secrets/vault.ts';
 import { Checkpoints } from './checkpoints.ts';
+import { recoverActors } from './recover-actors.ts';
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
 import { logControl, Surfaces } from './surfaces.ts';
 import {
-  builtinEffects,
   connectRoutes,
   observeActors,
   observeAlerts,
   observeBus,
-  observeEffects,
-  observeFailures,
   observeLog,
   startSchedules,
 } from './wiring.ts';
@@ -151,31 +145,38 @@ export class Runtime {
     return this.#stopping;
   }
 
+  /** The stages in the order of `docs/architecture.md`, The life of a runtime. Each notes how a stop undoes it. */
   async #start(): Promise<void> {
-    const { dataDir, clock, logger, lingerMs, signEvery, patienceMs, checkpointEvery, retention } =
-      this.#options;
-    const startedAt = new Date(clock.now()).toISOString();
+    const startedAt = new Date(this.#options.clock.now()).toISOString();
+    const { log, vault } = this.#openDataFolder();
+    const { services, effects, checkpoints } = this.#recover(log, vault);
+    this.#beginRecordingRun(services, checkpoints);
+    await this.#host.start(services);
+    this.#undo.push(() => effects.stop(DRAIN_MS));
+    effects.resume();
+    await this.#listen(services);
+    this.#startRecurringWork(services);
+    this.#announceReady(startedAt);
+  }
+
+  /** Locks the data folder, so that no other process writes to it, and opens what lies in it. */
+  #openDataFolder(): { readonly log: SqliteLog; readonly vault: Vault } {
+    const { dataDir, clock, lingerMs, signEvery, patienceMs, checkpointEvery } = this.#options;
     this.#undo.push(lockDataDir(dataDir));
     const vault = openVault(dataDir);
     const log = new SqliteLog({ dataDir, lingerMs, signEvery, patienceMs, checkpointEvery, clock });
     this.#undo.push(() => log.close());
-    const recovered = readStates(dataDir);
+    return { log, vault };
+  }
 
+  /** Brings the actors to where the log left them, and connects the bus, the log and the metrics to them. */
+  #recover(log: SqliteLog, vault: Vault) {
+    const { dataDir, clock, logger } = this.#options;
     const bus = new Bus(newCorrelation);
     const metrics = new Metrics();
     const pendingReplies = new PendingReplies();
-    const actors = new ActorSystem(log, clock, recovered.newest, observeFailures(bus, logger));
-    for (const definition of this.registrations.actors) actors.register(definition);
-    actors.restore(recovered);
-    const effects = [...builtinEffects(pendingReplies, bus), ...this.registrations.effects];
-    const dispatcher = new EffectDispatcher(
-      actors,
-      clock,
-      new Map(effects.map((effect) => [effect.type, effect])),
-      observeEffects(metrics, logger),
-    );
-    actors.runEffectsWith(dispatcher);
-    const resume = dispatcher.leftOpen(actors.states());
+    const parts = { bus, log, pendingReplies, vault, clock, metrics, logger, dataDir };
+    const { actors, effects } = recoverActors(this.registrations, parts);
     const checkpoints = new Checkpoints(log, actors, bus);
     observeLog(log, bus, metrics, logger);
     log.onFrozen((reason) => {
@@ -186,12 +187,19 @@ export class Runtime {
     observeAlerts(bus, logger);
     metrics.start();
     this.#undo.push(() => metrics.stop());
-
-    const configFile = this.#configFile;
-    const given = { bus, actors, log, pendingReplies, vault, clock, metrics, logger, dataDir, configFile };
-    const services = { ...given, surfaces: () => this.surfaces };
+    const services: RuntimeServices = {
+      ...parts,
+      actors,
+      configFile: this.#configFile,
+      surfaces: () => this.surfaces,
+    };
     this.#services = services;
     connectRoutes(this.registrations.routes, services);
+    return { services, effects, checkpoints };
+  }
+
+  /** Records that a run begins, before a plugin starts; the undo steps end the run after the last plugin has stopped. */
+  #beginRecordingRun({ actors, log, clock, logger }: RuntimeServices, checkpoints: Checkpoints): void {
     const endRun = beginRun(actors, clock, logger);
     this.#undo.push(
       // A log that cannot be written would keep the stop waiting; the next start folds the records instead.
@@ -201,10 +209,11 @@ export class Runtime {
         this.#stopErrors = await this.#host.stop(this.#reason);
       },
     );
-    await this.#host.start(services);
-    this.#undo.push(() => dispatcher.stop(DRAIN_MS));
-    resume();
-    this.#surfaces = new Surfaces(
+  }
+
+  /** Opens the surfaces, the other listeners and the control socket of the plugins that have started. */
+  async #listen(services: RuntimeServices): Promise<void> {
+    const surfaces = new Surfaces(
       this.#host.started(this.registrations.surfaces),
       this.#host.started(this.registrations.listeners),
       [
@@ -214,13 +223,23 @@ export class Runtime {
       services,
       (plugin, error) => this.#host.surfaceFailed(plugin, error),
     );
-    this.#undo.push(() => this.#surfaces?.close(DRAIN_MS));
-    await this.#surfaces.listen();
+    this.#surfaces = surfaces;
+    this.#undo.push(() => surfaces.close(DRAIN_MS));
+    await surfaces.listen();
+  }
+
+  /** What happens by the clock: the plugins' schedules, and the archiving of old parts of the log. */
+  #startRecurringWork({ bus, log, clock, logger, dataDir }: RuntimeServices): void {
     this.#undo.push(startSchedules(this.#host.started(this.registrations.schedules), bus, clock));
-    if (retention) {
-      const automatic = new AutomaticRetention(log, dataDir, retention, clock, logger);
-      this.#undo.push(() => automatic.stop());
-    }
+    const { retention } = this.#options;
+    if (!retention) return;
+    const automatic = new AutomaticRetention(log, dataDir, retention, clock, logger);
+    this.#undo.push(() => automatic.stop());
+  }
+
+  /** Lets other processes find this one, and the plugins begin what needs all of it. */
+  #announceReady(startedAt: string): void {
+    const { dataDir, logger } = this.#options;
     writeRuntimeFile(dataDir, { pid: process.pid, startedAt, version, surfaces: this.surfaces });
     this.#undo.push(() => removeRuntimeFile(dataDir));
     for (const { owner, work } of this.#host.started(this.registrations.readyWork)) {
@@ -256,14 +275,5 @@ export class Runtime {
     } finally {
       clearTimeout(timer);
     }
-  }
-}
-
-function readStates(dataDir: string): ReturnType<typeof recover> {
-  const reader = new SqliteReader(dataDir);
-  try {
-    return recover(reader);
-  } finally {
-    reader.close();
   }
 }

@@ -192,7 +192,7 @@ export function queryOf(
   const bound = above === undefined ? 'Value < {bound:Float64}' : 'Value > {bound:Float64}';
   const resource = (key: string) => schema.attribute('ResourceAttributes', `'${key}'`);
   const place = `concat(${resource('host.name')}, '\\n', ${resource('service.instance.id')})`;
-  // Of the highest and the lowest value, the places of the wrong samples; of the others each place had a part in it.
+  // A highest or lowest value is wrong where a sample is beyond the bound; every place contributes to the other values.
   const isOfOne = measure.take === 'max' || measure.take === 'min';
   const places = isOfOne
     ? `groupUniqArrayIf(${NAMED})(${place}, ${bound})`

@@ -1,0 +1,69 @@
+import type { Bus } from '../../../bus/bus.ts';
+import { EffectDispatcher } from '../../kernel/actors/effects.ts';
+import { recover } from '../../kernel/actors/recover.ts';
+import { ActorSystem } from '../../kernel/actors/system.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { EventLog } from '../../kernel/log/event-log.ts';
+import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import type { PendingReplies } from '../http/pending-replies.ts';
+import type { Logger } from '../logging/logger.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { Registrations } from '../plugin/registrations.ts';
+import { builtinEffects, observeEffects, observeFailures } from './wiring.ts';
+
+/** What the actors of a runtime are made with. */
+interface ActorServices {
+  readonly bus: Bus;
+  readonly log: EventLog;
+  /** Absolute path. */
+  readonly dataDir: string;
+  readonly pendingReplies: PendingReplies;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The effects and timers of recovered actors. */
+export interface RecoveredEffects {
+  /** Continues the effects and timers that the log left open. The plugins must have started: their handlers run. */
+  readonly resume: () => void;
+  /** @param drainMs how long handlers may go on before they are interrupted, milliseconds */
+  readonly stop: (drainMs: number) => Promise<void>;
+}
+
+/**
+ * Brings the registered actors to the states that the log left them in. Events may be sent to them at once; what the log
+ * left open waits for `resume`.
+ *
+ * @throws HF_LOG_CORRUPT, HF_LOG_RANGE the records cannot be read
+ * @throws HF_MACHINE_VERSION the log was written by another version of a machine, and the actor has no `migrate` for it
+ */
+export function recoverActors(
+  registrations: Registrations,
+  { bus, log, dataDir, pendingReplies, metrics, clock, logger }: ActorServices,
+): { readonly actors: ActorSystem; readonly effects: RecoveredEffects } {
+  const recovered = readStates(dataDir);
+  const actors = new ActorSystem(log, clock, recovered.newest, observeFailures(bus, logger));
+  for (const definition of registrations.actors) actors.register(definition);
+  actors.restore(recovered);
+  const handlers = [...builtinEffects(pendingReplies, bus), ...registrations.effects];
+  const dispatcher = new EffectDispatcher(
+    actors,
+    clock,
+    new Map(handlers.map((handler) => [handler.type, handler])),
+    observeEffects(metrics, logger),
+  );
+  actors.runEffectsWith(dispatcher);
+  // Read now: effects that are requested from here on are not left open, they run.
+  const resume = dispatcher.leftOpen(actors.states());
+  return { actors, effects: { resume, stop: (drainMs) => dispatcher.stop(drainMs) } };
+}
+
+function readStates(dataDir: string): ReturnType<typeof recover> {
+  const reader = new SqliteReader(dataDir);
+  try {
+    return recover(reader);
+  } finally {
+    reader.close();
+  }
+}
