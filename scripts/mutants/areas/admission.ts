@@ -116,6 +116,20 @@ const area: Area = {
       find: "throw new HostError('HF_HTTP_ORIGIN');",
       put: '',
     },
+    {
+      breaks: 'C2: a refused call is batched',
+      id: 'C2',
+      tests: ['gateway/calls'],
+      find: "$1.type === 'CALL' && onlyForwarded &&",
+      put: "$1.type === 'CALL' &&",
+    },
+    {
+      breaks: 'C2: a call that may write is batched',
+      id: 'C2',
+      tests: ['gateway/calls'],
+      find: '&& $1.writes !== true',
+      put: '',
+    },
   ],
   automatic: {
     sources: [

@@ -67,3 +67,27 @@ test('[G16] only calls of tools use up the limit, and over it a tool result says
   t.true(second.isError);
   t.regex(JSON.stringify(second.content), /Rate limit of this key exceeded\. Try again in \d+ s\./);
 });
+
+test('[C2] only an admitted call that writes nothing is batched: refusals, changes of keys and calls that may write are not', async (t) => {
+  const upstream = await startUpstream(t);
+  const rig = await Rig.start(t, {
+    routes: [
+      credentialFree({ name: 'repo_wiki', url: upstream.url }),
+      credentialFree({ name: 'columnar_rw', url: upstream.url, writes: true }),
+      credentialFree({ name: 'other', url: upstream.url }),
+    ],
+  });
+  const headers = admission(await rig.mint({ servers: ['repo_wiki', 'columnar_rw'] }));
+  const isBatched = async (route: string) => {
+    t.is((await rig.post(`/${route}/mcp`, initialize, headers)).status, 200, route);
+    const calls = (await rig.records()).filter(({ event }) => event.type === 'CALL');
+    return calls.at(-1)?.batched === true;
+  };
+  t.true(await isBatched('repo_wiki'), 'admitted');
+  t.false(await isBatched('columnar_rw'), 'admitted, and may write');
+  t.false(await isBatched('other'), 'refused');
+  const records = await rig.records();
+  t.true(records.some(({ event }) => event.type === 'KEY_CREATED'));
+  const batched = records.filter((record) => record.batched === true).map(({ event }) => event.type);
+  t.deepEqual([...new Set(batched)].sort(), ['CALL', 'CALL_ENDED']);
+});
