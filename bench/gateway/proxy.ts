@@ -19,6 +19,9 @@ const server = createServer(async (request, response) => {
   response.writeHead(answer.statusCode, answer.headers);
   pipeline(answer.body, response, () => {});
 });
+// The upstream's, because the header `keep-alive: timeout=60` is passed on with the others: after Node's own 5 s a client
+// that relies on the header may send into a connection that is being closed.
+server.keepAliveTimeout = 60_000;
 server.listen(0, '127.0.0.1', () => {
   process.send?.({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` });
 });
