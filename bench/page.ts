@@ -30,10 +30,10 @@ export function performancePage(runs: readonly Run[], names: readonly string[], 
   const prose = before.includes(PROSE) ? before.slice(before.indexOf(PROSE)).trimEnd() : PROSE;
   return `# Performance
 
-Written by \`npm run bench -- --write\`; each figure stands beside a baseline measured in the same run, in turn with it,
-because machines are shared and noisy: trust the ratios before the figures. A section may name the machine's
-load average when it began. Above the number of processors, other work took its share, and what needs two processors at
-once, as the log does, suffers more than a baseline that needs one.
+Written by \`npm run bench -- --write\`. Each figure has a baseline that was measured in the same run, in alternation with it,
+because machines are shared and their speed varies: the ratios are more reliable than the figures. A section may give the
+machine's load average at its beginning. If it is above the number of processors, other work took part of the time, and the
+log, which needs two processors at once, is slowed down more than a baseline that needs one.
 
 Machine: ${machine}. Node ${process.version}.
 
