@@ -1,13 +1,8 @@
 import { once } from 'node:events';
-import type { Clock } from '../../../core/kernel/clock.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
-import { type CallTarget, GatewayCall } from '../calls/call.ts';
-import type { IntakeServices } from '../calls/endpoint.ts';
-import type { UpstreamServices } from '../calls/route-call.ts';
+import { GatewayCall } from '../calls/call.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
-import type { Exchange } from '../exchange.ts';
-import type { AuthenticatedKey } from '../keys/caller.ts';
 import {
   type Answer,
   COMPLETE,
@@ -20,79 +15,27 @@ import {
   rpcError,
 } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
-import { bindingOf, REVISIONS, readRequest, sessionUnknown } from '../mcp/protocol.ts';
+import { bindingOf, REVISIONS } from '../mcp/protocol.ts';
 import { LONGEST_ID, type Session } from '../session/sealed-sessions.ts';
 import { passAnswer } from '../upstream/answer.ts';
 import { stopped } from '../upstream/failures.ts';
 import type { CallOutcome } from '../upstream/inspection.ts';
-import { common, noSuch, refusal, withMeta } from './answers.ts';
-import { type Branch, branchesTo } from './branch.ts';
-import { begin, listOf, type Missing, mergedList } from './merged-answers.ts';
-import { mergeStreams, type Sink } from './merged-stream.ts';
 import {
-  type Addressee,
-  addresseeOf,
-  aggregated,
-  SELECTION_HEADER,
-  type Selection,
-  select,
-} from './selection.ts';
+  type Aggregate,
+  type AggregateRequest,
+  type AggregateServices,
+  ENDPOINT,
+  targetOf,
+} from './aggregate-request.ts';
+import { common, noSuch, refusal, withMeta } from './answers.ts';
+import type { Branch } from './branch.ts';
+import { branchesTo } from './branches.ts';
+import { begin, listOf, mergedList } from './merged-answers.ts';
+import { mergeStreams, type Sink } from './merged-stream.ts';
+import { type Addressee, addresseeOf, SELECTION_HEADER, type Selection, select } from './selection.ts';
 import { eventId, fromServer, readEventId } from './server-requests.ts';
 import { type Legs, type OpenSession, openSession } from './sessions.ts';
-
-/** Stands for the aggregate where a server's name stands else. */
-const ENDPOINT = '*';
-
-/** What a call of the aggregate uses of the gateway. */
-export interface AggregateServices extends UpstreamServices {
-  readonly clock: Clock;
-}
-
-/** What both mounts of the aggregate share. */
-export interface Aggregate {
-  readonly gateway: IntakeServices & AggregateServices;
-  readonly legs: Legs;
-  /** How long one upstream may keep a merged answer waiting, milliseconds. */
-  readonly deadlineMs: number;
-  /** Aborted when the gateway stops. */
-  readonly draining: AbortSignal;
-}
-
-/** One request of a caller that is known and keeps to the protocol. */
-export interface AggregateRequest {
-  readonly exchange: Exchange;
-  readonly key: AuthenticatedKey;
-  readonly message: Message | undefined;
-  readonly session: OpenSession | undefined;
-}
-
-/** @returns the request, or the answer to what is wrong with it */
-export function readAggregate(
-  { gateway, legs }: { readonly gateway: Pick<AggregateServices, 'sessions'>; readonly legs: Legs },
-  exchange: Exchange,
-  key: AuthenticatedKey,
-  body: unknown,
-): AggregateRequest | Answer {
-  const read = readRequest(exchange, body, gateway.sessions, bindingOf(key, ENDPOINT));
-  if ('status' in read) return read;
-  const { message } = read;
-  const session = read.session && openSession(String(exchange.headers['mcp-session-id']), read.session);
-  if (session && legs.hasEnded(session)) return sessionUnknown(message?.id);
-  return { exchange, key, message, session };
-}
-
-/** Where a request goes, of which a message may be known. @param path of the mount */
-export function targetOf(
-  { gateway }: { readonly gateway: Pick<AggregateServices, 'routes'> },
-  { headers }: Pick<Exchange, 'headers'>,
-  path: string,
-  message?: Message,
-): CallTarget {
-  const selection = select(gateway.routes.table, headers[SELECTION_HEADER]);
-  const { route } = addresseeOf(message, selection);
-  const names = (route ? [route] : selection.routes).map(({ name }) => name);
-  return { path, routes: names, route: route && aggregated(route) };
-}
+import type { Missing } from './unavailable.ts';
 
 const OK: CallOutcome = { outcome: 'ok' };
 

@@ -12,9 +12,9 @@ import {
 } from '../mcp/answers.ts';
 import { type Era, eraOf } from '../mcp/protocol.ts';
 import type { AggregateCall } from './aggregate-call.ts';
-import { identityWanted } from './branch.ts';
-import { listOf, type Missing } from './merged-answers.ts';
+import { listOf } from './merged-answers.ts';
 import { serverInfo } from './sessions.ts';
+import { identityWanted, type Missing } from './unavailable.ts';
 
 type AnsweredRequest = Pick<AggregateCall, 'exchange' | 'message' | 'selection' | 'addressee' | 'seal'>;
 

@@ -1,63 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/kernel/json.ts';
-import { logOwnFault } from '../calls/call.ts';
 import { ask, type UpstreamAnswer } from '../fast-path/upstream-request.ts';
-import type { AuthenticatedKey } from '../keys/caller.ts';
-import { type Message, REVISION_META } from '../mcp/message.ts';
-import { type Era, isStateless, STATELESS_SINCE } from '../mcp/protocol.ts';
+import type { Message } from '../mcp/message.ts';
+import { type Era, isStateless } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
-import { hasForgotten, isOwnFault, UpstreamFault } from '../upstream/failures.ts';
-import { CredentialRepeated, credentialWatch } from '../upstream/inspection.ts';
+import { hasForgotten, isOwnFault } from '../upstream/failures.ts';
+import { credentialWatch } from '../upstream/inspection.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
-import type { AggregateCall } from './aggregate-call.ts';
-import type { Missing } from './merged-answers.ts';
+import { DISCOVER, OWN_ID, ownMessage, sessioned } from './own-messages.ts';
 import { type Heard, hear } from './read-answer.ts';
-import { aggregated } from './selection.ts';
 import { bridgeFor, type Leg, type Legs, type OpenSession } from './sessions.ts';
-
-/** Why an upstream takes no part, in the gateway's own words. */
-export class Unavailable extends UpstreamFault {}
-
-/** Says why an upstream takes no part, in our own words: the error's could hold a credential. */
-export function whyNot(error: unknown): string {
-  if (error instanceof Unavailable) return error.message;
-  if (error instanceof CredentialRepeated) return 'repeats the credential of the gateway';
-  const { name, code } = error as { name?: string; code?: string };
-  if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT') return 'does not answer in time';
-  if (name === 'RangeError') return 'answers more than can be held';
-  return isOwnFault(error) ? 'could not be asked: the gateway failed' : 'cannot be reached';
-}
-
-// The gateway's own messages to an upstream, and the changes to a client's message for an upstream that speaks another kind
-// of protocol revision.
-
-/** Ids of the gateway's own requests; a client's own ids go to the one upstream that it calls. */
-const OWN_ID = 'holdfast';
-const META_PREFIX = 'io.modelcontextprotocol/';
-const CAPABILITIES_META = `${META_PREFIX}clientCapabilities`;
-
-/** Asks an upstream whether it speaks the stateless revision. */
-const DISCOVER: Message = {
-  ...own('server/discover', { _meta: { [REVISION_META]: STATELESS_SINCE, [CAPABILITIES_META]: {} } }, OWN_ID),
-  revision: STATELESS_SINCE,
-};
-
-/** A message of the stateless revision, as servers of sessions read it. */
-function sessioned(message: Message): Message {
-  const { params } = message.body;
-  if (!isObject(params) || !isObject(params._meta)) return { ...message, revision: undefined };
-  const kept = Object.entries(params._meta).filter(([name]) => !name.startsWith(META_PREFIX));
-  const _meta = Object.fromEntries(kept);
-  return { ...message, revision: undefined, body: { ...message.body, params: { ...params, _meta } } };
-}
-
-export function own(method: string, params: object | undefined, id?: string): Message {
-  const body = { jsonrpc: '2.0', ...(id && { id }), method, ...(params && { params }) };
-  const kind = id === undefined ? 'notification' : 'request';
-  return { kind, method, id, name: undefined, revision: undefined, body };
-}
+import { Unavailable, whyNot } from './unavailable.ts';
 
 /** What a client said of itself when its session began. */
 export interface ClientFacts {
@@ -171,7 +126,7 @@ export class Branch {
     stop?: AbortSignal,
   ): Promise<{ readonly leg: Leg; readonly result: Readonly<Record<string, unknown>> }> {
     const signal = this.within(stop);
-    const initialize = own('initialize', { protocolVersion: version, ...client }, OWN_ID);
+    const initialize = ownMessage('initialize', { protocolVersion: version, ...client }, OWN_ID);
     let heard: Heard;
     try {
       heard = await hear(
@@ -190,7 +145,11 @@ export class Branch {
     const leg = { id, version: String(result.protocolVersion ?? version).slice(0, 32) };
     // It is a header of all that is sent from here on.
     if (!/^[\x20-\x7e]*$/.test(leg.version)) throw new Unavailable('names a revision that is none');
-    await this.#quietly(leg, { method: 'POST', message: own('notifications/initialized', undefined) }, stop);
+    await this.#quietly(
+      leg,
+      { method: 'POST', message: ownMessage('notifications/initialized', undefined) },
+      stop,
+    );
     return { leg, result };
   }
 
@@ -258,51 +217,4 @@ export class Branch {
     const late = AbortSignal.timeout(this.#options.deadlineMs);
     return stop ? AbortSignal.any([stop, late]) : late;
   }
-}
-
-/**
- * The servers that a call goes to.
- *
- * @param allowed routes that the decision let it reach
- * @returns those of the selected ones that can be asked; the others are missing, with the reason
- */
-export function branchesTo(
-  { gateway, exchange, key, selection, session, legs, deadlineMs }: AggregateCall,
-  allowed: readonly string[],
-): { branches: readonly Branch[]; missing: readonly Missing[] } {
-  const { headers } = exchange;
-  const branches: Branch[] = [];
-  const missing: Missing[] = [];
-  for (const route of selection.routes) {
-    if (!allowed.includes(route.name)) continue;
-    const reason = whyUnusable(route, key);
-    if (reason === undefined) {
-      branches.push(
-        new Branch({
-          route: aggregated(route),
-          headers,
-          agent: gateway.agent,
-          caller: `${key.presented}\n${headers.authorization ?? ''}`,
-          legs,
-          session,
-          deadlineMs,
-          failed: (cause) => logOwnFault(gateway, exchange, cause),
-        }),
-      );
-    } else missing.push({ server: route.name, reason });
-  }
-  return { branches, missing };
-}
-
-/** The text for a caller who brings no token of its own to a relay route. */
-export const identityWanted = (server: string): string =>
-  `${server} wants your own access token in Authorization. Log in at /${server}/mcp, or send it with the call.`;
-
-/** @returns why a server that the key may reach can't be asked */
-function whyUnusable(
-  { name, reason, url, entry }: Route,
-  { authorization }: AuthenticatedKey,
-): string | undefined {
-  if (reason !== undefined || !url) return `is ${reason ?? 'not configured'}`;
-  return entry.disposition === 'relay' && authorization !== 'bearer' ? identityWanted(name) : undefined;
 }

@@ -7,7 +7,8 @@ import {
   requireKey,
   UNREAD,
 } from '../calls/endpoint.ts';
-import { type Aggregate, AggregateCall, readAggregate, targetOf } from './aggregate-call.ts';
+import { AggregateCall } from './aggregate-call.ts';
+import { type Aggregate, readAggregate, targetOf } from './aggregate-request.ts';
 import { Legs } from './sessions.ts';
 import { SseMount } from './sse.ts';
 

@@ -5,9 +5,10 @@ import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/protocol.ts';
 import { shownName, showTools } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 
-import { type Branch, type ClientFacts, whyNot } from './branch.ts';
+import type { Branch, ClientFacts } from './branch.ts';
 import { LARGEST } from './read-answer.ts';
 import { serverInfo } from './sessions.ts';
+import { type Missing, whyNot } from './unavailable.ts';
 
 /** Methods whose answers are merged, and under what name each has its items. */
 const LISTS: Readonly<Record<string, string>> = {
@@ -17,12 +18,6 @@ const LISTS: Readonly<Record<string, string>> = {
   'resources/templates/list': 'resourceTemplates',
 };
 const MOST_PAGES = 100;
-
-/** An upstream that took no part in an answer, and why. */
-export interface Missing {
-  readonly server: string;
-  readonly reason: string;
-}
 
 export const listOf = (method: string | undefined): string | undefined =>
   method !== undefined && Object.hasOwn(LISTS, method) ? LISTS[method] : undefined;

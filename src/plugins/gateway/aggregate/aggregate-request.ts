@@ -1,0 +1,65 @@
+import type { Clock } from '../../../core/kernel/clock.ts';
+import type { CallTarget } from '../calls/call.ts';
+import type { IntakeServices } from '../calls/endpoint.ts';
+import type { UpstreamServices } from '../calls/route-call.ts';
+import type { Exchange } from '../exchange.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
+import type { Answer } from '../mcp/answers.ts';
+import type { Message } from '../mcp/message.ts';
+import { bindingOf, readRequest, sessionUnknown } from '../mcp/protocol.ts';
+import { addresseeOf, aggregated, SELECTION_HEADER, select } from './selection.ts';
+import { type Legs, type OpenSession, openSession } from './sessions.ts';
+
+/** Stands for the aggregate where a server's name stands else. */
+export const ENDPOINT = '*';
+
+/** What a call of the aggregate uses of the gateway. */
+export interface AggregateServices extends UpstreamServices {
+  readonly clock: Clock;
+}
+
+/** What both mounts of the aggregate share. */
+export interface Aggregate {
+  readonly gateway: IntakeServices & AggregateServices;
+  readonly legs: Legs;
+  /** How long one upstream may keep a merged answer waiting, milliseconds. */
+  readonly deadlineMs: number;
+  /** Aborted when the gateway stops. */
+  readonly draining: AbortSignal;
+}
+
+/** One request of a caller that is known and keeps to the protocol. */
+export interface AggregateRequest {
+  readonly exchange: Exchange;
+  readonly key: AuthenticatedKey;
+  readonly message: Message | undefined;
+  readonly session: OpenSession | undefined;
+}
+
+/** @returns the request, or the answer to what is wrong with it */
+export function readAggregate(
+  { gateway, legs }: { readonly gateway: Pick<AggregateServices, 'sessions'>; readonly legs: Legs },
+  exchange: Exchange,
+  key: AuthenticatedKey,
+  body: unknown,
+): AggregateRequest | Answer {
+  const read = readRequest(exchange, body, gateway.sessions, bindingOf(key, ENDPOINT));
+  if ('status' in read) return read;
+  const { message } = read;
+  const session = read.session && openSession(String(exchange.headers['mcp-session-id']), read.session);
+  if (session && legs.hasEnded(session)) return sessionUnknown(message?.id);
+  return { exchange, key, message, session };
+}
+
+/** Where a request goes, of which a message may be known. @param path of the mount */
+export function targetOf(
+  { gateway }: { readonly gateway: Pick<AggregateServices, 'routes'> },
+  { headers }: Pick<Exchange, 'headers'>,
+  path: string,
+  message?: Message,
+): CallTarget {
+  const selection = select(gateway.routes.table, headers[SELECTION_HEADER]);
+  const { route } = addresseeOf(message, selection);
+  const names = (route ? [route] : selection.routes).map(({ name }) => name);
+  return { path, routes: names, route: route && aggregated(route) };
+}
