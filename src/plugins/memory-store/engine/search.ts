@@ -43,8 +43,9 @@ export class Search {
     const kept = filter ? undefined : this.#vectors(collection);
     if (kept) {
       const { ids, values } = kept;
+      const scores = dots(target, values);
       for (const [index, id] of ids.entries()) {
-        if (id !== self) best.offer(id, dot(target, values, index * target.length));
+        if (id !== self) best.offer(id, scores[index] as number);
       }
     } else {
       const all = this.#db.prepare(`SELECT id, vector, payload FROM ${tableOf(collection)}`);
@@ -97,6 +98,17 @@ export class Search {
 function vectorOf({ vector }: Record<string, unknown>): Uint8Array {
   if (vector instanceof Uint8Array) return vector;
   throw new MemoryStoreError('HF_MEMORY_STORE_FAILED', { reason: 'a stored vector is damaged' });
+}
+
+/**
+ * The products with all vectors, one after another. Nothing but numbers is in this loop: inside of a `for … of` V8 gives
+ * `dot` code that takes three times as long (bench `memory`, row "exact search").
+ */
+function dots(target: Float32Array, values: Float32Array): Float64Array {
+  const scores = new Float64Array(values.length / target.length);
+  for (let index = 0; index < scores.length; index += 1)
+    scores[index] = dot(target, values, index * target.length);
+  return scores;
 }
 
 /** Four independent sums: a single one would make every addition wait for the one before. */
