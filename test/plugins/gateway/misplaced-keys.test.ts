@@ -202,6 +202,30 @@ test('[G9,G25] a key in any other header or in the URL is told once a minute, an
   t.deepEqual(await rig.traces(...shapes, TOKEN), []);
 });
 
+test('[G9,G25] a key in the place of a session id is told and not passed on; a session id of ours is no key', async (t) => {
+  const upstream = await startUpstream(t, true);
+  const routes = [credentialFree({ name: 'repo_wiki', url: upstream.url })];
+  const rig = await Rig.start(t, { masterKeyFile: secretFile(t, MASTER), routes });
+  await rig.mint({ servers: ['repo_wiki'] }, VIRTUAL);
+  const ask = async (session: string) => {
+    const headers = { 'x-gateway-api-key': `Bearer ${VIRTUAL}`, 'mcp-session-id': session };
+    const { headers: answered } = await rig.post('/repo_wiki/mcp', rpc('tools/list'), headers);
+    const records = await rig.records();
+    return records.find(
+      ({ correlation, event }) =>
+        correlation === answered.get('x-correlation-id') && /^(?:CALL|REJECTED)$/.test(event.type),
+    )?.event;
+  };
+  const where = 'header mcp-session-id';
+  t.like(await ask(VIRTUAL), { misplaced: { key: 'virtual_key', where } });
+  t.like(await ask(MASTER), { misplaced: { key: 'master_key', where } });
+  const opened = await rig.post('/repo_wiki/mcp', initialize, { 'x-gateway-api-key': `Bearer ${VIRTUAL}` });
+  const session = opened.headers.get('mcp-session-id') ?? '';
+  t.true(session.length > 20);
+  t.false('misplaced' in ((await ask(session)) ?? {}));
+  t.notRegex(JSON.stringify(upstream.asked), new RegExp(`${VIRTUAL}|${MASTER}`));
+});
+
 test('[G9,G25] a key where none belongs is told also of a request that breaks the protocol, and of a route without upstream', async (t) => {
   const rig = await Rig.start(t, {
     masterKeyFile: secretFile(t, MASTER),
