@@ -143,12 +143,20 @@ const area: Area = {
     ],
     tests: [
       'core/host/http/admission',
+      'core/host/http/surface',
       'gateway/admin-admission',
       'gateway/calls',
       'gateway/key-id',
       'gateway/misplaced-keys',
       'gateway/rejection-limiter',
       'gateway/admin.test',
+    ],
+    equivalent: [
+      {
+        find: "const reason = reasonOf($1); if (reason === undefined || $1.type !== 'REJECTED') return {};",
+        put: 'const reason = reasonOf($1); if (false) return {};',
+        because: 'this action runs behind the guard mustAlert only, which has made the same check',
+      },
     ],
   },
 };

@@ -140,6 +140,14 @@ const area: Area = {
     },
   ],
   automatic: {
+    equivalent: [
+      {
+        find: 'const setBack = at < window.at;',
+        put: 'const setBack = at <= window.at;',
+        because:
+          'in the very millisecond in which the window began, a window that begins now with the same calls is the same',
+      },
+    ],
     sources: [
       'src/machines/gateway/key',
       'src/machines/gateway/route',

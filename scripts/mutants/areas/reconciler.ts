@@ -130,6 +130,13 @@ const area: Area = {
       'plugins/reconciler/resync',
       'plugins/reconciler/status',
     ],
+    equivalent: [
+      {
+        find: "stop: assign(({ event }) => { if (event.type !== 'PAUSE') return {};",
+        put: 'stop: assign(({ event }) => { if (false) return {};',
+        because: 'only a PAUSE leads to this action; the check is there for the type',
+      },
+    ],
   },
 };
 

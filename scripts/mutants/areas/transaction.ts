@@ -147,6 +147,7 @@ const area: Area = {
       'router/request',
       'router/embedded/api',
       'router/embedded/embedded-router',
+      'router/embedded/pending-transaction',
     ],
   },
 };

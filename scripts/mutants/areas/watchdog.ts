@@ -142,7 +142,20 @@ const area: Area = {
   ],
   automatic: {
     sources: ['src/machines/watchdog/', 'src/plugins/watchdog/'],
-    tests: ['machines/watchdog/', 'watchdog/one-shot', 'watchdog/outcomes', 'watchdog/watchdog.slow'],
+    tests: ['machines/watchdog/', 'plugins/watchdog/'],
+    equivalent: [
+      {
+        find: "signal.removeEventListener('abort', abort);",
+        put: ';',
+        because:
+          'the signal is of this one call, and the promise that it would reject has no reader any more',
+      },
+      {
+        find: 'startedAt: 0, failing: {}',
+        put: 'startedAt: 1, failing: {}',
+        because: 'the first event that is heard, RUN or START, sets it before anything reads it',
+      },
+    ],
   },
 };
 

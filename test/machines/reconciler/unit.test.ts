@@ -17,5 +17,10 @@ test('[R33] a reconciler that was stopped starts again by itself, at the bound a
     .then({ state: 'paused', effects: [{ type: 'reconciler.stopped' }], timers: { bound: 1_800_000 } })
     .when({ type: 'RESUME', by: 'someone' })
     .then({ state: 'running', effects: [started], timers: {} });
+  for (const forMs of [0, -5]) {
+    given(reconcilerUnit, {})
+      .when({ ...pause, forMs })
+      .then({ state: 'paused', effects: [{ type: 'reconciler.stopped' }], timers: { bound: 0 } });
+  }
   t.pass();
 });

@@ -30,6 +30,7 @@ test('[R24] without options the legs of the example config are held, Guest and T
       'eth1.70 MainWireless fd5e:21aa:90c4:70::1/64',
     ],
   );
+  t.is(reconcilerOptions.parse({}).batchMs, 5, 'what comes within 5 ms is one read, or one post');
   t.like(legs[0], { settleMs: 25, secondLookMs: 1_000, maxTries: 5, waitMs: 5_000, resyncMs: 240_000 });
 });
 

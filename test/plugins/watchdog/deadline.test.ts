@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { type JobRun, jobRun } from '../../../src/core/contracts/jobs.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
@@ -11,6 +12,8 @@ import { columnar } from '../../../src/plugins/columnar/index.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { runActor, watchdogReported, watchdogRequested } from '../../../src/plugins/watchdog/actor.ts';
 import { watchdog } from '../../../src/plugins/watchdog/index.ts';
+import { words } from '../../../src/plugins/watchdog/words.ts';
+import { call, root, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -42,6 +45,9 @@ test('[O13] a database that does not answer: the run ends at the deadline that w
   });
   await runtime.start();
   const { bus, actors, log } = runtime.services;
+  const runs: JobRun[] = [];
+  bus.subscribe(jobRun, 'test', ({ payload }) => runs.push(payload));
+  const line = 'DEADLINE EXCEEDED: the run did not end within 3 s';
   const report = Promise.withResolvers<RunReport>();
   bus.subscribe(watchdogReported, 'test', ({ payload }) => report.resolve(payload));
   bus.publish(watchdogRequested, { deadlineMs: 3_000, remainingMs: 2_500 });
@@ -54,8 +60,10 @@ test('[O13] a database that does not answer: the run ends at the deadline that w
   t.like(await report.promise, {
     outcome: 'killed',
     exitCode: 124,
-    lines: ['DEADLINE EXCEEDED: the run did not end within 3 s'],
+    lines: [line],
   });
+  t.like(runs.at(-1), { phase: 'ended', outcome: 'failed', cause: 'deadline', text: line });
+  t.like(runtime.health().watchdog, { ok: false, reason: `no heartbeat: ${line}` });
   // The line is not stored either, because the database does not answer; nothing waits for that any longer than a second.
   await clock.advance(1_000);
   const open = () =>
@@ -67,4 +75,38 @@ test('[O13] a database that does not answer: the run ends at the deadline that w
     await clock.advance(0);
   }
   t.deepEqual(open(), [], 'no work of the run is under way, and none is left for the next start');
+  const told = (await Array.fromAsync(log.read()))
+    .filter(({ actor }) => actor.startsWith('watchdog.run/'))
+    .map((record) => words['watchdog.run']?.(record));
+  t.is(told.filter((text) => text === 'checks the stack').length, 1);
+  t.is(told.filter((text) => text === line).length, 1);
+});
+
+test('[O13] a run for which no time is left is ended at once, and one of more time than a job has is refused', async (t) => {
+  const cwd = tempDir(t);
+  writeConfig(
+    cwd,
+    "export default defineConfig({ plugins: [uptime({ url: 'http://127.0.0.1:1' }), watchdog()] });",
+    [
+      `import { uptime } from '${root}src/plugins/uptime/index.ts';`,
+      `import { watchdog } from '${root}src/plugins/watchdog/index.ts';`,
+    ],
+  );
+  const run = (deadline: string) => call(['watchdog', 'run', '--deadline', deadline], { cwd });
+  for (const wrong of ['0', '121', '1.5', 'x', '1e2']) {
+    const { code, err } = await run(wrong);
+    t.is(code, 2, wrong);
+    t.regex(err, /--deadline must be 1 to 120 seconds/);
+  }
+  t.regex((await run('120')).out, /^HEALTH CHECK FAILED: database: /);
+  const limits = watchdogRequested.schema;
+  t.true(limits.safeParse({ deadlineMs: 1_000, remainingMs: 0 }).success);
+  t.false(limits.safeParse({ deadlineMs: 120_001, remainingMs: 0 }).success);
+});
+
+test('[O10] rows may be called too old after 1 s to a day', (t) => {
+  const withLimit = (staleAfter: number) =>
+    resolveConfig({ plugins: [watchdog({ staleAfter })] }, { env: {} });
+  for (const fine of [1, 86_400]) t.notThrows(() => withLimit(fine));
+  for (const wrong of [0, 86_401]) t.throws(() => withLimit(wrong), { message: /staleAfter/ });
 });
