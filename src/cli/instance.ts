@@ -97,13 +97,13 @@ export async function inspectInstance(
   const file = readRuntimeFile(dataDir);
   if (!file) return { state: 'starting', running: true, dataDir, ...(pid > 0 && { pid }) };
   const { startedAt, version, surfaces } = file;
-  const known = { running: true, dataDir, pid: file.pid, startedAt, version, surfaces };
+  const instance = { running: true, dataDir, pid: file.pid, startedAt, version, surfaces };
   const console = surfaces.console?.url;
   if (console === undefined) {
     const reason = 'no plugin serves a health page; the console plugin does';
-    return { state: 'unreachable', ...known, reason };
+    return { state: 'unreachable', ...instance, reason };
   }
-  return { ...known, ...(await askHealth(console, file.pid, signal)) };
+  return { ...instance, ...(await askHealth(console, file.pid, signal)) };
 }
 
 /**

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import fc from 'fast-check';
-import { frame, roomOf, type Size } from '../../src/cli/step/frame.ts';
+import { frame, rowsFor, type Size } from '../../src/cli/step/frame.ts';
 import { StepLog } from '../../src/cli/step/log.ts';
 import { pageOf } from '../../src/cli/step/page.ts';
-import { type Key, press, type Viewer, viewerAt } from '../../src/cli/step/viewer.ts';
+import { type Key, pressKey, type Viewer, viewerAt } from '../../src/cli/step/viewer.ts';
 import { SqliteReader } from '../../src/core/kernel/log/sqlite-reader.ts';
 import { openBench } from '../support/actors.ts';
 import { call } from '../support/cli.ts';
@@ -57,8 +57,8 @@ const key = (text: string): Key => (text.length === 1 ? { name: text, text } : {
 async function pressAll(viewer: Viewer, keys: readonly Key[]): Promise<Viewer> {
   let now = viewer;
   for (const one of keys) {
-    const { viewer: next, request } = press(now, one, roomOf(SIZE).list);
-    now = request ? await log.fulfil(next, request, NO_SIGNAL) : next;
+    const { viewer: next, request } = pressKey(now, one, rowsFor(SIZE).list);
+    now = request ? await log.carryOut(next, request, NO_SIGNAL) : next;
   }
   return now;
 }
@@ -68,7 +68,7 @@ const keysOf = (text: string): Key[] =>
   [...text.matchAll(/<([\w-]+)>|(.)/gu)].map(([, name, typed]) => key(name ?? typed ?? ''));
 
 async function drawn(viewer: Viewer, size: Size = SIZE): Promise<string[]> {
-  const { list } = roomOf(size);
+  const { list } = rowsFor(size);
   const around = (await log.around(viewer.here.seq, viewer.filter, list - 1, list - 1)).slice(0, list);
   const page = pageOf(await log.detail(viewer.here.seq), () => undefined);
   const scene = { source: 'incident.jsonl', first: log.first, last: log.last, around, page };

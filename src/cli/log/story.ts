@@ -24,18 +24,19 @@ export interface StoryLine {
   readonly cause: ShownCause | undefined;
 }
 
-interface Draft {
+interface LineDraft {
   readonly key: string;
   readonly records: LogRecord[];
   readonly described: string | undefined;
   readonly cause: ShownCause | undefined;
 }
 
-/** Records of actors that act together lie this close to each other. */
-const TOGETHER_MS = 250;
-const LOOK_BACK = 12;
-/** How many records are remembered, with the line in which each is shown. */
-const REMEMBERED = 20_000;
+/** Records are shown as one line only when they are at most this far apart. */
+const GROUP_WITHIN_MS = 250;
+/** How many lines back a record may join one. */
+const GROUP_LOOK_BACK = 12;
+/** For how many records it is remembered which line shows them, so that memory stays bounded on a long log. */
+const MAX_REMEMBERED = 20_000;
 
 /**
  * Turns records into the lines that an operator reads: routine records are left out (unless `all` is set), what actors of
@@ -44,7 +45,7 @@ const REMEMBERED = 20_000;
 export class Story {
   readonly #all: boolean;
   readonly #describe: Describe;
-  /** For each record that is not shown, the shown one in its place. */
+  /** For each record without a line of its own: the record whose line stands for it, undefined where none does. */
   readonly #shownFor = new Map<number, number | undefined>();
   /** When timers were armed, by the record that armed them. */
   readonly #armedAt = new Map<number, number>();
@@ -56,31 +57,33 @@ export class Story {
 
   /** @param records in order, and later than those of earlier calls */
   add(records: readonly LogRecord[]): StoryLine[] {
-    const drafts: Draft[] = [];
+    const drafts: LineDraft[] = [];
     for (const record of records) {
       if (record.effects.some(({ type }) => type === TIMER_START)) this.#armedAt.set(record.seq, record.at);
       const described = this.#describe(record);
       if (!this.#all && (described === HIDDEN || this.#isRoutine(record, described))) {
         this.#shownFor.set(record.seq, this.#shownCause(record)?.seq);
       } else {
-        this.#place(drafts, record, described || undefined);
+        this.#addToDrafts(drafts, record, described || undefined);
       }
     }
     forgetOldest(this.#shownFor);
     forgetOldest(this.#armedAt);
     return drafts.map(({ records, described, cause }) => {
-      return { records, cause, text: recordText(common(records), described, this.#all) };
+      return { records, cause, text: recordText(commonPart(records), described, this.#all) };
     });
   }
 
-  #place(drafts: Draft[], record: LogRecord, described: string | undefined): void {
+  #addToDrafts(drafts: LineDraft[], record: LogRecord, described: string | undefined): void {
     const cause = this.#shownCause(record);
     const key = JSON.stringify([groupKey(record), described, cause?.seq]);
     const group = this.#all
       ? undefined
       : drafts
-          .slice(-LOOK_BACK)
-          .findLast((draft) => draft.key === key && record.at - (draft.records[0]?.at ?? 0) <= TOGETHER_MS);
+          .slice(-GROUP_LOOK_BACK)
+          .findLast(
+            (draft) => draft.key === key && record.at - (draft.records[0]?.at ?? 0) <= GROUP_WITHIN_MS,
+          );
     if (group && !group.records.some(({ actor }) => actor === record.actor)) {
       group.records.push(record);
       this.#shownFor.set(record.seq, group.records[0]?.seq);
@@ -97,8 +100,8 @@ export class Story {
   }
 
   /**
-   * An effect that just went well, a timer that only spaced things out, an outcome that came too late to matter. A short
-   * timer whose end its plugin puts into words did more than that: a deadline of some seconds ends a run.
+   * Routine is an effect that only succeeded, a short timer, and an outcome that came too late to matter. A short timer
+   * that its plugin describes is not routine: a deadline of some seconds may end a run.
    */
   #isRoutine(
     { event, outcome, at, ignored, stale, failed }: LogRecord,
@@ -129,7 +132,7 @@ export async function newestLines(
     signal,
   }: { readonly all: boolean; readonly words: PluginWords; readonly signal?: AbortSignal },
 ): Promise<{ lines: StoryLine[]; more: boolean; story: Story }> {
-  for (let size = limit * 2 + LOOK_BACK; ; size *= 4) {
+  for (let size = limit * 2 + GROUP_LOOK_BACK; ; size *= 4) {
     const { records, more } = await newest(reader, selection, size, signal);
     await words.prepare(records);
     const story = new Story({ all, describe: words.describe });
@@ -152,7 +155,7 @@ function groupKey({
   failed,
 }: LogRecord): unknown {
   const { type } = parseActorRef(actor);
-  // Actors that are started alike begin many stories at once.
+  // Actors that start together each begin a story of their own; their first records are one line all the same.
   const story = event.type === INIT ? '' : correlation;
   return [
     type,
@@ -168,7 +171,7 @@ function groupKey({
 }
 
 /** What several records have in common, as one record. */
-function common(records: readonly LogRecord[]): LogRecord {
+function commonPart(records: readonly LogRecord[]): LogRecord {
   const [first, ...others] = records as [LogRecord, ...LogRecord[]];
   if (others.length === 0) return first;
   const event = sharedFields(
@@ -192,7 +195,7 @@ function sharedFields(first: object | undefined, others: readonly (object | unde
 
 function forgetOldest(map: Map<number, unknown>): void {
   for (const key of map.keys()) {
-    if (map.size <= REMEMBERED) return;
+    if (map.size <= MAX_REMEMBERED) return;
     map.delete(key);
   }
 }

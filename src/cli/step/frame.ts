@@ -53,16 +53,16 @@ const AROUND = 5 + KEYS.length;
 const CONTINUED = 12;
 const LEAST: Size = { columns: 20, rows: AROUND + 2 };
 
-/** How many records and lines of the page fit. */
-export function roomOf({ rows }: Size): { list: number; page: number } {
+/** How many rows the list of records and the page of one record get on a terminal of this size. */
+export function rowsFor({ rows }: Size): { list: number; page: number } {
   const room = Math.max(LEAST.rows, rows) - AROUND;
   const list = Math.max(1, Math.min(Math.floor(room / 3), 12));
   return { list, page: room - list };
 }
 
-/** How far the page can be scrolled. */
-export function furthest(page: readonly PageLine[], size: Size): number {
-  return Math.max(0, wrapped(page, widthOf(size)).length - roomOf(size).page);
+/** The greatest number of lines by which the page can be scrolled. */
+export function maxScroll(page: readonly PageLine[], size: Size): number {
+  return Math.max(0, wrapLines(page, widthOf(size)).length - rowsFor(size).page);
 }
 
 /** The last column stays free: some terminals would wrap. */
@@ -70,8 +70,8 @@ function widthOf({ columns }: Size): number {
   return Math.max(LEAST.columns, columns) - 1;
 }
 
-/** Nothing of a page is cut: a long line goes on below, further in. */
-function wrapped(page: readonly PageLine[], width: number): PageLine[] {
+/** A long line of a page is not cut but continues on the next row, indented. */
+function wrapLines(page: readonly PageLine[], width: number): PageLine[] {
   const indent = ' '.repeat(Math.min(CONTINUED, Math.floor(width / 3)));
   return page.flatMap(({ text, format }) => {
     const lines = [text.slice(0, width)];
@@ -90,26 +90,26 @@ export function frame(
   describe: Describe,
 ): string[] {
   const width = widthOf(size);
-  const lines = wrapped(scene.page, width);
+  const lines = wrapLines(scene.page, width);
   const line = (text: string, format?: Format) => {
     const plain = cut(plainText(text), width);
     return format === undefined ? plain : paint(format, plain);
   };
-  const { list, page } = roomOf(size);
+  const { list, page } = rowsFor(size);
   const rule = line('─'.repeat(width), 'dim');
   const scroll = Math.min(viewer.scroll, Math.max(0, lines.length - page));
   const inside = viewer.help
-    ? filled(
+    ? padLines(
         HELP.map((text) => line(text)),
         list + page + 1,
       )
     : [
-        ...filled(
+        ...padLines(
           scene.around.map((record) => recordLine(record, viewer, width, line, describe)),
           list,
         ),
         rule,
-        ...filled(
+        ...padLines(
           lines.slice(scroll).map(({ text, format }) => line(text, format)),
           page,
         ),
@@ -138,7 +138,7 @@ function titleOf({ here, filter }: Viewer, { source, last }: Scene, width: numbe
   return `${cutMiddle(source, Math.max(8, width - place.length - 3))}   ${place}`;
 }
 
-/** `>` marks where the viewer stands, also where no colours are. */
+/** `>` marks the record that the page shows, because a terminal may have no colours. */
 function recordLine(
   record: LogRecord,
   { here }: Viewer,
@@ -155,6 +155,6 @@ function recordLine(
   return line(text, isHere ? 'inverse' : undefined);
 }
 
-function filled(lines: readonly string[], count: number): string[] {
+function padLines(lines: readonly string[], count: number): string[] {
   return Array.from({ length: count }, (_, index) => lines[index] ?? '');
 }

@@ -6,13 +6,13 @@ import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { CliError } from '../errors.ts';
 import { sourceOf, withLog } from '../log/source.ts';
 import { PluginWords } from '../log/words.ts';
-import { frame, furthest, roomOf, type Scene } from './frame.ts';
+import { frame, maxScroll, rowsFor, type Scene } from './frame.ts';
 import { StepLog } from './log.ts';
 import { pageOf } from './page.ts';
 import { Screen } from './screen.ts';
-import { type LogRequest, press, stayed, type Viewer, viewerAt } from './viewer.ts';
+import { type LogRequest, pressKey, type Viewer, viewerAt, withNote } from './viewer.ts';
 
-/** `holdfast replay step`: a log record by record, on a terminal (C7). */
+/** `holdfast replay step`: shows a log on a terminal, record by record (C7). */
 export const step: CommandRun = async ([source], flags, context) => {
   const { stdin, stdout } = process;
   if (context.json || !context.terminal.interactive || !stdin.isTTY || !stdout.isTTY)
@@ -42,39 +42,44 @@ export interface StepOptions {
   readonly source: string;
   /** Where to begin; the first record unless given. */
   readonly place?: string | undefined;
-  /** Aborted when the command is asked to end. */
+  /** Aborted when the command must end. */
   readonly signal: AbortSignal;
 }
 
-/** Walks over a log on a screen until somebody quits. @throws HF_LOG_RANGE, HF_LOG_CORRUPT, HF_CLI_USAGE */
+/**
+ * Draws the log, waits for keys and carries them out, until somebody quits.
+ *
+ * @throws HF_LOG_RANGE, HF_LOG_CORRUPT, HF_CLI_USAGE
+ */
 async function stepThrough(reader: SqliteReader, screen: Screen, options: StepOptions): Promise<void> {
   const { definitions, words, paint, source, signal } = options;
   const log = new StepLog(reader, definitions);
   let viewer = viewerAt(await log.begin(options.place));
-  let isNew = true;
-  const end = () => screen.over();
+  let isResized = false;
+  const end = () => screen.endInput();
   signal.addEventListener('abort', end, { once: true });
-  screen.take(() => {
-    isNew = true;
+  screen.open(() => {
+    isResized = true;
   });
   try {
-    let scene = await sceneOf(log, viewer, source, words, screen);
+    let scene = await readScene(log, viewer, source, words, screen);
     for (;;) {
-      viewer = { ...viewer, scroll: Math.min(viewer.scroll, furthest(scene.page, screen.size)) };
+      viewer = { ...viewer, scroll: Math.min(viewer.scroll, maxScroll(scene.page, screen.size)) };
       screen.draw(frame(viewer, scene, screen.size, paint, words.describe));
-      isNew = false;
+      isResized = false;
       const keys = await screen.keys();
       if (!keys || signal.aborted) return;
       const before = viewer;
       for (const key of keys) {
-        const pressed = press(viewer, key, roomOf(screen.size).list);
+        const pressed = pressKey(viewer, key, rowsFor(screen.size).list);
         viewer = pressed.viewer;
         if (pressed.request?.kind === 'quit') return;
         if (pressed.request?.kind === 'suspend') screen.suspend();
-        else if (pressed.request) viewer = await fulfilled(log, screen, viewer, pressed.request, signal);
+        else if (pressed.request)
+          viewer = await carryOutRequest(log, screen, viewer, pressed.request, signal);
       }
-      if (isNew || viewer.here.seq !== before.here.seq || viewer.filter !== before.filter)
-        scene = await sceneOf(log, viewer, source, words, screen);
+      if (isResized || viewer.here.seq !== before.here.seq || viewer.filter !== before.filter)
+        scene = await readScene(log, viewer, source, words, screen);
     }
   } finally {
     signal.removeEventListener('abort', end);
@@ -82,33 +87,33 @@ async function stepThrough(reader: SqliteReader, screen: Screen, options: StepOp
   }
 }
 
-/** A search that somebody stops leaves the viewer where it was. */
-async function fulfilled(
+/** Ctrl-C and Escape end a long search, and the viewer keeps its record; the end of the command ends everything. */
+async function carryOutRequest(
   log: StepLog,
   screen: Screen,
   viewer: Viewer,
   request: LogRequest,
   signal: AbortSignal,
 ): Promise<Viewer> {
-  return screen.interruptible(async (asked) => {
+  return screen.interruptible(async (interrupted) => {
     try {
-      return await log.fulfil(viewer, request, AbortSignal.any([asked, signal]));
+      return await log.carryOut(viewer, request, AbortSignal.any([interrupted, signal]));
     } catch (error) {
-      if (!asked.aborted || signal.aborted) throw error;
-      return stayed(viewer, 'stopped');
+      if (!interrupted.aborted || signal.aborted) throw error;
+      return withNote(viewer, 'stopped');
     }
   });
 }
 
-/** What is drawn of the log: half of the list lies before the record where it can. */
-async function sceneOf(
+/** Reads from the log what the frame shows; the viewer's record is in the middle of the list where the log allows it. */
+async function readScene(
   log: StepLog,
   { here, filter }: Viewer,
   source: string,
   words: PluginWords,
   screen: Screen,
 ): Promise<Scene> {
-  const { list } = roomOf(screen.size);
+  const { list } = rowsFor(screen.size);
   const [near, detail] = [await log.around(here.seq, filter, list - 1, list - 1), await log.detail(here.seq)];
   const at = near.findIndex(({ seq }) => seq === here.seq);
   const start = Math.max(0, Math.min(at - Math.floor(list / 2), near.length - list));

@@ -1,25 +1,25 @@
-import { emitKeypressEvents, type Key as Pressed } from 'node:readline';
+import { emitKeypressEvents, type Key as Keypress } from 'node:readline';
 import type { Size } from './frame.ts';
 import type { Key } from './viewer.ts';
 
-const ALTERNATE = '\u001b[?1049h\u001b[?25l';
-const BACK = '\u001b[?25h\u001b[?1049l';
+const ENTER_ALTERNATE = '\u001b[?1049h\u001b[?25l';
+const LEAVE_ALTERNATE = '\u001b[?25h\u001b[?1049l';
 const HOME = '\u001b[H';
 const CLEAR_LINE = '\u001b[K';
 const CLEAR_BELOW = '\u001b[J';
-const DEFAULT: Size = { columns: 80, rows: 24 };
+const DEFAULT_SIZE: Size = { columns: 80, rows: 24 };
 
-/** The terminal while the viewer has it: keys come one by one, and a frame takes the place of the one before. */
+/** The terminal while the viewer uses it: keys are read one by one, and each frame is drawn over the one before. */
 export class Screen {
   readonly #input: NodeJS.ReadStream;
   readonly #output: NodeJS.WriteStream;
-  /** A terminal that cannot move its cursor gets one frame below the other. */
+  /** A dumb terminal cannot move its cursor: frames are printed one below the other. */
   readonly #isDumb: boolean;
   readonly #keys: Key[] = [];
   #wake: () => void = () => {};
   #interrupt: (() => void) | undefined;
-  #isOver = false;
-  #isTaken = false;
+  #hasEnded = false;
+  #isOpen = false;
   readonly #restore = () => this.release();
 
   constructor(input: NodeJS.ReadStream, output: NodeJS.WriteStream, term: string | undefined) {
@@ -30,14 +30,14 @@ export class Screen {
 
   get size(): Size {
     const { columns, rows } = this.#output;
-    return { columns: columns || DEFAULT.columns, rows: rows || DEFAULT.rows };
+    return { columns: columns || DEFAULT_SIZE.columns, rows: rows || DEFAULT_SIZE.rows };
   }
 
-  /** Takes the terminal; whatever ends the process gives it back. @param changed called when its size is another */
-  take(changed: () => void): void {
+  /** Takes over the terminal; it is restored however the process ends. @param changed called when its size has changed */
+  open(changed: () => void): void {
     emitKeypressEvents(this.#input);
-    this.#input.on('keypress', (text: string | undefined, key: Pressed) => this.#pressed(text, key));
-    this.#input.on('end', () => this.over()).on('error', () => this.over());
+    this.#input.on('keypress', (text: string | undefined, key: Keypress) => this.#addKey(text, key));
+    this.#input.on('end', () => this.endInput()).on('error', () => this.endInput());
     this.#output.on('resize', () => {
       changed();
       this.#wake();
@@ -46,17 +46,17 @@ export class Screen {
     this.#enter();
   }
 
-  /** Gives it back as it was. May be called again. */
+  /** Restores the terminal. May be called again. */
   release(): void {
-    if (!this.#isTaken) return;
-    this.#isTaken = false;
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
     if (this.#input.isTTY) this.#input.setRawMode(false);
-    if (!this.#isDumb) this.#output.write(BACK);
+    if (!this.#isDumb) this.#output.write(LEAVE_ALTERNATE);
   }
 
   /** No more keys will come. */
-  over(): void {
-    this.#isOver = true;
+  endInput(): void {
+    this.#hasEnded = true;
     this.#wake();
   }
 
@@ -77,12 +77,12 @@ export class Screen {
     this.#input.pause();
   }
 
-  /** Does what may take long; Ctrl-C and Escape abort its signal instead of being keys. */
+  /** Runs work that may take long; Ctrl-C and Escape abort its signal instead of being keys. */
   async interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const asked = new AbortController();
-    this.#interrupt = () => asked.abort();
+    const interruption = new AbortController();
+    this.#interrupt = () => interruption.abort();
     try {
-      return await work(asked.signal);
+      return await work(interruption.signal);
     } finally {
       this.#interrupt = undefined;
     }
@@ -95,28 +95,28 @@ export class Screen {
 
   /** The keys since the last call, as soon as there are any or the screen must be drawn anew; undefined at the end. */
   async keys(): Promise<readonly Key[] | undefined> {
-    if (this.#keys.length === 0 && !this.#isOver) {
+    if (this.#keys.length === 0 && !this.#hasEnded) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    return this.#keys.length === 0 && this.#isOver ? undefined : this.#keys.splice(0);
+    return this.#keys.length === 0 && this.#hasEnded ? undefined : this.#keys.splice(0);
   }
 
   #enter(): void {
-    this.#isTaken = true;
+    this.#isOpen = true;
     this.#input.setRawMode(true);
     this.#input.resume();
-    if (!this.#isDumb) this.#output.write(ALTERNATE);
+    if (!this.#isDumb) this.#output.write(ENTER_ALTERNATE);
   }
 
-  #pressed(text: string | undefined, { name, ctrl, sequence }: Pressed): void {
+  #addKey(text: string | undefined, { name, ctrl, sequence }: Keypress): void {
     const typed = text ?? '';
     if (this.#interrupt && (name === 'escape' || (ctrl && name === 'c'))) {
       this.#interrupt();
       return;
     }
-    if (this.#keys.length < MOST_KEYS)
+    if (this.#keys.length < MAX_WAITING_KEYS)
       this.#keys.push(
         ctrl ? { name: `ctrl-${name}`, text: '' } : { name: name ?? sequence ?? '', text: typed },
       );
@@ -125,4 +125,4 @@ export class Screen {
 }
 
 /** Keys that wait while the log is searched; the rest of a longer paste is dropped. */
-const MOST_KEYS = 256;
+const MAX_WAITING_KEYS = 256;

@@ -1,11 +1,11 @@
-/** The record that the viewer stands on. */
-export interface Here {
+/** The record that the viewer shows. */
+export interface Position {
   readonly seq: number;
   readonly actor: string;
   readonly correlation: string;
 }
 
-/** Which records are walked over. */
+/** Which records the viewer steps through; all of them where nothing is set. */
 export interface Filter {
   /** An address, or a pattern as `--actor` takes it. */
   readonly actor?: string;
@@ -21,7 +21,7 @@ export interface Prompt {
 
 /** Everything that keys change. What is drawn follows from it and the log. */
 export interface Viewer {
-  readonly here: Here;
+  readonly here: Position;
   readonly filter: Filter;
   /** What was searched for last. */
   readonly search: string;
@@ -29,11 +29,11 @@ export interface Viewer {
   readonly scroll: number;
   readonly prompt?: Prompt;
   readonly help: boolean;
-  /** What became of the last key, when that is not seen otherwise. */
+  /** The result of the last key where the screen does not show it otherwise, e.g. `not found`. */
   readonly note: string;
 }
 
-/** What a key asks of the log. */
+/** What a key requests that only the log, or the process, can answer. */
 export type LogRequest =
   /** Moves by a number of records, back when it is below zero; at most to the end of the log. */
   | { readonly kind: 'walk'; readonly by: number }
@@ -47,7 +47,7 @@ export type LogRequest =
   | { readonly kind: 'suspend' }
   | { readonly kind: 'quit' };
 
-export interface Pressed {
+export interface KeyResult {
   readonly viewer: Viewer;
   readonly request?: LogRequest;
 }
@@ -58,22 +58,22 @@ export interface Key {
   readonly text: string;
 }
 
-const LONGEST_PROMPT = 200;
+const MAX_PROMPT_LENGTH = 200;
 
-export function viewerAt(here: Here): Viewer {
+export function viewerAt(here: Position): Viewer {
   return { here, filter: {}, search: '', scroll: 0, help: false, note: '' };
 }
 
 /**
- * What a key does. Pure: what needs the log is returned as a request, whose result comes through `arrived` or `stayed`.
+ * What a key does. Pure: what needs the log is returned as a request, whose result comes through `movedTo` or `withNote`.
  *
  * @param pageSize records that PgUp and PgDn leap over
  */
-export function press(before: Viewer, key: Key, pageSize: number): Pressed {
+export function pressKey(before: Viewer, key: Key, pageSize: number): KeyResult {
   if (key.name === 'ctrl-c') return { viewer: before, request: { kind: 'quit' } };
   if (key.name === 'ctrl-z') return { viewer: before, request: { kind: 'suspend' } };
   const viewer = { ...before, note: '' };
-  if (viewer.prompt) return typed(viewer, viewer.prompt, key);
+  if (viewer.prompt) return typeInPrompt(viewer, viewer.prompt, key);
   if (viewer.help) return { viewer: { ...viewer, help: false } };
   const { here, filter } = viewer;
   switch (key.text === '' || key.name.length > 1 ? key.name : key.text) {
@@ -106,9 +106,13 @@ export function press(before: Viewer, key: Key, pageSize: number): Pressed {
     case 'l':
       return { viewer, request: { kind: 'effect' } };
     case 'a':
-      return narrowed(viewer, without(filter, 'actor'), filter.actor === undefined && { actor: here.actor });
+      return requestFilter(
+        viewer,
+        without(filter, 'actor'),
+        filter.actor === undefined && { actor: here.actor },
+      );
     case 'c':
-      return narrowed(
+      return requestFilter(
         viewer,
         without(filter, 'story'),
         filter.story === undefined && { story: here.correlation },
@@ -130,29 +134,29 @@ export function press(before: Viewer, key: Key, pageSize: number): Pressed {
   }
 }
 
-/** The log had the record that was wished for. */
-export function arrived(viewer: Viewer, here: Here, note = ''): Viewer {
+/** The request found a record, and the viewer moves to it. */
+export function movedTo(viewer: Viewer, here: Position, note = ''): Viewer {
   return { ...viewer, here, note, scroll: here.seq === viewer.here.seq ? viewer.scroll : 0 };
 }
 
-/** The viewer stays where it was, with a note why. */
-export function stayed(viewer: Viewer, note: string): Viewer {
+/** The request found nothing: the viewer keeps its record, and a note says why. */
+export function withNote(viewer: Viewer, note: string): Viewer {
   return { ...viewer, note };
 }
 
-function typed(viewer: Viewer, prompt: Prompt, { name, text }: Key): Pressed {
+function typeInPrompt(viewer: Viewer, prompt: Prompt, { name, text }: Key): KeyResult {
   const { prompt: _, ...closed } = viewer;
   if (name === 'escape') return { viewer: closed };
-  if (name === 'return' || name === 'enter') return entered(closed, prompt);
+  if (name === 'return' || name === 'enter') return submitPrompt(closed, prompt);
   if (name === 'backspace') {
     if (prompt.text === '') return { viewer: closed };
     return { viewer: { ...closed, prompt: { ...prompt, text: [...prompt.text].slice(0, -1).join('') } } };
   }
-  const fits = text !== '' && /^[^\p{Cc}\p{Cf}]+$/u.test(text) && prompt.text.length < LONGEST_PROMPT;
+  const fits = text !== '' && /^[^\p{Cc}\p{Cf}]+$/u.test(text) && prompt.text.length < MAX_PROMPT_LENGTH;
   return { viewer: fits ? { ...closed, prompt: { ...prompt, text: prompt.text + text } } : viewer };
 }
 
-function entered(viewer: Viewer, { kind, text }: Prompt): Pressed {
+function submitPrompt(viewer: Viewer, { kind, text }: Prompt): KeyResult {
   const words = text.trim();
   if (kind === '/') {
     const search = words || viewer.search;
@@ -162,13 +166,13 @@ function entered(viewer: Viewer, { kind, text }: Prompt): Pressed {
   if (words === '') return { viewer };
   const [, actor] = /^actor(?:\s+(\S+))?$/.exec(words) ?? [];
   if (words.startsWith('actor') && (actor !== undefined || words === 'actor'))
-    return narrowed(viewer, without(viewer.filter, 'actor'), actor !== undefined && { actor });
+    return requestFilter(viewer, without(viewer.filter, 'actor'), actor !== undefined && { actor });
   if (words === 'q' || words === 'quit') return { viewer, request: { kind: 'quit' } };
   return { viewer, request: { kind: 'place', text: words } };
 }
 
-/** The filter holds once the log has a record that fits it. */
-function narrowed(viewer: Viewer, rest: Filter, more: Filter | false): Pressed {
+/** The filter is set only when the log has a record that matches it, so this is a request. */
+function requestFilter(viewer: Viewer, rest: Filter, more: Filter | false): KeyResult {
   return { viewer, request: { kind: 'narrow', filter: { ...rest, ...(more || {}) } } };
 }
 

@@ -80,41 +80,48 @@ function reasonOf(error: unknown, file: string): string {
 /** `src/` in a checkout, `dist/` in the published package. */
 const ROOT = new URL('../../../', import.meta.url);
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
-const OWN = /^holdfast(?:\/(machines|testing|plugins\/[a-z0-9-]+))?$/;
+/** Import specifiers of this package: `holdfast` and the sub-paths that it exports. */
+const OWN_SPECIFIER = /^holdfast(?:\/(machines|testing|plugins\/[a-z0-9-]+))?$/;
 
-/** The entrances that are no `index` of a folder of their name, as in the `exports` of package.json. */
-const ENTRANCES: Readonly<Record<string, string>> = {
+/** Files behind sub-paths that are not `<sub-path>/index`, as in the `exports` of package.json. */
+const ENTRY_FILES: Readonly<Record<string, string>> = {
   machines: 'machines/effect',
   testing: 'core/host/testing/index',
 };
 
-let registered = false;
+/** The name of a package, with or without a path in it: no relative path and no URL. */
+const PACKAGE_SPECIFIER = /^(@[^/]+\/)?[^./:]+(\/|$)/;
+
+let isRegistered = false;
 
 /**
- * Lets a configuration lie anywhere: from then on `holdfast` and its sub-paths mean the modules of this very
- * process (a second copy would know other classes and other tokens), and a package that a file outside this
- * installation imports without having it is looked for among ours.
+ * Makes imports work in a configuration outside of this installation, from then on and for the whole process:
+ *
+ * - `holdfast` and its sub-paths resolve to the modules that this process runs. A second copy of the package would have
+ *   classes and tokens of its own, so its plugins would not fit this runtime.
+ * - A package that such a file imports and does not have installed, e.g. `zod`, resolves to the one that is installed here.
  */
 export function serveOwnModules(): void {
-  if (registered) return;
-  registered = true;
+  if (isRegistered) return;
+  isRegistered = true;
   registerHooks({
     resolve(specifier, context, next) {
-      const own = ownModule(specifier);
-      if (own) return next(own, context);
+      const ownUrl = urlOfOwnModule(specifier);
+      if (ownUrl) return next(ownUrl, context);
       try {
         return next(specifier, context);
       } catch (error) {
-        const outside = !context.parentURL?.startsWith(new URL('..', ROOT).href);
-        if (!outside || !/^(@[^/]+\/)?[^./:]+(\/|$)/.test(specifier)) throw error;
+        const isOutside = !context.parentURL?.startsWith(new URL('..', ROOT).href);
+        if (!isOutside || !PACKAGE_SPECIFIER.test(specifier)) throw error;
         return next(specifier, { ...context, parentURL: import.meta.url });
       }
     },
   });
 }
 
-function ownModule(specifier: string): string | undefined {
-  const [match, path = '.'] = OWN.exec(specifier) ?? [];
+/** @returns undefined for a specifier of anything else */
+function urlOfOwnModule(specifier: string): string | undefined {
+  const [match, path = '.'] = OWN_SPECIFIER.exec(specifier) ?? [];
   if (match === undefined) return undefined;
-  return new URL(`${ENTRANCES[path] ?? `${path}/index`}${EXTENSION}`, ROOT).href;
+  return new URL(`${ENTRY_FILES[path] ?? `${path}/index`}${EXTENSION}`, ROOT).href;
 }

@@ -18,16 +18,16 @@ export interface OptionProblem {
 
 /**
  * Turns a schema's issues into problems: an unknown key is named by itself with the nearest known one, a union
- * speaks through the branch that was meant.
+ * reports the problems of its one branch that fits the value's kind.
  *
  * @param value what was parsed, for the nearest allowed value
  */
 export function problemsOf(schema: z.ZodType, value: unknown, issues: readonly Issue[]): OptionProblem[] {
   return issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
-      const known = knownKeys(schema, issue.path);
+      const optionNames = optionNamesAt(schema, issue.path);
       return issue.keys.map((key) =>
-        problem([...issue.path, key], 'there is no such option', nearest(key, known)),
+        problem([...issue.path, key], 'there is no such option', nearest(key, optionNames)),
       );
     }
     if (issue.code === 'invalid_value') {
@@ -37,10 +37,10 @@ export function problemsOf(schema: z.ZodType, value: unknown, issues: readonly I
       return [problem(issue.path, `it must be ${orList(allowed.map((one) => `"${one}"`))}`, hint)];
     }
     if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-      const meant = issue.errors.filter((branch) =>
+      const matching = issue.errors.filter((branch) =>
         branch.every(({ path }) => path.length > 0 || !isRoot(branch)),
       );
-      const branch = meant.length === 1 ? meant[0] : undefined;
+      const branch = matching.length === 1 ? matching[0] : undefined;
       if (branch) {
         return problemsOf(
           schema,
@@ -61,9 +61,9 @@ export function nearest(word: string, words: readonly string[]): string {
   const lower = word.toLowerCase();
   const found = closest(
     lower,
-    words.map((known) => known.toLowerCase()),
+    words.map((candidate) => candidate.toLowerCase()),
   );
-  const match = words.find((known) => known.toLowerCase() === found);
+  const match = words.find((candidate) => candidate.toLowerCase() === found);
   const near = distance(lower, found) <= Math.max(2, Math.floor(found.length / 3));
   return near ? ` Did you mean "${match}"?` : '';
 }
@@ -114,7 +114,7 @@ interface Definition {
 }
 
 /** The keys of the objects that a schema allows at a path. */
-function knownKeys(schema: z.ZodType, path: Path): string[] {
+function optionNamesAt(schema: z.ZodType, path: Path): string[] {
   let schemas = unwrap(schema);
   for (const key of path) {
     schemas = schemas.flatMap((one) => {

@@ -51,8 +51,8 @@ const TLS_REASONS: Readonly<Record<string, string>> = {
 /** Says in words why Node or undici gave a call up. @param connectTimeoutMs that the connection was allowed */
 export function networkFailure(error: unknown, connectTimeoutMs: number): NetworkFailure {
   const code = codeOf(error);
-  const known = CONNECT[code];
-  if (known !== undefined) return { failure: 'connect', code, reason: `${known} (${code})` };
+  const connectReason = CONNECT[code];
+  if (connectReason !== undefined) return { failure: 'connect', code, reason: `${connectReason} (${code})` };
   if (code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { failure: 'connect', code, reason: `no connection within ${connectTimeoutMs / 1_000} s` };
   }

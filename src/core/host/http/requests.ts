@@ -131,8 +131,8 @@ export class OpenRequests {
   }
 
   #lineOf(socket: Socket): Line {
-    const known = this.#lines.get(socket);
-    if (known) return known;
+    const existing = this.#lines.get(socket);
+    if (existing) return existing;
     const line: Line = [];
     this.#lines.set(socket, line);
     socket.once('close', () => this.#lines.delete(socket));
@@ -169,9 +169,9 @@ function requestMetrics(surface: string, metrics: Metrics | undefined) {
   const counted = new Map<string, { inc(): void }>();
   const countedAs = (route: string, status: number | 'none') => {
     const name = `${status} ${route}`;
-    const known = counted.get(name) ?? requests?.labels({ surface, route, status });
-    if (known) counted.set(name, known);
-    return known;
+    const counter = counted.get(name) ?? requests?.labels({ surface, route, status });
+    if (counter) counted.set(name, counter);
+    return counter;
   };
   return {
     ended(route: string, status: number | undefined, ms: number): void {

@@ -60,7 +60,7 @@ export type Scope = string | undefined;
 const NAMES_KEPT = 4_096;
 const names = new Map<string, { readonly name: string; readonly secret: boolean; readonly list: boolean }>();
 
-function known(key: string) {
+function classifyName(key: string) {
   const found = names.get(key);
   if (found) return found;
   const name = key.toLowerCase().replace(/[^a-z0-9]/g, '');
@@ -72,18 +72,18 @@ function known(key: string) {
 
 /** @returns the scope inside the value of `key` */
 export function scopeInside(scope: Scope, key: string): Scope {
-  const { name } = known(key);
+  const { name } = classifyName(key);
   return inside.has(name) ? name : scope;
 }
 
 /** @returns whether every value inside of `key` is held back */
 export function isSecretPart(key: string): boolean {
-  return secretParts.has(known(key).name);
+  return secretParts.has(classifyName(key).name);
 }
 
 /** @returns whether a value under this name is a secret wherever it stands */
 export function isSecretName(key: string): boolean {
-  return known(key).secret;
+  return classifyName(key).secret;
 }
 
 /**
@@ -94,7 +94,7 @@ export function isSecretName(key: string): boolean {
 export function isSecretField(scope: Scope, parent: Record<string, unknown>, key: string): boolean {
   const value = parent[key];
   if (value === null || value === undefined || typeof value === 'boolean') return false;
-  const { name, secret, list } = known(key);
+  const { name, secret, list } = classifyName(key);
   if (name === 'authorization' && KINDS.has(value)) return false;
   if (secret || secretParts.has(name)) return true;
   if (list) return typeof value === 'string' || Array.isArray(value);

@@ -26,8 +26,7 @@ export async function pruneStopped(
   now: number,
   signal?: AbortSignal,
 ): Promise<Pruned> {
-  const looked = new SqliteReader(dataDir); // a folder without a log is told before anything is made in it
-  looked.close();
+  new SqliteReader(dataDir).close(); // reports a folder without a log before a lock is made in it
   const unlock = lockDataDir(dataDir);
   try {
     const reader = new SqliteReader(dataDir);

@@ -147,7 +147,7 @@ function checkFormat(db: DatabaseSync, dataDir: string): void {
     throw unusable(dataDir, error);
   }
   if (found !== String(LOG_FORMAT)) {
-    throw new KernelError('HF_LOG_FORMAT', { dir: dataDir, found: String(found), known: LOG_FORMAT });
+    throw new KernelError('HF_LOG_FORMAT', { dir: dataDir, found: String(found), supported: LOG_FORMAT });
   }
 }
 

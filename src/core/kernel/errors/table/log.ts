@@ -19,7 +19,7 @@ export const logErrors = {
   },
   HF_LOG_FORMAT: {
     status: 500,
-    what: 'The log in {dir} has format {found}, this runtime reads {known}.',
+    what: 'The log in {dir} has format {found}, this runtime reads {supported}.',
     remedy: 'Use the release that wrote it, or export it there and import it here.',
   },
   HF_LOG_CORRUPT: {
@@ -99,7 +99,7 @@ export const logErrors = {
   },
   HF_PORTABLE_FORMAT: {
     status: 400,
-    what: 'The exported log {file} has format {found}, this release reads {known}.',
+    what: 'The exported log {file} has format {found}, this release reads {supported}.',
     remedy: 'Read it with the release that wrote it, or a later one.',
   },
   HF_PORTABLE_READ: {

@@ -115,7 +115,7 @@ export function parseHeader(text: string, file: string): PortableHeader {
   }
   if (value.format !== PORTABLE_FORMAT) {
     const found = String(value.format).slice(0, 20);
-    throw new KernelError('HF_PORTABLE_FORMAT', { file, found, known: PORTABLE_FORMAT });
+    throw new KernelError('HF_PORTABLE_FORMAT', { file, found, supported: PORTABLE_FORMAT });
   }
   const { data, error } = headerSchema.safeParse(value);
   if (data) return data;
