@@ -181,3 +181,10 @@ function requestMetrics(surface: string, metrics: Metrics | undefined) {
     refused: (status: number): void => refusals?.inc({ surface, status }),
   };
 }
+
+/** The headers that every answer of a surface has. @param id correlation id of the request */
+export const headersOfAll = (id: string): Record<string, string> => ({
+  'x-correlation-id': id,
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+});

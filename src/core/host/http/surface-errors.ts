@@ -5,6 +5,7 @@ import { KernelError } from '../../kernel/errors/kernel-error.ts';
 import { HostError } from '../errors/host-error.ts';
 import { maskText } from '../logging/mask-text.ts';
 import type { SurfaceOptions } from './contract.ts';
+import { headersOfAll } from './requests.ts';
 
 /** What an error's sentences need to know of the surface. */
 export interface SurfaceLimits {
@@ -80,13 +81,6 @@ export function errorBody(
     return plain;
   }
 }
-
-/** The headers that every answer of a surface has. @param id correlation id of the request */
-export const headersOfAll = (id: string): Record<string, string> => ({
-  'x-correlation-id': id,
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-store',
-});
 
 /** A whole answer to what a connection sent, also as text for one that has no response object. */
 export function wholeAnswer(

@@ -15,15 +15,8 @@ import { nearPath, urlOf } from './addresses.ts';
 import { Admission, isLoopback } from './admission.ts';
 import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { parseJsonBody } from './json-body.ts';
-import { hasUnreadBody, OpenRequests, type UnhandledListener } from './requests.ts';
-import {
-  codedError,
-  connectionError,
-  errorBody,
-  headersOfAll,
-  shownPath,
-  wholeAnswer,
-} from './surface-errors.ts';
+import { hasUnreadBody, headersOfAll, OpenRequests, type UnhandledListener } from './requests.ts';
+import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_PARAM_LENGTH = 256;
