@@ -1,4 +1,4 @@
-/** From a notice to its receiver: the receiver's outbox, and the posts that the outbox asks for. */
+/** Delivers notices: a receiver's outbox, and the posts that the outbox requests. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
@@ -47,7 +47,7 @@ export const notified = defineTopic(
   'A receiver is to be notified of an alert.',
 );
 
-/** A receiver has taken notices, each of an alert. */
+/** A receiver has accepted notices, each of one alert. */
 const noticesTaken = defineTopic(
   'alerts.taken',
   z.object({ receiver: z.string(), at: z.number(), alerts: z.array(z.string()) }),
@@ -89,9 +89,9 @@ export function registerDelivery(
   context.effect<{ receiver: string; at: number; alerts: readonly string[] }>(
     'alerts.taken',
     ({ receiver, at, alerts }, { cause, correlation }, { actors, bus }) => {
-      const known = alerts.filter((key) => actors.get(alertActor, key) !== undefined);
-      if (known.length > 0)
-        bus.publish(noticesTaken, { receiver, at, alerts: known }, { correlation, cause });
+      const existing = alerts.filter((key) => actors.get(alertActor, key) !== undefined);
+      if (existing.length > 0)
+        bus.publish(noticesTaken, { receiver, at, alerts: existing }, { correlation, cause });
     },
     { onRecovery: 'retry' },
   );
@@ -131,9 +131,9 @@ export function registerDelivery(
 /** At a start: gives existing outboxes the configured batch time and repetition. */
 export function configureOutboxes(receivers: Receivers, { actors }: Pick<Services, 'actors'>): void {
   for (const [name, receiver] of Object.entries(receivers)) {
-    const known = actors.get(outboxActor, name)?.context;
+    const context = actors.get(outboxActor, name)?.context;
     const settings = outboxSettings(receiver);
-    if (!known || (known.batchMs === settings.batchMs && (known.repeatMs ?? 0) === settings.repeatMs))
+    if (!context || (context.batchMs === settings.batchMs && (context.repeatMs ?? 0) === settings.repeatMs))
       continue;
     actors.send(outboxActor, name, { type: 'CONFIGURE', ...settings });
   }
@@ -198,7 +198,7 @@ export function post(
   return postOnce({ url, bearer, ...formats[format](items, idempotencyKey(items), now) }, now, signal);
 }
 
-/** The same for the same notices, however often they are posted and by whichever process. */
+/** The same key for the same notices, however often and by whichever process they are posted. */
 function idempotencyKey(items: readonly Queued[]): string {
   const whole = items.map(({ id, at }) => `${id}@${at}`).join();
   return createHash('sha256').update(whole).digest('hex').slice(0, 32);

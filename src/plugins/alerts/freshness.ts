@@ -99,7 +99,7 @@ const HOUR = 3_600_000;
 /** A file may be touched by a host whose clock is a little ahead, milliseconds. */
 const AHEAD_MS = 300_000;
 
-/** When a file, or the one that it links to, was last modified. */
+/** When a file, or the target of its link, was last modified. */
 async function modification(file: string): Promise<Modification> {
   try {
     return { modifiedAt: (await stat(file)).mtimeMs };
@@ -111,8 +111,8 @@ async function modification(file: string): Promise<Modification> {
 }
 
 /**
- * Whether the last success is recent enough. An unknown one is not, nor is one in the future: a clock that was wrong once
- * would hide a dead job for as long as it was ahead.
+ * Whether the last success is recent enough. An unknown time is not recent enough, and neither is one in the future: a
+ * clock that once was ahead would hide a failed job until that time.
  *
  * @param now epoch milliseconds
  */
@@ -135,7 +135,7 @@ export function freshnessOf(last: Modification, name: string, mostMs: number, no
 
 type Format = 'ntfy' | 'json';
 
-/** Who is notified. */
+/** The receiver that is notified. */
 interface FreshnessReceiver {
   readonly url: URL;
   readonly bearer?: string;
@@ -187,7 +187,7 @@ const TRIES = 3;
 const PAUSE_MS = 200;
 
 /**
- * Reads the receiver as it is now.
+ * Reads the address and the token of the receiver.
  *
  * @throws HF_CONFIG_SECRET_* a file is not there, or others may read it
  * @throws HF_CLI_USAGE the address is none

@@ -114,7 +114,7 @@ function step(firstStep: string, page: string): Guidance {
 }
 
 /**
- * The first step and the link of an alert; never without.
+ * The first step and the link of an alert; every alert has both.
  *
  * @param base where the pages of `docs/` can be read; without it the link is the page's path in the package
  */
@@ -144,7 +144,7 @@ function named(step: string, labels: Readonly<Record<string, string>>): string {
   });
 }
 
-/** Whether a name has guidance of its own. */
+/** Whether there is guidance for alerts of this name. */
 export const hasGuidance = (name: string): boolean =>
   GUIDANCE.some(([beginning]) => name.startsWith(beginning));
 

@@ -1,8 +1,8 @@
 import type { Notice, Queued } from '../../machines/alerts/notice.ts';
 
 /**
- * What a person who is woken by it reads: what is wrong, where, since when, the cause as the log knows it, what to do first,
- * and where to read more. Every format of a receiver has this text (`payloads.ts`).
+ * The text for the person who is notified: what is wrong, where, since when, the cause according to the log, what to do
+ * first, and where to read more. Every format of a receiver has this text (`payloads.ts`).
  *
  * @param queued the notice, and when it was queued
  */

@@ -1,4 +1,7 @@
-/** From an alert's state and the log to the notice of it: who notifies, the cause in words, what to do first, and a link. */
+/**
+ * Makes the notice of an alert from its state and the log: which host sends it, the cause as a text, what to do first,
+ * and a link.
+ */
 import { LRUCache } from 'lru-cache';
 import { identityOf } from '../../core/host/identity.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
@@ -6,11 +9,11 @@ import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { Notice } from '../../machines/alerts/notice.ts';
 import { guidanceOf } from './guidance.ts';
 
-/** Records that are followed back to one that has words. */
+/** How many records back a description of the cause is searched. */
 const LONGEST_CHAIN = 10;
 /** Characters of a cause. */
 const LONGEST_CAUSE = 500;
-/** Causes that are remembered: what fires is told again every minute, and a record never changes. */
+/** Causes that are cached: notices of firing alerts may be repeated every minute, and a record never changes. */
 const CAUSES_KEPT = 1_000;
 
 type Sources = Pick<Services, 'actors' | 'dataDir' | 'log'>;
@@ -25,7 +28,7 @@ export class Notices {
   }
 
   /**
-   * A notice with everything that a person needs of it.
+   * A notice with everything that a person needs to know.
    *
    * @param alert the key of the alert's actor
    * @param record the record that raised it
@@ -48,15 +51,18 @@ export class Notices {
   }
 
   async #causeOf(record: number, sources: Sources): Promise<string | undefined> {
-    const known = this.#causes.get(record);
-    if (known !== undefined) return known;
+    const cached = this.#causes.get(record);
+    if (cached !== undefined) return cached;
     const cause = await readCause(record, sources);
     if (cause !== undefined) this.#causes.set(record, cause);
     return cause;
   }
 }
 
-/** The newest record with words, from one back through its causes. @returns undefined where the log has none any more */
+/**
+ * The newest record with a description, from one record back through its causes. @returns undefined if the log has none
+ * any more
+ */
 async function readCause(record: number, { actors, log }: Sources): Promise<string | undefined> {
   let seq: number | undefined = record;
   for (let step = 0; step < LONGEST_CHAIN && seq !== undefined; step += 1) {

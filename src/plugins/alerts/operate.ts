@@ -117,8 +117,8 @@ const TEST_TIMEOUT_MS = 20_000;
 const POLL_MS = 50;
 
 /**
- * Sends one alert through outbox and post, and waits for the receiver's answer. The escalation is passed over, for the
- * receiver is named.
+ * Sends one alert through the outbox to a receiver, and waits for its answer. The escalation is skipped, because the
+ * receiver is given.
  *
  * @throws HF_ALERTS_UNKNOWN, HF_ALERTS_RECEIVER
  */

@@ -13,7 +13,7 @@ const route = z.strictObject({
   /** Names of alerts: whole, or the beginning followed by `*`. */
   alerts: z.array(z.string().min(1).max(100)).min(1).default(['*']),
   severities: z.array(severity).min(1).default(['info', 'warning', 'critical']),
-  /** Who is notified, and who next when nobody has acknowledged the alert by then. */
+  /** Receivers that are notified first, and those that follow if nobody has acknowledged the alert by then. */
   steps: z
     .array(
       z.strictObject({ to: z.array(receiverName).min(1).max(8), after: duration('0s', '7d').default('0s') }),
@@ -41,8 +41,8 @@ export const alertsOptions = z
       .max(5_000)
       .prefault(() => [...documentedRules]),
     /**
-     * What is known of the signals of rules, by the rule's name: whether one must come, and which host and instance sends
-     * it.
+     * Facts about the signals of rules, by the rule's name: whether the signal is required, and which host and instance
+     * sends it.
      */
     signals: z.record(z.string(), signalOptions).default({}),
     /** Where the pages of `docs/` can be read, for the link in each alert: a path in the package without it. */
@@ -63,11 +63,11 @@ export const alertsOptions = z
     for (const [index, { steps }] of routes.entries()) {
       for (const name of steps.flatMap(({ to }) => to)) {
         if (Object.hasOwn(receivers, name)) continue;
-        const known = Object.keys(receivers).join(', ');
+        const names = Object.keys(receivers).join(', ');
         context.addIssue({
           code: 'custom',
           path: ['routes', index, 'steps'],
-          message: `there is no receiver ${name}; there are ${known}`,
+          message: `there is no receiver ${name}; there are ${names}`,
         });
       }
     }

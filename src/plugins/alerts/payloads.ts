@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Notice, Queued } from '../../machines/alerts/notice.ts';
 import { personText } from './message.ts';
 
-/** A body and its headers, as one receiver understands them. */
+/** A body and its headers in the format of a receiver. */
 export interface Payload {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -11,10 +11,10 @@ export interface Payload {
 export type Format = 'json' | 'ntfy' | 'alertmanager' | 'alertmanager-api';
 
 /**
- * What is posted of notices that go together.
+ * Makes the post for notices that are sent together.
  *
  * @param items at least one, oldest first
- * @param key the same again when the same post is repeated after a crash
+ * @param key unique to the post, and the same when it is repeated after a crash
  * @param now when it is posted, epoch milliseconds
  */
 export const formats: Readonly<
@@ -75,8 +75,8 @@ export const formats: Readonly<
     return { headers: json(key), body: JSON.stringify(body) };
   },
   /**
-   * As an Alertmanager takes alerts itself, at `/api/v2/alerts`. It recognises an alert by its labels alone, so those are
-   * the same for the alert and its end; it keeps alerts in memory and forgets one that is not told again in time.
+   * The format of an Alertmanager's own API, `/api/v2/alerts`. It identifies an alert only by its labels, so they are
+   * the same for the alert and its end. It keeps alerts in memory, and drops one that is not repeated in time.
    */
   'alertmanager-api'(items, key, now) {
     const alerts = current(items).map((item) => {
@@ -93,12 +93,12 @@ export const formats: Readonly<
   },
 };
 
-/** How often a receiver that forgets is told again of everything that fires. */
+/** How often firing alerts are repeated for a receiver that drops them. */
 export const REPEAT_MS = 60_000;
-/** Until it counts an alert as ended of which it is not told again: three repetitions may fail. */
+/** Time after which such a receiver ends an alert that is not repeated: three repetitions may fail. */
 const HELD_MS = 4 * REPEAT_MS;
 
-/** The same for the same condition, firing or resolved, whatever its text. */
+/** The same key for the firing and the resolved notice of a condition, whatever its text. */
 function fingerprintOf(notice: Notice): string {
   const sorted = Object.entries(prometheusLabels(notice)).sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256').update(JSON.stringify(sorted)).digest('hex').slice(0, 16);
@@ -135,7 +135,10 @@ function genericOf(item: Queued) {
 
 const RANK: Readonly<Record<Notice['severity'], number>> = { critical: 2, warning: 1, info: 0 };
 
-/** The notice that stands for all: the most severe of what fires, else of what has ended. */
+/**
+ * The notice that represents all of them: the most severe one that fires, or if none fires, the most severe one that
+ * has ended.
+ */
 function leadOf(items: readonly Queued[]): Queued {
   const rank = ({ notice }: Queued) =>
     RANK[withPriority(notice).severity] + (notice.state === 'resolved' ? 0 : 3);
@@ -238,7 +241,9 @@ function identifying(labels: Readonly<Record<string, string>>): Record<string, s
   return rest;
 }
 
-/** Headers carry Latin letters only; what is beyond is encoded as mail does it, which ntfy understands. */
+/**
+ * Headers can contain only Latin-1 characters. Others are encoded as in mail headers (RFC 2047), which ntfy decodes.
+ */
 function headerText(text: string): string {
   const line = text.replace(/[\r\n]+/g, ' ');
   return /^[\x20-\x7e]*$/.test(line) ? line : `=?UTF-8?B?${Buffer.from(line).toString('base64')}?=`;

@@ -55,9 +55,9 @@ export function isConfigured(name: string, receiver: Receiver, env: NodeJS.Proce
 }
 
 /**
- * Reads where a receiver is, as it is now; nothing of it is kept.
+ * Reads the address of a receiver. It is read for each use and not kept.
  *
- * @throws HF_ALERTS_RECEIVER it names no usable address
+ * @throws HF_ALERTS_RECEIVER it has no usable address
  */
 export async function readTarget(
   name: string,

@@ -1,6 +1,6 @@
 /**
- * From an alert that anybody raises to the actor of its condition: its key, the escalation that the configuration gives it,
- * and the silences that cover it.
+ * Routes a raised alert to the actor of its condition: finds its key, the configured escalation, and the silences that
+ * apply.
  */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -16,7 +16,7 @@ import type { Silence } from '../../machines/alerts/silences.ts';
 import { alertActor, SILENCES_KEY, silencesActor } from './actors.ts';
 import { type AlertRoute, escalationFor, fits } from './options.ts';
 
-/** Labels that tell one condition from another; the others describe its present state. */
+/** Labels that distinguish conditions; the others describe the present state of one. */
 const IDENTITY = [
   'rule',
   'monitor',

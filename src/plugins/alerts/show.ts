@@ -56,7 +56,7 @@ function historyOf(alert: AlertView, receivers: readonly ReceiverView[]): string
   return parts.filter(Boolean).join('; ');
 }
 
-/** Who has taken it, and who has not: only what a receiver has answered counts. */
+/** Which receivers have accepted it and which have not. Only a receiver's answer counts. */
 function deliveryOf(
   { informed, taken, waiting }: AlertView,
   receivers: readonly ReceiverView[],

@@ -20,9 +20,9 @@ export interface AlertView {
   readonly count: number;
   /** Receivers that are to be notified. */
   readonly informed: readonly string[];
-  /** Those that took the newest notice, and when. */
+  /** Receivers that accepted the newest notice, and when. */
   readonly taken: Readonly<Record<string, string>>;
-  /** Those whose queue still holds a notice of it. */
+  /** Receivers whose queue still contains a notice of it. */
   readonly waiting: readonly string[];
   readonly acknowledged?: { readonly by: string; readonly until: string; readonly note?: string };
   readonly silentUntil?: string;
@@ -92,7 +92,7 @@ export function viewOf(
   };
 }
 
-/** The receivers that have not taken a notice of an alert yet. */
+/** The receivers that have not accepted a notice of an alert yet. */
 function waitingFor(alert: string, outboxes: ReadonlyMap<string, OutboxContext>): string[] {
   return [...outboxes].flatMap(([receiver, { queue }]) =>
     queue.some(({ notice }) => notice.alert === alert) ? [receiver] : [],
@@ -105,7 +105,7 @@ function alertView(
   context: AlertContext,
   waiting: readonly string[],
 ): AlertView[] {
-  // A log of an older version does not know who took it.
+  // A log of an older version does not record which receivers accepted it.
   const { content, since, count, informed, takenAt = {}, ack, silentUntil } = context;
   if (!content) return [];
   return [
@@ -180,7 +180,7 @@ function receiverView(
   };
 }
 
-/** For health pages: how many alerts fire, and which receivers take nothing. */
+/** For health pages: how many alerts fire, and which receivers accept no notices. */
 export function alertsHealth(actors: Pick<ActorSystem, 'list'>): JsonObject {
   const rules = actors.list(ruleActor).filter(({ value }) => value !== 'removed');
   const firing = actors.list(alertActor).filter(({ value }) => typeof value === 'object').length;

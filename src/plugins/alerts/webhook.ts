@@ -8,7 +8,7 @@ export type Posted =
       readonly reason: string;
       readonly status?: number;
       readonly body?: string;
-      /** What the receiver itself asks to wait, milliseconds. */
+      /** The wait that the receiver requests, milliseconds. */
       readonly retryAfterMs?: number;
     };
 
@@ -23,7 +23,7 @@ export interface WebhookRequest {
 const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 2_048, excess: 'cut', keepAlive: false });
 
 /**
- * Posts once. Nothing is thrown for what the receiver or the network does.
+ * Posts once. Failures of the receiver or the network are results and not errors.
  *
  * @param now epoch milliseconds, for a `Retry-After` that names a date
  */
@@ -64,7 +64,10 @@ export async function postOnce(
   }
 }
 
-/** What is secret of a receiver: its token, and the path and the query of its address; texts under 4 characters are none. */
+/**
+ * The secret parts of a receiver: its token, and the path and the query of its address; texts under 4 characters are
+ * none.
+ */
 function secretsOf(url: URL, bearer: string | undefined): string[] {
   const path = url.pathname.slice(1);
   const values = [...url.searchParams.values()];

@@ -36,8 +36,8 @@ export function describeRule(record: RecordOf<typeof alertRule>): string | undef
 }
 
 /**
- * An evaluation that changes nothing: a crash may lose its record, for the next one finds the same. The begin and the end of
- * a firing are notified only when they are durable.
+ * An evaluation that changes nothing. A crash may lose its record, because the next evaluation finds the same. The
+ * begin and the end of a firing alert are notified only when they are durable.
  */
 export function isRoutineEvaluation({ from, to, effects, failed, event }: LogRecord): boolean {
   if (failed !== undefined || from === undefined || event.type === 'DEFINE') return false;
@@ -45,7 +45,10 @@ export function isRoutineEvaluation({ from, to, effects, failed, event }: LogRec
   return same && !effects.some(({ type }) => type === 'alerts.raise');
 }
 
-/** Telling a receiver again of what fires: a crash may lose its record, for it is told once more after the start. */
+/**
+ * A repeated notice of a firing alert. A crash may lose its record, because the notice is repeated again after the
+ * start.
+ */
 export const isRoutineRepost = ({ event, effects }: LogRecord): boolean =>
   event.type === 'REPOSTED' && !effects.some(({ type }) => type === 'alerts.raise');
 

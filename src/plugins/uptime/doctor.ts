@@ -47,7 +47,7 @@ export const pushDoctor = (options: UptimeOptions): CommandDefinition => ({
     }
     const ping = pingOf(flags.withPing, 'push doctor');
     const status = statusOf(flags.status, 'push doctor');
-    // A beat that says up would hide for minutes that the stack is unhealthy.
+    // A beat with the status up would hide an unhealthy stack for minutes.
     const beat = { status, msg: 'push doctor', ping, probe: status === 'down' };
     const { place, answer, headers } = await sendManualPush(options, command, monitor, beat);
     const checks: Check[] = [

@@ -39,7 +39,7 @@ export const uptimeOptions = z.strictObject({
       'it must be the base of the monitor, e.g. http://uptime:3001, without a user, a query or the push path',
     )
     .optional(),
-  /** Connects to this address, whatever the URL's name resolves to; the URL's name is still asked for and verified. */
+  /** Connects to this address instead of resolving the URL's name; the name is still sent and verified. */
   connect: z
     .string()
     .refine(

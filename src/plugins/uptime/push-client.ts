@@ -112,7 +112,7 @@ export class PushClient implements UptimeMonitor {
 
 function queryOf({ status, msg, ping, probe }: Heartbeat): string {
   const query = new URLSearchParams({ status, msg: msg.slice(0, MSG_LIMIT) });
-  // A monitor that is too strict with it must not cost the beat: newer Uptime Kumas take a day at most.
+  // Limited, so that a strict monitor does not refuse the beat: newer versions of Uptime Kuma accept a day at most.
   if (ping !== undefined) query.set('ping', String(Math.min(Math.max(0, Math.round(ping)), DAY_MS)));
   if (probe === true) query.set('probe', '1');
   return query.toString();
@@ -134,7 +134,8 @@ const KEPT = 2_048;
 const REASON = 300;
 
 /**
- * Interprets an answer. The body of an answer that is no delivery is kept, because it is recorded nowhere else (O15).
+ * Interprets an answer. The body of an answer that does not confirm the beat is kept, because it is recorded nowhere
+ * else (O15).
  *
  * @param token removed wherever the answer repeats it
  */

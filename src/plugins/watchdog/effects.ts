@@ -12,7 +12,7 @@ import { checkStack } from './checks.ts';
 
 /** A report that cannot be stored soon is dropped: the next one comes in minutes. */
 const STORE_SECONDS = 5;
-/** After a deadline nothing is waited for any longer than this, so that the command ends soon after it, milliseconds. */
+/** The longest wait for anything after the deadline, milliseconds, so that the command ends soon after it. */
 const STORE_OVERDUE_MS = 1_000;
 
 /** Carries out the effects of the watchdog's machine. */
@@ -117,7 +117,7 @@ function storeMs(run: WatchdogContext | undefined, now: number): number {
   return Math.max(STORE_OVERDUE_MS, Math.min(STORE_SECONDS * 1_000, startedAt + remainingMs - now));
 }
 
-/** How the run itself went: failed checks are no failure of the run (O14). */
+/** The outcome of the run itself: failed checks are no failure of the run (O14). */
 function runOf({ outcome, lines }: RunReport, job: string, at: number): JobRun {
   const text = (lines[0] ?? '').slice(0, 1_000);
   if (outcome === 'delivered' || outcome === 'unhealthy') {

@@ -71,7 +71,7 @@ function reportOfNextRun(
   });
 }
 
-/** The heartbeat says how the stack is; how the run itself ended is shown beside it. */
+/** The heartbeat shows the state of the stack; the outcome of the run itself is shown beside it. */
 function status({ last, deliveredAt, deliveredMsg }: WatchdogContext) {
   if (!last) return { heartbeat: 'none yet: the first run is still to come' };
   const { outcome, lines, exitCode } = last;

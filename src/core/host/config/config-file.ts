@@ -50,7 +50,7 @@ export class ConfigFile implements OptionsFile {
   }
 }
 
-/** The names of what changes in a folder; null where the system does not say which. */
+/** The names of files that change in a folder; null if the system does not name the file. */
 function changesIn(folder: string): Observable<string | null> {
   return new Observable((subscriber) => {
     const watcher = watch(folder, { persistent: false }, (_event, name) => subscriber.next(name));

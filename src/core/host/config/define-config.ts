@@ -16,7 +16,7 @@ export interface DataOptions {
   readonly signEvery?: number | undefined;
   /** Milliseconds that the disk may take for one commit before requests are refused; 5,000 unless set. */
   readonly patienceMs?: number | undefined;
-  /** What leaves the log for an archive by itself, once an hour; nothing unless set. */
+  /** Which records are moved from the log to an archive automatically, once an hour; none unless set. */
   readonly retention?:
     | {
         /** Records older than this, e.g. `30d`. */

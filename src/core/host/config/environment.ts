@@ -7,7 +7,7 @@ import { problemsOf } from './problem.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Options with the environment laid over them, and what could not be used. */
+/** Options overridden by the environment, and the values that could not be used. */
 export interface Overridden {
   readonly options: unknown;
   readonly problems: readonly HoldfastError[];

@@ -56,12 +56,12 @@ async function importConfig(file: string, fresh: boolean): Promise<Config> {
   return module.default;
 }
 
-/** As `defineConfig` gives it; what its plugins are given is checked by their own schemas. */
+/** The shape that `defineConfig` returns; the options of plugins are checked by their own schemas. */
 function isConfig(value: unknown): value is Config {
   return isObject(value) && 'plugins' in value;
 }
 
-/** An import's failure in one line. Where it is, in this file or in one it imports, only the stack says. */
+/** The failure of an import in one line. Only the stack shows whether it is in this file or in an imported one. */
 function reasonOf(error: unknown, file: string): string {
   if (!(error instanceof Error)) return String(error);
   const text =

@@ -22,7 +22,7 @@ export interface ResolvedConfig {
   readonly signEvery?: number;
   /** Milliseconds that the disk may take for one commit. */
   readonly patienceMs?: number;
-  /** What of the log is archived by itself. */
+  /** Which records are archived automatically. */
   readonly retention?: RetentionSettings;
 }
 

@@ -1,4 +1,4 @@
-/** What stands in place of a secret. */
+/** The text that replaces a secret. */
 export const REDACTED = '[redacted]';
 
 /** Ends of names whose value is a secret. */
@@ -12,7 +12,7 @@ const PROSE = '(?:token|key|prefix|scheme|challenge|authentication|authorization
 const STANDS_FOR_SECRET =
   '(?:<[a-z][\\w -]{0,40}>|\\{[a-z]\\w{0,40}\\}|\\$\\{[a-z]\\w{0,60}\\}|\\$\\([^()\\r\\n]{1,80}\\)|…)';
 /**
- * What help texts have in place of a secret: `<key>`, `{token}`, `${DESK_KEY}`, `$(cat desk.key)`, `…`. It must be the
+ * Placeholders for a secret in help texts: `<key>`, `{token}`, `${DESK_KEY}`, `$(cat desk.key)`, `…`. It must be the
  * whole value.
  */
 const PLACEHOLDER = `(?:(?:(?:bearer|basic)(?:\\s+|%20|\\+))?${STANDS_FOR_SECRET}(?=["'\`\\s,;)?&\\]]|\\.(?:\\s|$)|$))`;
@@ -21,8 +21,8 @@ const QUOTED_PLACEHOLDER = `(?:${PLACEHOLDER}|"${STANDS_FOR_SECRET}"|'${STANDS_F
 const pattern = (flags: string, ...parts: string[]): RegExp => new RegExp(parts.join(''), `g${flags}`);
 
 /**
- * What secrets look like in running text. Each pattern takes time linear in the text: none begins with a
- * repetition, and no repetition stands inside another.
+ * Patterns of secrets in running text. Each takes time linear in the length of the text, because none begins with a
+ * repetition or nests one in another.
  */
 const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/-----BEGIN [A-Z0-9 ]{1,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)/g, REDACTED],
@@ -73,19 +73,19 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   ],
 ];
 
-/** Encoded characters that say nothing, such as the end of a line: what is beside them is read by itself. */
+/** Encoded characters that separate texts, such as the end of a line; the texts beside them are masked separately. */
 const NO_SIGN = /%(?:[01][\da-f]|7f|[89a-f][\da-f])/gi;
 
-/** Without any of these no pattern can match: most texts are names and ids, and cost one look. */
+/** Without any of these no pattern can match. Most texts are names and ids, so one test is enough for them. */
 const SUSPECT = /[=:]|bearer|basic|sk-|eyJ|-----|\/push\/|AGE-SECRET|%[2-7]/i;
 
-/** A partial secret at a cut end is not recognised; this much of the end is given up. */
+/** A secret that is cut in two at the end is not recognised, so this much of the end is dropped. */
 const EDGE = 512;
 const CUT = '…[cut]';
 
 /**
  * Masks what looks like a secret in running text: bearer tokens, push paths, PEM blocks, `sk-` keys, keys in base64,
- * and values named as secrets. A text that has one under its percent-encoding comes out without that.
+ * and values named as secrets. A text with a percent-encoded secret is returned decoded.
  *
  * @param limit longest text that is kept, characters; what is beyond is cut off
  */
@@ -129,5 +129,5 @@ export function percentDecoded(text: string): string {
   return text.replace(ENCODED, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
 
-/** So often it is taken off where somebody may have put it on: a link in a link. */
+/** How many layers of percent-encoding are removed: a link may contain an encoded link. */
 export const MOST_DECODED = 2;

@@ -4,7 +4,7 @@ import type { Json } from '../../kernel/json.ts';
 import { maskText, REDACTED } from './mask-text.ts';
 import { isSecretField, isSecretName, type Scope, scopeInside } from './secret-fields.ts';
 
-/** How much of a value is walked; what lies beyond is cut, never passed through. */
+/** How much of a value is processed; the rest is cut off and never passed on. */
 export interface Bounds {
   readonly depth: number;
   /** Values of any kind. */
@@ -65,7 +65,7 @@ class Walk {
   #string(text: string, scope: Scope, depth: number): Json | undefined {
     if (this.#text <= 0) return CUT;
     const document = text.length <= this.#bounds.text ? parsedJson(text) : undefined;
-    // JSON inside a text is held to the same rules as JSON outside.
+    // JSON inside a text is redacted by the same rules.
     const masked =
       document && depth < this.#bounds.depth
         ? maskText(JSON.stringify(this.visit(document, scope, depth + 1)), this.#bounds.text)

@@ -10,7 +10,7 @@ const PREFIX = 'holdfast_';
 const LAG_SAMPLE_MS = 500;
 const LAG_SAMPLES = 120;
 
-/** What a metric is called and how its values are told apart. */
+/** The name of a metric, and the labels that distinguish its values. */
 export interface MetricOptions {
   /** One sentence for whoever reads `/metrics`. */
   readonly help: string;
@@ -139,7 +139,7 @@ export class Metrics {
   }
 }
 
-/** A timer that should come every half second; by how much it is late, the event loop was blocked. */
+/** A timer that should fire every half second: its delay is the time for which the event loop was blocked. */
 class LoopLag {
   readonly #lateMs: number[] = [];
   #timer: NodeJS.Timeout | undefined;

@@ -3,7 +3,7 @@ import { HostError } from '../errors/host-error.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 export interface RedisClientOptions {
-  /** `redis://…`; its user and password appear in nothing that this module says. */
+  /** `redis://…`; its user and password are in no text of this module. */
   readonly url: string;
   /** Shown by `CLIENT LIST`. */
   readonly name: string;
@@ -33,13 +33,16 @@ export class RedisFault extends Error {
 
 export interface RedisState {
   readonly connected: boolean;
-  /** Why not; the last thing that went wrong. */
+  /** Why not: the newest failure. */
   readonly reason?: string;
 }
 
 const COMMAND_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A peer that vanished without a word is noticed by its silence. Longer than commands wait: see `run`. */
+/**
+ * A peer that disappears without closing the connection is noticed because it does not answer. Longer than the deadline
+ * of commands: see `run`.
+ */
 const SILENCE_MS = 60_000;
 const BACKOFF_MS = { first: 50, most: 3_000 };
 
@@ -116,12 +119,12 @@ export class RedisClient {
     this.#readyListeners.add(listener);
   }
 
-  /** Calls back when a connection that stood is gone. */
+  /** Calls back when an established connection is lost. */
   onLost(listener: (reason: string) => void): void {
     this.#lostListeners.add(listener);
   }
 
-  /** @returns whether a connection stands now, having waited for it at most so long */
+  /** @returns whether there is a connection, after waiting for one at most this long */
   async ready(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
     if (this.#connected) return true;
     return new Promise((resolve) => {
@@ -138,8 +141,8 @@ export class RedisClient {
   }
 
   /**
-   * Carries out one command. A command that timed out stays on its connection, so that what is asked next is
-   * answered after it, and shows what became of it.
+   * Carries out one command. A command that timed out stays on its connection, so that the next command is answered
+   * after it and shows its result.
    *
    * @throws RedisFault, and nothing else
    */

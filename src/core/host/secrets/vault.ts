@@ -18,7 +18,7 @@ import { HostError } from '../errors/host-error.ts';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** First byte of everything sealed, so that another format can be told from damage. */
+/** First byte of every sealed body, which distinguishes another format from damage. */
 const FORMAT = 1;
 const HEADER_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 
@@ -29,8 +29,8 @@ export interface VaultKeys {
 }
 
 /**
- * Names and hides what is secret. A fingerprint says that two secrets are equal and nothing
- * else; a sealed body can be read back by the data folder that sealed it, and for the purpose it was sealed for.
+ * Fingerprints and encrypts secrets. A fingerprint shows only whether two secrets are equal. A sealed body can be
+ * opened only with the keys of the data folder that sealed it, and for the same purpose.
  */
 export class Vault {
   readonly #keys: VaultKeys;

@@ -74,14 +74,14 @@ export function defineRules(
   const listed = rules.map((rule): DefinedRule => {
     const { name, title } = rule;
     const settings = settingsOf(rule);
-    const known = actors.get(ruleActor, name);
-    if (!known) {
+    const existing = actors.get(ruleActor, name);
+    if (!existing) {
       // Its `init` has these settings, and the machine begins with an evaluation.
       actors.send(ruleActor, name, { type: 'WATCH', at });
       return { name, title, change: 'created' };
     }
-    const isRemoved = known.value === 'removed';
-    if (!isRemoved && isSame(known.context, settings)) return { name, title, change: 'unchanged' };
+    const isRemoved = existing.value === 'removed';
+    if (!isRemoved && isSame(existing.context, settings)) return { name, title, change: 'unchanged' };
     actors.send(ruleActor, name, { type: 'DEFINE', at, settings });
     return { name, title, change: isRemoved ? 'created' : 'changed' };
   });
@@ -95,7 +95,9 @@ export function defineRules(
   return [...listed, ...removed];
 }
 
-/** At a start: rules that fire on missing data wait a whole window again, for nobody received data meanwhile. */
+/**
+ * At a start, rules that fire on missing data wait for a whole window again, because no data was received meanwhile.
+ */
 export function watchRules({ actors, clock }: Pick<Services, 'actors' | 'clock'>): void {
   const at = clock.now();
   for (const { key, value, context } of actors.list(ruleActor)) {
@@ -104,12 +106,12 @@ export function watchRules({ actors, clock }: Pick<Services, 'actors' | 'clock'>
   }
 }
 
-function isSame(known: RuleContext, settings: RuleSettings): boolean {
-  const held: Readonly<Record<string, unknown>> = { ...known };
+function isSame(context: RuleContext, settings: RuleSettings): boolean {
+  const fields: Readonly<Record<string, unknown>> = { ...context };
   return (
-    known.runbook === settings.runbook &&
-    known.firstStep === settings.firstStep &&
-    known.reads === settings.reads &&
-    Object.entries(settings).every(([name, value]) => isDeepStrictEqual(held[name], value))
+    context.runbook === settings.runbook &&
+    context.firstStep === settings.firstStep &&
+    context.reads === settings.reads &&
+    Object.entries(settings).every(([name, value]) => isDeepStrictEqual(fields[name], value))
   );
 }

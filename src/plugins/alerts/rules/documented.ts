@@ -5,8 +5,9 @@ type RuleInput = z.input<typeof ruleOptions>;
 
 /**
  * The rules that come with Holdfast: of the NAS backup (O17, O18), of the watchdog's pushes (O19), and of the
- * reconciler's own sign of life (R28). Those that fire on silence do so once their signal has come for a day: a new install
- * and a trial of telemetry raise no critical alert, and a signal that has never come is an alert of its own after a day.
+ * reconciler's own sign of life (R28). Those that fire on silence do so once their signal has come for a day: a new
+ * installation or a trial of telemetry raises no critical alert, and a signal that has never arrived raises an alert of
+ * its own after a day.
  * `alerts({ rules: [...documentedRules, …] })` keeps them beside one's own.
  */
 export const documentedRules: readonly RuleInput[] = [
@@ -14,7 +15,7 @@ export const documentedRules: readonly RuleInput[] = [
     name: 'nas-backup-failed',
     title: 'NAS backup snapshot FAILED',
     severity: 'critical',
-    // Emitted once for each failed source and only then: a healthy run is silent.
+    // Emitted once for each failed source; a healthy run emits nothing.
     measure: { table: 'gauge', metric: 'nas.backup.snapshot.failed', take: 'max' },
     above: 0,
     window: '1d',
@@ -42,7 +43,8 @@ export const documentedRules: readonly RuleInput[] = [
     name: 'nas-backup-stale',
     title: 'NAS backup STALE',
     severity: 'critical',
-    // The timer on the host reports the same without this process; a dark collector is the rule above.
+    // The timer on the host reports the same without this process. A collector that sends nothing is covered by the
+    // rule above.
     measure: { table: 'sum', metric: 'file.mtime', take: 'age' },
     above: 36,
     window: '7d',
@@ -58,7 +60,8 @@ export const documentedRules: readonly RuleInput[] = [
     name: 'watchdog-push-failing',
     title: 'Observability watchdog push delivery FAILING',
     severity: 'critical',
-    // A job that fails stays in its hour: over after a whole one without it. Other jobs have alerts of their own.
+    // A failed job counts for its whole hour, so the alert ends after a full hour without one. Other jobs have alerts
+    // of their own.
     measure: {
       table: 'gauge',
       metric: 'kube_job_failed',

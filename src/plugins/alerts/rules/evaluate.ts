@@ -19,9 +19,9 @@ export interface Evaluation {
   readonly places?: readonly string[];
 }
 
-/** What rules look at. */
+/** The sources that rules evaluate. */
 export interface Sources {
-  /** Undefined where none is there. */
+  /** Undefined if there is none. */
   readonly database: ColumnarDatabase | undefined;
   /** Undefined where no plugin records scheduled runs. */
   readonly runs?: ScheduledRuns | undefined;
@@ -80,16 +80,16 @@ export async function evaluate(
         : found > rule.above;
   const finding = wrong ? await causeOf(rule, database, now, signal) : undefined;
   // No sample of a failed run, and no failed run: that was looked at, so it is zero and not unknown.
-  const known = found ?? (counted ? 0 : undefined);
+  const result = found ?? (counted ? 0 : undefined);
   return {
-    ...(known !== undefined && { value: round(known) }),
+    ...(result !== undefined && { value: round(result) }),
     ...(finding && { finding }),
     ...(newestAt !== undefined && { newestAt }),
     ...(places.length > 0 && { places }),
   };
 }
 
-/** The cause of a wrong value: which attribute values have it, or what another metric shows. */
+/** The cause of a wrong value: which attribute values have it, or what what another metric shows. */
 async function causeOf(
   rule: Rule,
   database: ColumnarDatabase,
@@ -114,7 +114,7 @@ async function causeOf(
   return causes.length > 0 ? causes.join('; ') : undefined;
 }
 
-/** What another metric says of the cause. Its silence says something only where its sender is known to send. */
+/** What another metric shows about the cause. Its absence means something only if its sender is known to send. */
 async function explanationOf(
   { measure, sender, lookBack, present, absent, unknown }: NonNullable<Rule['explain']>,
   window: string,
@@ -156,7 +156,7 @@ async function measured(
   };
 }
 
-/** Where samples were looked for and none came from. */
+/** The senders whose samples were searched and not found. */
 function expectedPlace({ resource }: Measure): string[] {
   return placeText(`${resource['host.name'] ?? ''}\n${resource['service.instance.id'] ?? ''}`);
 }
@@ -177,7 +177,7 @@ function placeText(place: string): string[] {
   return [`${host === '' ? 'unknown host' : host} (instance ${instance})`];
 }
 
-/** Makes the table too, which on a first start may not be there yet. */
+/** This also creates the table, which may not exist yet at a first start. */
 function schemaOf({ table }: Measure, database: ColumnarDatabase): Promise<TableSchema> {
   return database.schema(`otel_metrics_${table}`);
 }

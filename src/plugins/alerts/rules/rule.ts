@@ -20,7 +20,8 @@ const measure = z.strictObject({
   /** Only series of this host and instance, or of this host; `signals` of the options names another. */
   of: z.enum(['anywhere', 'host', 'instance']).default('anywhere'),
   /**
-   * What becomes of the samples of the window. `count` is their number; `age` is the time since the newest value, hours,
+   * How the value is computed from the samples of the window. `count` is their number; `age` is the time since the
+   * newest value, hours,
    * for values that are epoch seconds. None of them is zero when there are no samples: that is missing data.
    */
   take: z.enum(['max', 'min', 'last', 'sum', 'count', 'age']).default('last'),
@@ -86,7 +87,7 @@ export const ruleOptions = z
   });
 export type Rule = z.output<typeof ruleOptions>;
 
-/** What the options say of a rule's signal. */
+/** The options for a rule's signal. */
 export const signalOptions = z.strictObject({
   /** Whether it must come; see `expect` of a rule. */
   expect: z.enum(['required', 'steady', 'optional']).optional(),
@@ -97,7 +98,7 @@ export const signalOptions = z.strictObject({
 });
 export type Signal = z.output<typeof signalOptions>;
 
-/** A rule with what the options say of its signal. */
+/** A rule with the options for its signal. */
 export function withSignal(rule: Rule, signal: Signal | undefined): Rule {
   if (!signal) return rule;
   const resource = {

@@ -31,20 +31,20 @@ export const uiOptions = z
   );
 export type Ui = z.output<typeof uiOptions>;
 
-/** What became of a rule in the UI. */
+/** The result for one rule in the UI. */
 export interface InUi {
   readonly title: string;
   readonly change: 'created' | 'changed' | 'unchanged' | 'rejected';
-  /** Why it was not even sent, or what could not be looked at. */
+  /** Why it was not sent, or what could not be checked. */
   readonly reason?: string;
 }
 
-const known = z.looseObject({ id, name: z.string().nullish() });
+const existing = z.looseObject({ id, name: z.string().nullish() });
 const listed = z.looseObject({
-  data: z.array(known).max(1_000),
+  data: z.array(existing).max(1_000),
   meta: z.looseObject({ total: z.int().min(0).optional() }).optional(),
 });
-type Known = z.output<typeof known>;
+type Existing = z.output<typeof existing>;
 
 const SECRET_MS = 5_000;
 const PAGE = 1_000;
@@ -52,8 +52,8 @@ const PAGES = 20;
 const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 8 * 1_048_576 });
 
 /**
- * Makes the alerts of the UI agree with the rules, by name; done twice, the second time nothing is written. Alerts of other
- * names are left alone, and so is what people set of ours beyond these fields.
+ * Makes the alerts of the UI agree with the rules, by name; a second run writes nothing. Alerts of other names are not
+ * changed, and neither are further fields that people have set.
  *
  * @throws HF_ALERTS_UI it cannot be reached, refuses, or has two alerts of one name
  */
@@ -112,7 +112,7 @@ export async function upsertInUi(
 
 const tileShape = z.looseObject({
   id: z.string(),
-  /** What the newer API says. */
+  /** The answer of the newer API. */
   config: z
     .looseObject({
       configType: z.string().optional(),
@@ -120,12 +120,12 @@ const tileShape = z.looseObject({
       groupBy: z.string().nullish(),
     })
     .optional(),
-  /** What the older one says. */
+  /** The answer of the older API. */
   series: z.array(z.looseObject({ type: z.string(), groupBy: z.array(z.string()).optional() })).optional(),
 });
 type Tile = z.output<typeof tileShape>;
 const dashboard = z.looseObject({ data: z.looseObject({ tiles: z.array(tileShape).max(1_000) }) });
-const answered = z.looseObject({ data: known });
+const answered = z.looseObject({ data: existing });
 
 const NOT_SEEN_IN_SQL = 'not checked whether the tile is un-grouped: it is raw SQL';
 /** Tiles with which the UI can compare a threshold. */
@@ -178,8 +178,8 @@ async function findApi(url: string, token: string, signal: AbortSignal): Promise
   throw refusal(`it has no API at ${API_PATHS.join(' or ')}: give the address by which people open it`);
 }
 
-async function allOf(api: Api): Promise<readonly Known[]> {
-  const all: Known[] = [];
+async function allOf(api: Api): Promise<readonly Existing[]> {
+  const all: Existing[] = [];
   for (let page = 0; page < PAGES; page += 1) {
     const { data, error } = listed.safeParse(
       await api.send('GET', `/alerts${page === 0 ? '' : `?limit=${PAGE}&offset=${all.length}`}`),
@@ -192,7 +192,7 @@ async function allOf(api: Api): Promise<readonly Known[]> {
 }
 
 /** Whether an alert is as wanted. Not every version shows `source`. */
-function holds(same: Known, { source: _, channel, ...wanted }: Record<string, unknown>): boolean {
+function holds(same: Existing, { source: _, channel, ...wanted }: Record<string, unknown>): boolean {
   const has = same.channel as Record<string, unknown> | undefined;
   return (
     Object.entries(wanted).every(([key, value]) => isDeepStrictEqual(same[key], value)) &&
@@ -200,8 +200,8 @@ function holds(same: Known, { source: _, channel, ...wanted }: Record<string, un
   );
 }
 
-/** An update replaces, so what else was set goes along; further channels stay behind ours. */
-function merged(same: Known, wanted: Record<string, unknown>): Record<string, unknown> {
+/** An update replaces the alert, so its other fields are sent again, and further channels are kept after ours. */
+function merged(same: Existing, wanted: Record<string, unknown>): Record<string, unknown> {
   const { id: _, channels, ...rest } = same;
   const kept = Object.entries(rest).filter(([, value]) => value !== null);
   const others = Array.isArray(channels) ? channels.slice(1) : [];
@@ -226,10 +226,10 @@ function apiOf(base: string, path: string, token: string, signal: AbortSignal) {
         signal,
       });
     } catch (error) {
-      throw error instanceof HttpCallError ? refusal(`it can't be asked: ${error.reason}`) : error;
+      throw error instanceof HttpCallError ? refusal(`it can't be reached: ${error.reason}`) : error;
     }
   }
-  /** A page of the UI, and a path that its proxy knows nothing of, are no API. */
+  /** A page of the UI, or the answer of its proxy to an unknown path, is not the API. */
   async function isThere(): Promise<boolean> {
     const answer = await call('GET', '/alerts?limit=1');
     return answer.status !== 404 && !(answer.ok && answer.json() === undefined);

@@ -21,7 +21,7 @@ export interface Places {
   readonly secrets: readonly { readonly namespace: string; readonly name: string }[];
 }
 
-interface Seen {
+interface Assessment {
   readonly state: CheckResult['state'];
   readonly text: string;
 }
@@ -64,9 +64,9 @@ async function ofPlace(
   place: string,
   read: () => Promise<readonly X509Certificate[]>,
   now: number,
-): Promise<Seen> {
+): Promise<Assessment> {
   try {
-    return judged(place, await read(), now);
+    return assess(place, await read(), now);
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException;
     const why = isCoded(error) ? error.what : (code ?? message);
@@ -75,7 +75,7 @@ async function ofPlace(
 }
 
 /** A chain ends with whichever of its certificates ends first. */
-function judged(place: string, chain: readonly X509Certificate[], now: number): Seen {
+function assess(place: string, chain: readonly X509Certificate[], now: number): Assessment {
   if (chain.length === 0) return { state: 'unknown', text: `${place}: it has no certificate` };
   const until = Math.min(...chain.map(({ validToDate }) => validToDate.getTime()));
   const from = Math.max(...chain.map(({ validFromDate }) => validFromDate.getTime()));

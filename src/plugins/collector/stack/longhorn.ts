@@ -53,7 +53,7 @@ const backupShape = z.object({
       state: z.string().default(''),
       error: z.string().default(''),
       volumeName: z.string().default(''),
-      // Of the data; the upload ends later.
+      // The time of the data; the upload ends later.
       snapshotCreatedAt: z.string().default(''),
     })
     .prefault({}),
@@ -69,7 +69,7 @@ const jobShape = z.object({
 type Volume = z.output<typeof volumeShape>;
 type State = CheckResult['state'];
 
-interface Seen {
+interface Assessment {
   readonly state: State;
   readonly text: string;
 }
@@ -115,7 +115,7 @@ export async function replicasCheck(
 function healthOf(
   { metadata, spec, status: { state, robustness, kubernetesStatus } }: Volume,
   replicas: readonly z.output<typeof replicaShape>[],
-): Seen {
+): Assessment {
   const place = `${kubernetesStatus.pvcName} (${metadata.name})`;
   const healthy = replicas.filter(
     ({ spec: { healthyAt, failedAt }, status: { currentState } }) =>
@@ -152,14 +152,14 @@ export async function longhornBackups(
   claims: readonly string[],
   now: number,
   signal: AbortSignal,
-): Promise<Seen> {
+): Promise<Assessment> {
   try {
     const list = <T extends z.ZodType>(kind: string, shape: T) =>
       listOf(cluster, kind, longhorn.namespace, shape, signal);
     const volumes = await volumesOf(cluster, namespace, longhorn.namespace, signal);
     const backups = await list('Backup', backupShape);
     const jobs = await list('RecurringJob', jobShape);
-    const seen: Seen[] = [];
+    const seen: Assessment[] = [];
     for (const claim of claims) {
       const volume = volumes.find(({ status }) => status.kubernetesStatus.pvcName === claim);
       if (!volume) {
@@ -205,7 +205,7 @@ function ageOf(
   jobs: readonly z.output<typeof jobShape>[],
   staleHours: number,
   now: number,
-): Seen {
+): Assessment {
   const times = backups
     .filter(({ status }) => status.volumeName === name && status.state === 'Completed' && status.error === '')
     .map(({ status }) => Date.parse(status.snapshotCreatedAt))

@@ -38,7 +38,7 @@ const snapshot = z.object({
     .optional(),
 });
 
-interface Seen {
+interface Assessment {
   readonly state: CheckResult['state'];
   readonly text: string;
 }
@@ -55,7 +55,7 @@ export async function volumesCheck(
   signal: AbortSignal,
 ): Promise<CheckResult> {
   const lookedAt = `backups of the stack's volumes in ${stack.namespace}`;
-  const seen: Seen[] = [];
+  const seen: Assessment[] = [];
   for (const [volume, name] of Object.entries(VOLUMES)) {
     const ways = stack.volumes[volume as keyof typeof VOLUMES];
     if (!ways)
@@ -81,16 +81,16 @@ async function look(
   way: VolumeBackup,
   now: number,
   signal: AbortSignal,
-): Promise<Seen> {
+): Promise<Assessment> {
   try {
     if (way.by === 'velero') {
       const { at, whole } = await newestOfSchedule(cluster, stack.namespace, way, signal);
-      return judged(`Velero's schedule ${way.schedule}`, at, whole, stack.staleHours, now);
+      return assess(`Velero's schedule ${way.schedule}`, at, whole, stack.staleHours, now);
     }
     if (way.by === 'longhorn') return await longhornBackups(cluster, stack, way.claims, now, signal);
     const { dates, whole } = await newestOfClaims(cluster, stack.namespace, way.claims, signal);
     const each = way.claims.map((claim) =>
-      judged(`snapshot of ${claim}`, dates.get(claim), whole, stack.staleHours, now),
+      assess(`snapshot of ${claim}`, dates.get(claim), whole, stack.staleHours, now),
     );
     return { state: worst(each.map(({ state }) => state)), text: each.map(({ text }) => text).join(', ') };
   } catch (error) {
@@ -100,7 +100,13 @@ async function look(
 }
 
 /** @param whole whether all backups were seen: a newer one may be among the others, good or bad */
-function judged(what: string, at: number | undefined, whole: boolean, staleHours: number, now: number): Seen {
+function assess(
+  what: string,
+  at: number | undefined,
+  whole: boolean,
+  staleHours: number,
+  now: number,
+): Assessment {
   if (!whole) return { state: 'unknown', text: `${what}: there are more than could be read` };
   if (at === undefined) return { state: 'fail', text: `${what}: there is no good one` };
   const hours = Math.floor((now - at) / HOUR_MS);
@@ -163,6 +169,6 @@ async function newestOfClaims(
 }
 
 function newest(times: readonly (string | null | undefined)[]): number | undefined {
-  const known = times.map((time) => Date.parse(time ?? '')).filter((time) => !Number.isNaN(time));
-  return known.length === 0 ? undefined : Math.max(...known);
+  const dates = times.map((time) => Date.parse(time ?? '')).filter((time) => !Number.isNaN(time));
+  return dates.length === 0 ? undefined : Math.max(...dates);
 }
