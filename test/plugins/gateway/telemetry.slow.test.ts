@@ -68,6 +68,16 @@ function spansOf(received: readonly Received[]): Span[] {
     .flatMap(({ spans }) => spans);
 }
 
+const metricsOf = (received: readonly Received[]): Metric[] =>
+  received
+    .filter(({ path }) => path === '/v1/metrics')
+    .flatMap(
+      ({ body }) =>
+        (body as { resourceMetrics: { scopeMetrics: { metrics: Metric[] }[] }[] }).resourceMetrics,
+    )
+    .flatMap(({ scopeMetrics }) => scopeMetrics)
+    .flatMap((scope) => scope.metrics);
+
 /** Waits for what a stop sends: it leaves after three seconds, and a machine under load may need longer. */
 async function until(hasArrived: () => boolean): Promise<void> {
   for (const end = performance.now() + 60_000; !hasArrived() && performance.now() < end; ) await after(10);
@@ -124,14 +134,7 @@ test('[O24] the four histograms bear the upstream’s model and the key’s alia
   telemetry.begin({}).end(call);
   await telemetry.stop();
   await until(() => received.some(({ path }) => path === '/v1/metrics'));
-  const metrics = received
-    .filter(({ path }) => path === '/v1/metrics')
-    .flatMap(
-      ({ body }) =>
-        (body as { resourceMetrics: { scopeMetrics: { metrics: Metric[] }[] }[] }).resourceMetrics,
-    )
-    .flatMap(({ scopeMetrics }) => scopeMetrics)
-    .flatMap((scope) => scope.metrics);
+  const metrics = metricsOf(received);
   const units = metrics.flatMap(({ name, unit, histogram }) =>
     name.startsWith('gen_ai.') && histogram ? [[name, unit]] : [],
   );
@@ -144,6 +147,46 @@ test('[O24] the four histograms bear the upstream’s model and the key’s alia
   const sent = JSON.stringify(metrics);
   t.regex(sent, /"gen_ai\.request\.model","value":\{"stringValue":"memory-1"/);
   t.regex(sent, /"metadata\.user_api_key_alias","value":\{"stringValue":"laptop"/);
+});
+
+test('[O24] names of tools that clients make up are bounded in the histograms, those of the configuration are not', async (t) => {
+  const { received, endpoint } = await receiver(t);
+  const { url } = await startScripted(t, answerEmpty);
+  const names = Array.from({ length: 210 }, (_, index) => `made_up_${index}`);
+  const routes = [
+    credentialFree({ name: 'open', url }),
+    credentialFree({ name: 'listed', url, tools: names }),
+    credentialFree({ name: 'one', url, model: 'one-model' }),
+  ];
+  const rig = await Rig.start(t, { routes }, undefined, undefined, [
+    telemetryPlugin({ endpoint, everyMs: 60_000 }),
+  ]);
+  const headers = admission(await rig.mint({ servers: ['open', 'listed', 'one'] }));
+  for (const server of ['open', 'listed', 'one']) {
+    const opened = await rig.post(`/${server}/mcp`, initialize, headers);
+    await opened.text();
+    const session = { ...headers, 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '' };
+    for (const name of [...names, names[0]]) {
+      const call = rpc('tools/call', { name: `${server}-${name}`, arguments: {} });
+      const answer = await rig.post(`/${server}/mcp`, call, session);
+      t.is(answer.status, 200);
+      await answer.text();
+    }
+  }
+  await rig.runtime.stop('test');
+  await until(() => metricsOf(received).some(({ name }) => name === 'gen_ai.usage.cost'));
+  const text = JSON.stringify(metricsOf(received));
+  const models = new Set(
+    [...text.matchAll(/"gen_ai\.request\.model","value":\{"stringValue":"([^"]+)"/g)].map(
+      ([, model]) => model,
+    ),
+  );
+  const of = (server: string) => [...models].filter((model) => model?.startsWith(server));
+  t.is(of('open/').length, 201);
+  t.true(models.has('open/made_up_0'));
+  t.true(models.has('open/other'));
+  t.is(of('listed/').length, 210);
+  t.deepEqual(of('one'), ['one-model']);
 });
 
 test('[O24] the span of the tool call is a child, and only on request', async (t) => {

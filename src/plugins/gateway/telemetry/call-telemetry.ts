@@ -31,6 +31,8 @@ export interface ToolFacts {
   readonly name: string;
   /** `gen_ai.request.model`: the upstream's model. */
   readonly model: string;
+  /** The route, where its entry names neither a model nor tools: there, clients can make models up without end. */
+  readonly undeclaredAt?: string | undefined;
   readonly cost: number;
   /** Until the upstream began to answer, milliseconds. */
   readonly responseMs: number;

@@ -91,6 +91,24 @@ function hasFailed({ status, outcome }: CallFacts): boolean {
   return (status ?? 0) >= 500 || outcome === 'unreachable' || outcome === 'cut';
 }
 
+/** Distinct models of a route that declares none: each is a time series for as long as the process lives. */
+const MOST_MODELS = 200;
+
+/** Names a route's models to histograms as they come, and from the 201st on `<route>/other`. */
+class BoundedModels {
+  readonly #byRoute = new Map<string, Set<string>>();
+
+  nameOf({ model, undeclaredAt }: ToolFacts): string {
+    if (undeclaredAt === undefined) return model;
+    const models = this.#byRoute.get(undeclaredAt) ?? new Set();
+    if (models.size === 0) this.#byRoute.set(undeclaredAt, models);
+    if (models.has(model)) return model;
+    if (models.size >= MOST_MODELS) return `${undeclaredAt}/other`;
+    models.add(model);
+    return model;
+  }
+}
+
 /** The four histograms of calls of tools (O24). @returns a function that records one call */
 function toolHistograms(telemetry: Telemetry): (facts: CallFacts, tool: ToolFacts, ms: number) => void {
   const meter = telemetry.meter(SCOPE);
@@ -115,10 +133,12 @@ function toolHistograms(telemetry: Telemetry): (facts: CallFacts, tool: ToolFact
     TOKENS,
   );
   const cost = histogram('gen_ai.usage.cost', 'Cost of the call by the table of its route.', '{cost}', COSTS);
-  return ({ alias, owner, server }, { model, responseMs, cost: amount, tokens }, ms) => {
+  const models = new BoundedModels();
+  return ({ alias, owner, server }, tool, ms) => {
+    const { responseMs, cost: amount, tokens } = tool;
     const attributes: Attributes = {
       'gen_ai.operation.name': 'execute_tool',
-      'gen_ai.request.model': model,
+      'gen_ai.request.model': models.nameOf(tool),
       'mcp.server': server,
       ...(alias !== undefined && { 'metadata.user_api_key_alias': alias }),
       ...(owner !== undefined && { 'metadata.user_api_key_user_id': owner }),

@@ -157,8 +157,9 @@ export function noteTool({ exchange, route, message }: UpstreamCall, cost = 0): 
   if (message?.method !== 'tools/call') return;
   const tool = upstreamName(route, message.name ?? '');
   if (tool === undefined) return;
-  const model = route.entry.model ?? `${route.name}/${tool}`;
-  exchange.facts.tool = { name: tool, model, cost, responseMs: exchange.ms };
+  const { model = `${route.name}/${tool}`, tools } = route.entry;
+  const undeclaredAt = route.entry.model === undefined && tools === undefined ? route.name : undefined;
+  exchange.facts.tool = { name: tool, model, undeclaredAt, cost, responseMs: exchange.ms };
 }
 
 /** Tells telemetry of the tokens that the result reports. */
