@@ -18,6 +18,9 @@ const STANDS_FOR_SECRET =
 const PLACEHOLDER = `(?:(?:(?:bearer|basic)(?:\\s+|%20|\\+))?${STANDS_FOR_SECRET}(?=["'\`\\s,;)?&\\]]|\\.(?:\\s|$)|$))`;
 const QUOTED_PLACEHOLDER = `(?:${PLACEHOLDER}|"${STANDS_FOR_SECRET}"|'${STANDS_FOR_SECRET}')`;
 
+/** A `}` within a value. One that ends the value, or closes what the value is in, is not masked. */
+const inner = (ends: string): string => `\\}(?!\\}{0,8}(?:[${ends}"']|$))`;
+
 const pattern = (flags: string, ...parts: string[]): RegExp => new RegExp(parts.join(''), `g${flags}`);
 
 /**
@@ -43,7 +46,7 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [
     pattern(
       'i',
-      `\\b((?:authorization|cookie|api-key)\\s*:\\s*)(?!\\s|bearer\`|${PLACEHOLDER})[^\\r\\n"'}]+`,
+      `\\b((?:authorization|cookie|api-key)\\s*:\\s*)(?!\\s|bearer\`|${PLACEHOLDER})(?:[^\\r\\n"'}]|${inner('\\r\\n')})+`,
     ),
     `$1${REDACTED}`,
   ],
@@ -67,7 +70,7 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
     pattern(
       'i',
       `(${NAME}:[ \\t]+)(?!\\[redacted]|${QUOTED_PLACEHOLDER}|[a-z]{1,12}(?:[\\s,.;:)\`]|$))`,
-      `(?:"[^"]*"?|'[^']*'?|[^\\s,;&"'}]+)`,
+      `(?:"[^"]*"?|'[^']*'?|(?:[^\\s,;&"'}]|${inner('\\s,;&')})+)`,
     ),
     `$1${REDACTED}`,
   ],

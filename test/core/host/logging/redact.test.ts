@@ -64,6 +64,9 @@ const hidingPlaces: readonly ((secret: string) => unknown)[] = [
   (secret) => new AggregateError([new Error(`token=${secret}`)], 'several'),
   (secret) => `Bearer ${secret}`,
   (secret) => `authorization: ${secret} and more`,
+  (secret) => `authorization: a}${secret}`,
+  (secret) => `{ token: a}}${secret}, b: {} }`,
+  (secret) => `token: {a}b}${secret}}`,
   (secret) => `GET /api/push/${secret}?status=up`,
   (secret) => `http://host/api/push/${secret}`,
   (secret) => `https://user:${secret}@host/path`,
@@ -139,6 +142,17 @@ test('[R32] what was redacted once stays as it is', (t) => {
     }),
     { numRuns: runs(300) },
   );
+});
+
+test('[R32] a brace that ends a value, or closes what it is in, stays', (t) => {
+  for (const [text, masked] of [
+    ['{token: a1b2c3}', '{token: [redacted]}'],
+    ['{ a: { token: a1b2c3}, b: 1 }', '{ a: { token: [redacted]}, b: 1 }'],
+    ['{a: {token: a1}b2}}', '{a: {token: [redacted]}}'],
+    ['{authorization: a1 b2}', '{authorization: [redacted]}'],
+  ] as const) {
+    t.is(redact(text), masked);
+  }
 });
 
 test('[R32] what is no secret is left as it is', (t) => {
