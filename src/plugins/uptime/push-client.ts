@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Heartbeat, PushAnswer, PushEvent, UptimeMonitor } from '../../core/contracts/uptime.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
+import { withoutSecrets } from '../../core/host/logging/mask-secrets.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
@@ -168,8 +169,7 @@ const formsOf = (token: string): string[] => [...new Set([token, encodeURICompon
 
 /** A whole text without the token. @param limit characters */
 function withoutToken(text: string, token: string, limit: number): string {
-  const clean = formsOf(token).reduce((rest, form) => rest.replaceAll(form, TOKEN_MARK), text);
-  return maskText(clean, limit);
+  return maskText(withoutSecrets(text, formsOf(token), TOKEN_MARK), limit);
 }
 
 /** Why no answer came, with the exit status that wget would have. */

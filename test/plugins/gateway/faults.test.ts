@@ -6,10 +6,10 @@ import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
 import { credentialFree, defineRouteKind, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { CredentialRepeated, credentialWatch } from '../../../src/plugins/gateway/upstream/inspection.ts';
-import { resultFor, type Script, startScripted } from '../../support/scripted-upstream.ts';
+import { type Heard, resultFor, type Script, startScripted } from '../../support/scripted-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
 import { type RawAnswer, send } from './raw.ts';
-import { admission, MEDIA, Rig, rpc } from './rig.ts';
+import { admission, initialize, MEDIA, Rig, rpc } from './rig.ts';
 
 const TOKEN = 'tok_canary_0123456789';
 const ENVELOPE = {
@@ -370,6 +370,41 @@ test('[G23] an event stream that breaks off breaks off for the client too, never
   const { rig, ask } = await calling(t, upstream.url);
   await t.throwsAsync(ask(), { code: 'ECONNRESET' });
   t.like(await rig.whenEnded('tools/call'), { outcome: 'cut', status: 200 });
+});
+
+test('[G19] no piece of the credential comes back in an error that its upstream cuts or wraps', async (t) => {
+  const tokenFile = join(tempDir(t), 'token');
+  writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
+  const pieces = [
+    `${TOKEN.slice(0, 14)}\n  ${TOKEN.slice(14)}`,
+    `${TOKEN.slice(0, 12)}...`,
+    `...${TOKEN.slice(9)}`,
+  ];
+  let said: (heard: Heard) => readonly [status: number, body: string] = () => [500, ''];
+  const upstream = await startScripted(t, (response, heard) => {
+    const [status, body] = said(heard);
+    response.writeHead(status, JSON_TYPE).end(body);
+  });
+  const rig = await Rig.start(t, { routes: [overwrite({ name: 'docs', url: upstream.url, tokenFile })] });
+  const headers = { 'content-type': 'application/json', accept: MEDIA };
+  const key = admission(await rig.mint({ servers: ['docs'] }));
+  for (const piece of pieces) {
+    const text = `no such key: ${piece}`;
+    for (const way of [
+      () => [500, JSON.stringify({ error: text })] as const,
+      () =>
+        [404, JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32_000, message: text } })] as const,
+      () =>
+        [200, JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32_000, message: text } })] as const,
+      (heard: Heard) =>
+        [200, resultFor(heard, { isError: true, content: [{ type: 'text', text }] })] as const,
+    ]) {
+      said = way;
+      const answer = await send(`${rig.url}/docs/mcp`, { headers: { ...headers, ...key }, body: initialize });
+      t.true(answer.status >= 400, answer.text);
+      t.notRegex(answer.text, /tok_cana|ary_0123|23456789/);
+    }
+  }
 });
 
 test('[G19] the credential of an overwrite route comes back in no answer, whatever its upstream repeats', async (t) => {

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { nestsDeeper } from '../../kernel/json.ts';
 import { HostError } from '../errors/host-error.ts';
+import { withoutSecrets } from '../logging/mask-secrets.ts';
 import { maskText, REDACTED } from '../logging/mask-text.ts';
 import { BodyTooLarge, readBody } from './bounded-body.ts';
 import { type HttpFailure, networkFailure } from './network-failure.ts';
@@ -119,14 +120,14 @@ export class HttpAnswer {
   }
 
   /**
-   * The body as text, without the given secrets. Where the answer was cut, its end may hold the beginning of a secret,
+   * The body as text, without the given secrets (see `withoutSecrets`). Where the answer was cut, its end may hold the beginning of a secret,
    * which is removed too.
    *
    * @param secrets what the call itself sent and the server may have repeated; none of them empty
    * @param mark stands in place of each secret
    */
   textWithout(secrets: readonly string[], mark = REDACTED): string {
-    const text = secrets.reduce((rest, secret) => rest.replaceAll(secret, mark), this.text());
+    const text = withoutSecrets(this.text(), secrets, mark);
     if (!this.truncated) return text;
     // The cut may have split a character, which is shown as U+FFFD.
     const whole = text.replace(/\uFFFD$/, '');

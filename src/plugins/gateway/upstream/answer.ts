@@ -18,6 +18,7 @@ import {
   noteTool,
   outcomeOf,
   outcomeOfBody,
+  quotesCredential,
 } from './inspection.ts';
 import { downHeaders, headerOf, isEvents } from './request.ts';
 
@@ -205,6 +206,7 @@ function passSmall(
   credentialWatch(call.route)(answer);
   if (answer.length === 0) return refuse(call, 502, 'answers a request without a body', 'http_error');
   const outcome = outcomeOfBody(answer);
+  if (outcome.outcome !== 'ok' && quotesCredential(call.route, answer)) throw new CredentialRepeated();
   exchange.begin(status, { ...headers, 'content-length': String(answer.length) });
   exchange.end(answer);
   return outcome;
@@ -234,6 +236,9 @@ async function passJson(
   if (exchange.begun) {
     exchange.end();
   } else {
+    if (outcome.outcome !== 'ok' && quotesCredential(call.route, inspector.bytes())) {
+      throw new CredentialRepeated();
+    }
     exchange.begin(status, { ...headers, 'content-length': String(inspector.size) });
     exchange.end(inspector.bytes());
   }
@@ -262,7 +267,7 @@ async function passEvents(
   return status < 400 ? inspector.outcome() : { outcome: 'http_error' };
 }
 
-/** A JSON error passes as it is, unless the upstream repeats the gateway's own credential in it. */
+/** A JSON error passes as it is, unless the upstream repeats the gateway's own credential in it, or a piece. */
 function passError(
   call: UpstreamCall,
   status: number,
@@ -270,8 +275,7 @@ function passError(
   bytes: Buffer,
 ): CallOutcome {
   const { exchange, route } = call;
-  const own = Object.values(route.credential(undefined)).map((value) => value.replace(/^Bearer /, ''));
-  if (own.some((secret) => secret !== '' && bytes.includes(secret))) {
+  if (quotesCredential(route, bytes)) {
     return refuse(call, status >= 500 ? 502 : status, `answers with status ${status}`, 'http_error');
   }
   exchange.begin(status, { ...headers, 'content-length': String(bytes.length) });

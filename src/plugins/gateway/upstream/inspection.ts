@@ -1,3 +1,4 @@
+import { holdsSecret } from '../../../core/host/logging/mask-secrets.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
 import { type Route, upstreamName } from '../routes/route.ts';
@@ -133,6 +134,13 @@ export function credentialWatch({ entry, credential }: Route): (part: Buffer) =>
   return (part) => {
     if (repeats(part)) throw new CredentialRepeated();
   };
+}
+
+/** @returns whether an error holds the route's own credential, also wrapped or in pieces, as servers quote what they refuse */
+export function quotesCredential({ credential }: Route, error: Buffer): boolean {
+  const values = Object.values(credential(undefined)).map((value) => value.replace(/^Bearer /, ''));
+  const secrets = values.filter((value) => value !== '');
+  return secrets.length > 0 && holdsSecret(error.toString('utf8'), secrets);
 }
 
 /**

@@ -209,6 +209,8 @@ test('an excerpt has one line, and no secret of the call', async (t) => {
   const base = await served(t, (_request, response) => void response.end('no\n\tkey tok-en1234\u0007 fits'));
   const answer = await client(t, { base }).call({ url: '/' });
   t.is(answer.excerpt(100, 'tok-en1234'), 'no key [redacted] fits');
+  const wrapped = new HttpAnswer(401, {}, Buffer.from('no key tok-\n  en1234, began tok-en12\u2026'), false);
+  t.is(wrapped.excerpt(100, 'tok-en1234'), 'no key [redacted], began [redacted]\u2026');
   t.is(answer.json(), undefined);
 });
 
