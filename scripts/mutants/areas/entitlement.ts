@@ -155,6 +155,7 @@ const area: Area = {
     ],
     tests: [
       'machines/gateway/key.test',
+      'machines/gateway/route-health',
       'machines/gateway/routes.test',
       'machines/gateway/key.property',
       'gateway/limits',

@@ -108,6 +108,8 @@ test('[G2] a rejected entry is told once, and a refused file each time, without 
     first.effects.map(({ type }) => type),
     ['alerts.raise', 'gateway.serve_routes'],
   );
+  const both = after(loaded([facts('a', 1)]), loaded([], [bad('a'), bad('b')]));
+  t.like(both.effects[0]?.params, { name: 'gateway.routes_rejected', labels: { entries: 'a,b' } });
   const again = after(loaded([facts('a', 1)]), loaded([], [bad('a')]), loaded([], [bad('a')]));
   t.deepEqual(
     again.effects.map(({ type }) => type),
