@@ -308,7 +308,7 @@ const area: Area = {
   ],
   automatic: {
     sources: ['src/machines/restore/', 'src/plugins/restore/'],
-    tests: ['machines/restore/', 'restore/cluster', 'restore/drills'],
+    tests: ['machines/restore/', 'restore/safety', 'restore/cluster', 'restore/drills'],
   },
 };
 

@@ -565,6 +565,16 @@ test('[O17] reminders of one condition do not pile up at a receiver that is away
   );
 });
 
+test('[O17] a full outbox drops its oldest notice, never what is being posted nor the newest, and counts it', (t) => {
+  const more = Array.from({ length: 201 }, (_, index) => item(`2.${index}`));
+  const full = outbox([item('1.0'), elapsed('batch'), ...more]);
+  const { queue, lost } = full.step.context as unknown as { queue: { id: string }[]; lost: number };
+  const ids = queue.map(({ id }) => id);
+  t.is(ids.length, 200);
+  t.deepEqual([...ids.slice(0, 2), ids.at(-1)], ['1.0', '2.2', '2.200']);
+  t.is(lost, 2);
+});
+
 test('[O17] a receiver that gets its address while an alert fires is told then, and those who know are not told again', (t) => {
   const ladder = (to: string[]): AlertEvent => ({
     type: 'ESCALATION',

@@ -35,6 +35,20 @@ const NAMES = Object.keys(formats) as Format[];
 const post = (format: Format, ...items: Queued[]) => formats[format](items, 'key', since + 100 * 60_000);
 const json = (format: Format, ...items: Queued[]): any => JSON.parse(post(format, ...items).body);
 
+test("[O17] a webhook of Alertmanager's has the fields of version 4, and says that no alert is left out", (t) => {
+  t.like(json('alertmanager', item()), {
+    version: '4',
+    groupKey: 'key',
+    truncatedAlerts: 0,
+    status: 'firing',
+    receiver: 'holdfast',
+    groupLabels: {},
+    commonLabels: {},
+    commonAnnotations: {},
+    alerts: { length: 1 },
+  });
+});
+
 test('[O17] a person reads what is wrong, where, since when, why, what to do first, and a link', (t) => {
   t.is(
     personText(item()),

@@ -302,6 +302,8 @@ test('[O4,O6] a log record has its body of any kind, and a time even where it br
       },
       { traceId: '' },
       { traceId: 'no' },
+      { severityNumber: 24 },
+      { severityNumber: 25 },
     ),
   );
   t.is(decoded.refused, 1);
@@ -309,6 +311,8 @@ test('[O4,O6] a log record has its body of any kind, and a time even where it br
   t.like(rows[0], { SeverityNumber: 17, SeverityText: 'ERROR', Body: 'b', TraceFlags: 1, TraceId: TRACE });
   t.like(rows[1], { Timestamp: AT, Body: '{"k":1}', EventName: 'ev' });
   t.like(rows[2], { Timestamp: AT, Body: '' });
+  const severities = rows.slice(3).map(({ SeverityNumber }) => SeverityNumber);
+  t.deepEqual(severities, [24, 0], 'the specification ends at 24');
 });
 
 test('[O4] half a character, which the database would refuse with its whole batch, is replaced', async (t) => {

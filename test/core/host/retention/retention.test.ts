@@ -66,6 +66,10 @@ test('[C10] a prefix goes into an archive; what stays, and archives with what st
     /^No record is old enough/,
   );
   t.is(states(dir), whole);
+  const kept = new SqliteReader(dir);
+  t.true(kept.firstSeq() > 1);
+  t.deepEqual(kept.signatures(0, kept.firstSeq() - 1), [], 'nothing signs what is gone');
+  kept.close();
   const archives = readdirSync(join(dir, 'archive'))
     .toSorted()
     .map((name) => join(dir, 'archive', name));
