@@ -284,6 +284,14 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'REMOVE', at: 5, id: 's1' },
     ],
   },
+  'alerts-unevaluated': {
+    events: [
+      { type: 'FAILED', at: 1, rule: 'a', reason: 'away' },
+      { type: 'FAILED', at: 2, rule: 'b', reason: 'away' },
+      { type: 'RECOVERED', at: 3, rule: 'a' },
+      { type: 'RECOVERED', at: 4, rule: 'b' },
+    ],
+  },
   'alerts-outbox': {
     input: { receiver: 'first' },
     events: [

@@ -51,6 +51,8 @@ export interface FailedRun {
 export interface ScheduledRuns {
   /** Those that failed, until the alert on them ends. */
   failed(): readonly FailedRun[];
+  /** Names of all runs that are listed, however they ended. */
+  known(): readonly string[];
   /** Why the list may lack runs of the cluster; undefined when it is whole. */
   fault(): string | undefined;
 }

@@ -4,10 +4,12 @@ import { alert } from '../../machines/alerts/alert.ts';
 import { alertOutbox } from '../../machines/alerts/outbox.ts';
 import { alertRule } from '../../machines/alerts/rule.ts';
 import { alertSilences } from '../../machines/alerts/silences.ts';
+import { alertsUnevaluated } from '../../machines/alerts/unevaluated.ts';
 import {
   describeAlert,
   describeOutbox,
   describeRule,
+  describeUnevaluated,
   isRoutineEvaluation,
   isRoutineRepost,
 } from './words.ts';
@@ -41,3 +43,12 @@ export const outboxActor = defineActor({
 /** One actor for all silences. */
 export const silencesActor = defineActor({ type: 'alerts.silences', machine: alertSilences, version: 1 });
 export const SILENCES_KEY = 'all';
+
+/** One actor for all rules that cannot be evaluated. */
+export const unevaluatedActor = defineActor({
+  type: 'alerts.unevaluated',
+  machine: alertsUnevaluated,
+  version: 1,
+  describe: describeUnevaluated,
+});
+export const UNEVALUATED_KEY = 'all';

@@ -18,6 +18,13 @@ const GUIDANCE: readonly (readonly [string, Guidance])[] = [
     ),
   ],
   [
+    'alerts.rules_unevaluated',
+    step(
+      '`holdfast alerts list` shows for each rule why, and `holdfast doctor stack` whether the database answers; until then look at what they watch by hand.',
+      'alerts.md#rules',
+    ),
+  ],
+  [
     'rule.',
     step(
       '`holdfast alerts list` shows the value of the rule now, and `holdfast doctor stack` whether its telemetry arrives.',

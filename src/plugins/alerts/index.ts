@@ -1,6 +1,6 @@
 /**
  * Alerts (O17, O28): rules over the signals (`rules/`), the escalation of what anybody raises (`routing.ts`), and its delivery
- * to receivers (`delivery.ts`). The machines `alerts-rule`, `alerts-alert`, `alerts-outbox` and `alerts-silences` decide;
+ * to receivers (`delivery.ts`). The machines `alerts-*` decide;
  * this plugin carries out, shows (`view.ts`) and operates (`operate.ts`, `commands.ts`).
  */
 import { alertRaised } from '../../core/contracts/alerts.ts';

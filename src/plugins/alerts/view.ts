@@ -145,7 +145,7 @@ function ruleView(state: unknown, context: RuleContext): RuleView {
   return {
     rule: name,
     title,
-    verdict: evaluatedAt === undefined ? 'not evaluated yet' : verdictOf(state),
+    verdict: presentVerdict(state, context),
     ...(value !== undefined && { value }),
     condition: `${condition.kind} ${condition.than}`,
     window,
@@ -154,6 +154,13 @@ function ruleView(state: unknown, context: RuleContext): RuleView {
     ...(evaluatedAt !== undefined && { lookedAt: iso(evaluatedAt) }),
     ...(failures > 0 && { unseen: failure ?? 'unknown' }),
   };
+}
+
+/** The verdict of a rule, `unknown` where it is an old one of a rule that cannot be evaluated; what fires goes on firing. */
+function presentVerdict(state: unknown, { evaluatedAt, failures }: RuleContext): string {
+  const verdict = verdictOf(state);
+  if (verdict !== 'firing' && failures > 0) return 'unknown';
+  return evaluatedAt === undefined ? 'not evaluated yet' : verdict;
 }
 
 function receiverView(
@@ -190,7 +197,7 @@ export function alertsHealth(actors: Pick<ActorSystem, 'list'>): JsonObject {
     return failures > 0 ? [`${receiver} takes no alerts (${reason}), ${queue.length} wait`] : [];
   });
   if (failing > 0) reasons.push(`${failing} rules cannot be evaluated`);
-  const verdicts = Object.groupBy(rules, ({ value }) => verdictOf(value));
+  const verdicts = Object.groupBy(rules, ({ value, context }) => presentVerdict(value, context));
   return {
     ...(reasons.length > 0 && { ok: false, reason: reasons.join('; ') }),
     firing,

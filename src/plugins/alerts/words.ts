@@ -9,11 +9,13 @@ import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { alert } from '../../machines/alerts/alert.ts';
 import type { alertOutbox } from '../../machines/alerts/outbox.ts';
 import type { alertRule } from '../../machines/alerts/rule.ts';
+import type { alertsUnevaluated } from '../../machines/alerts/unevaluated.ts';
 
 export const words: RecordWords = {
   'alerts.rule': describeRule,
   'alerts.alert': describeAlert,
   'alerts.outbox': describeOutbox,
+  'alerts.unevaluated': describeUnevaluated,
 };
 
 export function describeRule(record: RecordOf<typeof alertRule>): string | undefined {
@@ -60,6 +62,19 @@ export function verdictOf(value: unknown): string {
 }
 
 const VERDICTS: Readonly<Record<string, string>> = { noData: 'no data', unseen: 'never seen' };
+
+export function describeUnevaluated({ event, to }: RecordOf<typeof alertsUnevaluated>): string | undefined {
+  switch (event.type) {
+    case 'FAILED':
+      return `${event.rule} cannot be evaluated: ${event.reason}`;
+    case 'RECOVERED':
+      return to.value === 'fine' ? 'every rule can be evaluated' : HIDDEN;
+    default:
+      return event.type.startsWith('xstate.after')
+        ? 'rules could not be evaluated for an hour'
+        : DEFAULT_WORDS;
+  }
+}
 
 export function describeAlert({ event, effects }: RecordOf<typeof alert>): string | undefined {
   const receivers = effects.flatMap(({ type, params }) =>

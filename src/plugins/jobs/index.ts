@@ -53,6 +53,7 @@ export const jobs = definePlugin({
       ScheduledRunsToken,
       ({ view, cluster, watch }): ScheduledRuns => ({
         failed: () => view().filter(isFailing).map(failedRun),
+        known: () => view().map(({ run }) => run),
         fault() {
           if (!cluster || (watch?.readAt !== undefined && watch.fault === undefined)) return undefined;
           return `the Jobs of the cluster cannot be read: ${watch?.fault ?? 'they have not been read yet'}`;

@@ -9,6 +9,7 @@ import { alertsChecks } from '../../../src/plugins/alerts/checks.ts';
 import { alertsOptions, escalationFor } from '../../../src/plugins/alerts/options.ts';
 import { show } from '../../../src/plugins/alerts/show.ts';
 import type { AlertView } from '../../../src/plugins/alerts/view.ts';
+import { ColumnarError } from '../../../src/plugins/columnar/errors.ts';
 import { tempDir } from '../../support/temp.ts';
 import { webhook } from '../../support/webhook.ts';
 import { type Options, rig } from './rig.ts';
@@ -85,6 +86,48 @@ test('[O17] doctor names the rules that can not look', async (t) => {
     state: 'fail',
     found: 'a-rule cannot be evaluated: no columnar database is there',
   });
+});
+
+test('[O17] rules that could be evaluated and cannot any more are unknown, and after an hour somebody hears of it', async (t) => {
+  let away = false;
+  const database = {
+    schema: async () => ({ columns: new Map(), attribute: () => "''" }),
+    async query() {
+      if (away) throw new ColumnarError('HF_COLUMNAR_TIMEOUT', { seconds: 30 });
+      return [{ samples: '1', value: 1, newest: Math.floor(alerts.clock.now() / 1_000), places: [] }];
+    },
+  } as unknown as ColumnarDatabase;
+  const alerts = await rig(t, { receivers: {}, routes: [] }, { database });
+  await alerts.settled();
+  const verdicts = async () =>
+    new Map((await alerts.view()).rules.map(({ rule, verdict }) => [rule, verdict]));
+  const fires = async () =>
+    (await alerts.view()).alerts.flatMap(({ alert, state, text }) =>
+      state === 'firing' ? [[alert, text]] : [],
+    );
+  t.is((await verdicts()).get('router-ula-reconcile'), 'ok');
+  t.is((await verdicts()).get('nas-backup-failed'), 'firing', 'one failed');
+  away = true;
+  await alerts.pass(120, 30);
+  t.is((await verdicts()).get('router-ula-reconcile'), 'unknown', 'its last verdict says nothing of now');
+  t.like(alerts.runtime.health().alerts, { rules: { unknown: 1 } });
+  await alerts.pass(3_300, 300);
+  t.is(
+    (await fires()).some(([name]) => name === 'alerts.rules_unevaluated'),
+    false,
+    'not before an hour',
+  );
+  await alerts.pass(600, 300);
+  t.is((await verdicts()).get('nas-backup-failed'), 'firing', 'what fires goes on firing');
+  const [, text] = (await fires()).find(([name]) => name === 'alerts.rules_unevaluated') ?? [];
+  t.regex(text ?? '', /^The alert rules router-ula-reconcile, .* cannot be evaluated, so they cannot fire: /);
+  away = false;
+  await alerts.pass(120, 30);
+  t.is((await verdicts()).get('router-ula-reconcile'), 'ok');
+  t.is(
+    (await fires()).some(([name]) => name === 'alerts.rules_unevaluated'),
+    false,
+  );
 });
 
 test('[O17,R28] doctor names the rules whose data has never come, and nobody is woken for them', async (t) => {

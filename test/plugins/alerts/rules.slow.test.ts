@@ -164,8 +164,8 @@ test.serial(
       namespace: 'holdfast',
       text: 'push delivery failed; exit: HTTP 404',
     });
-    const runs = (failed: string[], fault?: string) => ({
-      runs: { failed: () => failed.map(run), fault: () => fault },
+    const runs = (failed: string[], fault?: string, ended = ['clickstack-watchdog-6']) => ({
+      runs: { failed: () => failed.map(run), known: () => [...ended, ...failed], fault: () => fault },
     });
     const name = 'watchdog-push-failing';
     const found = {
@@ -183,6 +183,13 @@ test.serial(
     await t.throwsAsync(look(name, now, runs([], 'the cluster is away')), unread);
     t.deepEqual(await look(name, now, runs(['clickstack-watchdog-7'], 'the cluster is away')), found);
     t.deepEqual(await look(name, now, { ...runs([]), database: undefined }), { value: 0 });
+    for (const database of [columnar.database, undefined]) {
+      t.deepEqual(
+        await look(name, now, { ...runs(['memory-snapshot-7'], undefined, []), database }),
+        {},
+        'where no run of the watchdog is there, nothing is known of it',
+      );
+    }
     await t.throwsAsync(look(name, now, { database: undefined }), {
       message: /no columnar database is there/,
     });

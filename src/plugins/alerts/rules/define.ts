@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { defineTopic } from '../../../bus/topic.ts';
 import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
 import { ScheduledRunsToken } from '../../../core/contracts/jobs.ts';
 import { Semaphore } from '../../../core/host/concurrency.ts';
@@ -7,7 +9,7 @@ import type { PluginContext, Services } from '../../../core/host/plugin/definiti
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import type { RuleContext, RuleSettings } from '../../../machines/alerts/rule-shapes.ts';
-import { ruleActor } from '../actors.ts';
+import { ruleActor, UNEVALUATED_KEY, unevaluatedActor } from '../actors.ts';
 import { evaluate } from './evaluate.ts';
 import { atHome, type Rule, settingsOf } from './rule.ts';
 
@@ -18,6 +20,13 @@ const QUERY_TIMEOUT_MS = 30_000;
 const EVALUATION_TIMEOUT_MS = 600_000;
 /** Characters of a reason that are kept. */
 const REASON_KEPT = 300;
+
+/** Whether a rule could be evaluated, where that has changed. */
+const ruleSeen = defineTopic(
+  'alerts.rule_seen',
+  z.object({ at: z.number(), rule: z.string(), reason: z.string().exactOptional() }),
+  'A rule cannot be evaluated (`reason`), or can be again.',
+);
 
 /** How the definition of a rule changed. */
 export interface DefinedRule {
@@ -37,10 +46,27 @@ export function registerRules(context: PluginContext, listed: readonly Rule[]): 
       return rule && settingsOf(rule);
     },
   });
+  context.actor(unevaluatedActor);
+  context.route(ruleSeen, unevaluatedActor, ({ payload: { at, rule, reason } }) => {
+    const event = reason === undefined ? { type: 'RECOVERED' as const } : { type: 'FAILED' as const, reason };
+    return [{ key: UNEVALUATED_KEY, event: { ...event, at, rule } }];
+  });
   context.effect<{ rule: string }>(
     'alerts.evaluate',
-    async ({ rule: name }, { signal }, { clock, dataDir, find }): Promise<LogEvent> => {
-      const failed = (reason: string) => ({ type: 'EVALUATION_FAILED', at: clock.now(), reason });
+    async (
+      { rule: name },
+      { signal, correlation, cause },
+      { actors, bus, clock, dataDir, find },
+    ): Promise<LogEvent> => {
+      const seen = (reason?: string) => {
+        if (isFailing(actors, name) === (reason !== undefined)) return;
+        const change = { at: clock.now(), rule: name, ...(reason !== undefined && { reason }) };
+        bus.publish(ruleSeen, change, { correlation, cause });
+      };
+      const failed = (reason: string) => {
+        seen(reason);
+        return { type: 'EVALUATION_FAILED', at: clock.now(), reason };
+      };
       const listed = rules.get(name);
       if (!listed) return failed('it is no longer listed');
       const rule = atHome(listed, identityOf(dataDir));
@@ -50,6 +76,7 @@ export function registerRules(context: PluginContext, listed: readonly Rule[]): 
           const bounded = AbortSignal.any([signal, AbortSignal.timeout(QUERY_TIMEOUT_MS)]);
           return evaluate(rule, sources, clock.now(), bounded);
         });
+        seen();
         return { type: 'EVALUATED', at: clock.now(), ...evaluation };
       } catch (error) {
         if (!isCoded(error)) throw error;
@@ -90,9 +117,17 @@ export function defineRules(
     const { name, title } = context;
     if (names.has(name) || value === 'removed') return [];
     actors.send(ruleActor, key, { type: 'REMOVE', at });
+    if (isFailing(actors, key))
+      actors.send(unevaluatedActor, UNEVALUATED_KEY, { type: 'RECOVERED', at, rule: key });
     return [{ name, title, change: 'removed' }];
   });
   return [...listed, ...removed];
+}
+
+/** Whether a rule is listed among those that cannot be evaluated. */
+function isFailing(actors: Pick<Services['actors'], 'get'>, rule: string): boolean {
+  const { failing = {} } = actors.get(unevaluatedActor, UNEVALUATED_KEY)?.context ?? {};
+  return Object.hasOwn(failing, rule);
 }
 
 /**

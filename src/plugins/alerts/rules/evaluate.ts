@@ -66,8 +66,10 @@ export async function evaluate(
   }
   const fault = counted?.fault();
   if (fault !== undefined) throw new AlertsError('HF_ALERTS_UNSEEN', { reason: fault });
+  // No failed run among those that are there is zero; where none is there, nothing was looked at.
+  const none = counted?.known().some((run) => fits(rule.runs ?? '', run)) ? 0 : undefined;
   if (!database) {
-    if (counted) return { value: 0 };
+    if (counted) return none === undefined ? {} : { value: none };
     throw new AlertsError('HF_ALERTS_UNSEEN', { reason: 'no columnar database is there' });
   }
   const { samples, value, newestAt, places } = await measured(rule, database, now, signal);
@@ -79,8 +81,7 @@ export async function evaluate(
         ? found < (rule.below ?? 0)
         : found > rule.above;
   const finding = wrong ? await causeOf(rule, database, now, signal) : undefined;
-  // No sample of a failed run, and no failed run: that was looked at, so it is zero and not unknown.
-  const result = found ?? (counted ? 0 : undefined);
+  const result = found ?? none;
   return {
     ...(result !== undefined && { value: round(result) }),
     ...(finding && { finding }),
