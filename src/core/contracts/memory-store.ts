@@ -140,16 +140,19 @@ export interface ScratchInstance {
   readonly url: string;
 }
 
+/** `file`: absolute path of an earlier copy, which stays as it is. */
+export type ScratchOrigin = 'empty' | 'volume-copy' | { readonly file: string };
+
 /** Where scratch instances come from. */
 export interface ScratchStores {
   /** e.g. `embedded`, `configured`, `cluster` */
   readonly kind: string;
   /**
    * @param id names the instance; a repeated call (after a crash) returns the same one
-   * @param from an empty instance, or one opened on a copy of the live store's volume
+   * @param from an empty instance, or one opened on a copy of the live store's volume, made now or earlier
    * @throws HF_RESTORE_SCRATCH
    */
-  create(id: string, from: 'empty' | 'volume-copy', signal: AbortSignal): Promise<ScratchInstance>;
+  create(id: string, from: ScratchOrigin, signal: AbortSignal): Promise<ScratchInstance>;
   /** Removing one that does not exist is no error. */
   remove(id: string, signal: AbortSignal): Promise<void>;
   /** The instances that exist now, of this and of earlier runs. */
@@ -187,14 +190,13 @@ export interface RecordedPoint {
   readonly states: readonly [string | undefined, ...(string | undefined)[]];
 }
 
-/** What is known of a snapshot: what any restore of it must reproduce (B4). */
+/** What is known of a snapshot, or of a copy of the volume: what any restore of it must reproduce (B4). */
 export interface SnapshotRecord {
-  /** The snapshot's name. */
   readonly name: string;
-  /** When the snapshot was made, epoch milliseconds. */
+  /** When it was made, epoch milliseconds. */
   readonly at: number;
   /**
-   * Set for a snapshot that somebody else made: when it was first seen, epoch milliseconds. Its content and its file are
+   * Set for one that somebody else made: when it was first seen, epoch milliseconds. Its content and its file are
    * recorded as they were then, and nobody knows what was before.
    */
   readonly seenAt?: number | undefined;
@@ -207,10 +209,18 @@ export interface SnapshotRecord {
   readonly seeds: readonly PointFingerprint[];
 }
 
-/** What is known of snapshots beside what the store says of them. */
+/** What is known of snapshots and copies of the volume beside what the store says of them. */
 export interface SnapshotRecords {
-  /** @returns undefined where nothing is recorded */
-  of(snapshot: string): SnapshotRecord | undefined;
+  /** @param backup its name; @returns undefined where nothing is recorded */
+  of(backup: string): SnapshotRecord | undefined;
+  /** The recorded copies of the embedded store's volume that are there, newest first, with their files. */
+  volumeCopies(): Promise<readonly { readonly record: SnapshotRecord; readonly file: string }[]>;
+  /**
+   * Reads the file of a snapshot, or of a copy of the volume, as it is now.
+   *
+   * @throws HF_MEMORY_* it cannot be read
+   */
+  digest(backup: string, signal: AbortSignal): Promise<{ readonly sha256: string }>;
   /** Ids of the points by which an operator recognises the collection. */
   readonly seeds: readonly PointId[];
   /**
@@ -232,7 +242,7 @@ export interface SnapshotRecords {
     readonly content: RecordedContent;
     readonly seeds: readonly PointFingerprint[];
   }>;
-  /** Records the snapshots that the store lists and nobody has recorded yet. @throws HF_MEMORY_* */
+  /** Records the snapshots and the cluster's backups of the volume that nobody has recorded yet. @throws HF_MEMORY_* */
   recordSeen(signal: AbortSignal): Promise<void>;
   /**
    * Takes a snapshot now, recorded as those of the schedule are.

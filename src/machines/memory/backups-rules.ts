@@ -44,11 +44,11 @@ export interface Backup {
   readonly size: number;
   /** When it was first seen, if somebody else made it. */
   readonly seenAt?: number;
-  /** Exact count of points before it was made; a volume copy has none. */
+  /** Exact count of points before it was made; absent where its content is not recorded. */
   readonly count?: number;
   /** Exact count afterwards, when it differs. */
   readonly countAfter?: number;
-  /** What it must hold; a volume copy has none. */
+  /** What it must hold; absent where nobody recorded it. */
   readonly content?: BackupContent;
   /** SHA-256 of its file. */
   readonly sha256?: string;
@@ -83,7 +83,7 @@ export interface BackupRun {
 export interface BackupsContext extends BackupSettings {
   /** Newest first. */
   readonly good: readonly Backup[];
-  /** Snapshots that somebody else made, as they were when they were first seen. */
+  /** Those that somebody else made, as they were when they were first seen. */
   readonly seen?: readonly Backup[];
   /** Ids of the points by which an operator recognises the collection. */
   readonly seeds: readonly (number | string)[];
@@ -118,8 +118,8 @@ export type BackupsEvent =
   | { readonly type: 'SEEDED'; readonly ids: readonly (number | string)[] }
   | { readonly type: 'DEPLOYMENT_CHECKED'; readonly findings: readonly string[] }
   | { readonly type: 'MADE'; readonly backup: Backup }
-  /** Snapshots that the store lists and nobody had recorded. */
-  | { readonly type: 'SEEN'; readonly backups: readonly Backup[] }
+  /** Backups of others that nobody had recorded; `gone`: names of recorded ones that are no longer there. */
+  | { readonly type: 'SEEN'; readonly backups: readonly Backup[]; readonly gone?: readonly string[] }
   /** The store holds nothing to back up yet. */
   | { readonly type: 'NOTHING_TO_BACK_UP'; readonly reason: string }
   | { readonly type: 'LISTED'; readonly at: number; readonly listed: readonly ListedBackup[] }

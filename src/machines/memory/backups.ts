@@ -93,7 +93,8 @@ export const memoryBackups = setup({
       if (event.type !== 'SEEN') return {};
       // What was recorded first stays: later nobody knows more of what it was.
       const isNew = ({ name }: Backup) => !seen.some((one) => one.name === name);
-      return { seen: [...event.backups.filter(isNew), ...seen] };
+      const kept = seen.filter(({ name }) => !event.gone?.includes(name));
+      return { seen: [...event.backups.filter(isNew), ...kept] };
     }),
     noteDeployment: assign(({ event }) =>
       event.type === 'DEPLOYMENT_CHECKED' ? { deployment: event.findings } : {},

@@ -1,7 +1,7 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { ScratchInstance, ScratchStores } from '../../core/contracts/memory-store.ts';
+import type { ScratchInstance, ScratchOrigin, ScratchStores } from '../../core/contracts/memory-store.ts';
 import type { Surface, SurfaceDependencies } from '../../core/host/http/contract.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { MemoryStoreError } from './errors.ts';
@@ -42,7 +42,7 @@ export class EmbeddedScratch implements ScratchStores {
     this.#options = options;
   }
 
-  async create(id: string, from: 'empty' | 'volume-copy', signal: AbortSignal): Promise<ScratchInstance> {
+  async create(id: string, from: ScratchOrigin, signal: AbortSignal): Promise<ScratchInstance> {
     if (!ID.test(id))
       throw new MemoryStoreError('HF_MEMORY_STORE_SCRATCH', {
         reason: 'its id may hold letters, digits, _ and -',
@@ -89,7 +89,7 @@ export class EmbeddedScratch implements ScratchStores {
     await Promise.all(Array.from(this.#running.values(), (running) => running.then(stop, () => {})));
   }
 
-  async #start(id: string, from: 'empty' | 'volume-copy'): Promise<Running> {
+  async #start(id: string, from: ScratchOrigin): Promise<Running> {
     const { server: settings, dependencies } = this.#options;
     try {
       if (!(await this.#marked(id))) await this.#prepare(id, from);
@@ -107,14 +107,15 @@ export class EmbeddedScratch implements ScratchStores {
   }
 
   /** Makes the folder with its marker and, when requested, the copy; it appears whole or not at all. */
-  async #prepare(id: string, from: 'empty' | 'volume-copy'): Promise<void> {
+  async #prepare(id: string, from: ScratchOrigin): Promise<void> {
     const { dir, live, server, ttlMs } = this.#options;
     const draft = join(dir, `.draft-${id}`);
     await rm(draft, { recursive: true, force: true });
     await mkdir(draft, { recursive: true, mode: 0o700 });
     const mark = { holdfast: 'scratch', id, expiresAt: server.clock.now() + ttlMs };
     await writeFile(join(draft, MARKER), JSON.stringify(mark), { mode: 0o600, flush: true });
-    if (from === 'volume-copy') await live.copyTo(databaseIn(draft));
+    if (typeof from === 'object') await copyFile(from.file, databaseIn(draft));
+    else if (from === 'volume-copy') await live.copyTo(databaseIn(draft));
     await rm(this.#folder(id), { recursive: true, force: true });
     await rename(draft, this.#folder(id));
   }

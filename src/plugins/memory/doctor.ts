@@ -1,12 +1,16 @@
 import { z } from 'zod';
 import { type Cluster, ClusterToken } from '../../core/contracts/cluster.ts';
 import type { MemoryStores } from '../../core/contracts/memory-store.ts';
+import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { deploymentChecked } from './backups/actor.ts';
+import { type GoodBackup, goodBackups } from './backups/cluster-backups.ts';
+import { BACKUP_PATHS } from './backups/control.ts';
 import { EMPTY_STORE } from './backups/effects.ts';
+import type { Inspection } from './backups/inspect.ts';
 import type { MemoryOptions } from './options.ts';
 
 const CHECK_MS = 30_000;
@@ -19,6 +23,8 @@ const deploymentFact = z.object({
   isOld: z.boolean(),
 });
 const STALE_REMEDY = 'Run `holdfast backup snapshot`; the alerts `memory.` in the log say why none was made.';
+const UNREAD_REMEDY =
+  'Run `holdfast backup snapshot`; a copy of the volume is made by its schedule. A store whose files lie elsewhere is proven by `holdfast restore drill`.';
 const FINDINGS_REMEDY =
   'Run `holdfast backup snapshot` and `holdfast restore drill --path a`; make sure that only one retention prunes (docs/memory.md).';
 const SETTINGS_REMEDY =
@@ -101,7 +107,7 @@ const notRunning = (lookedAt: string): CheckResult => ({
 });
 
 /** Whether backups are made: none failed, none is too old, and there are seeds to prove a restore by. */
-function backupsCheck(context: CheckContext): CheckResult {
+async function backupsCheck(context: CheckContext): Promise<CheckResult> {
   const lookedAt = 'snapshots and volume copies of the memory store';
   const facts = factsOf(context);
   if (!facts) return notRunning(lookedAt);
@@ -129,7 +135,34 @@ function backupsCheck(context: CheckContext): CheckResult {
     const remedy = 'Run `holdfast backup seed`: fixed points prove a restore.';
     return { state: 'warn', lookedAt, found: 'no seeds are kept in the collection', remedy };
   }
-  return { state: 'ok', lookedAt, found: 'the last runs were good' };
+  return inspectionResult(lookedAt, await inspected(context));
+}
+
+/** The instance reads the newest backups again: that a run was good does not say that its file still is. */
+async function inspected({ dataDir, signal }: CheckContext): Promise<Inspection> {
+  try {
+    return await askInstance<Inspection>(
+      { dataDir, signal },
+      BACKUP_PATHS.inspect,
+      {},
+      'it keeps no memory store',
+    );
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    return { seen: [], faults: [], unseen: [error.what.replace(/\.$/, '')] };
+  }
+}
+
+/** `ok` only of backups that were read. */
+export function inspectionResult(lookedAt: string, { seen, faults, unseen }: Inspection): CheckResult {
+  if (faults.length > 0) {
+    return { state: 'fail', lookedAt, found: [...faults, ...unseen].join('; '), remedy: STALE_REMEDY };
+  }
+  if (unseen.length > 0 || seen.length === 0) {
+    const found = `not looked at: ${unseen.join('; ') || 'there is no backup'}`;
+    return { state: 'unknown', lookedAt, found: [found, ...seen].join('; '), remedy: UNREAD_REMEDY };
+  }
+  return { state: 'ok', lookedAt, found: `the last runs were good; ${seen.join('; ')}` };
 }
 
 /** Whether the store's deployment has what recurring snapshots need, where a cluster is configured. */
@@ -196,19 +229,6 @@ const deploymentShape = z.object({
 });
 /** Variables of a container. For one that comes from a Secret only the fact that it is set is kept, not its value. */
 type Variables = ReadonlyMap<string, string | undefined>;
-const backupShape = z.object({
-  metadata: z.object({ name: z.string() }),
-  status: z
-    .object({
-      phase: z.string().optional(),
-      completionTimestamp: z.string().optional(),
-      errors: z.number().default(0),
-      warnings: z.number().default(0),
-      formatVersion: z.string().optional(),
-    })
-    .optional(),
-});
-
 const COPIES = [
   { apiVersion: 'velero.io/v1', kind: 'PodVolumeBackup' },
   { apiVersion: 'velero.io/v2alpha1', kind: 'DataUpload' },
@@ -308,26 +328,6 @@ async function readSources(
   return { sources, absent, refused };
 }
 
-export interface GoodBackup {
-  readonly name: string;
-  /** Epoch milliseconds. */
-  readonly at: number;
-  /** Version of the backup's format; drills read 1.x. */
-  readonly format: string | undefined;
-}
-
-/** The newest backup of the volume that completed without errors or warnings. */
-export function lastGoodBackup(backups: readonly unknown[]): GoodBackup | undefined {
-  const good = backups.flatMap((backup) => {
-    const { metadata, status } = backupShape.safeParse(backup).data ?? {};
-    const isGood = status?.phase === 'Completed' && status.errors === 0 && status.warnings === 0;
-    const at = Date.parse(status?.completionTimestamp ?? '');
-    if (!isGood || !metadata || Number.isNaN(at)) return [];
-    return [{ name: metadata.name, at, format: status.formatVersion }];
-  });
-  return good.toSorted((a, b) => b.at - a.at)[0];
-}
-
 /** Bytes of the claim's volume in a backup, copied by the node's agent or moved from a snapshot of the volume. */
 async function sizeOf(
   cluster: Cluster,
@@ -365,7 +365,7 @@ export async function lookAtDeployment(
   now: number,
   signal: AbortSignal,
 ): Promise<DeploymentSeen & { readonly unread: readonly string[] }> {
-  const { namespace, name, backupNamespace, backupSchedule } = deployment;
+  const { namespace, name, backupSchedule } = deployment;
   const found = await cluster.get({ apiVersion: 'apps/v1', kind: 'Deployment' }, name, namespace, signal);
   if (!found) return { findings: [`there is no deployment ${namespace}/${name}`], unread: [], unseen: [] };
   const { sources, absent, refused } = await readSources(cluster, found, namespace, signal);
@@ -373,13 +373,9 @@ export async function lookAtDeployment(
   // A source that is not there or could not be read may contain them.
   const missing = absent.length + refused.length > 0 ? [] : lacking;
   const unread = lacking.length > 0 ? refused : [];
-  const { objects, whole } = await cluster.list(
-    { apiVersion: 'velero.io/v1', kind: 'Backup' },
-    { namespace: backupNamespace, labels: { 'velero.io/schedule-name': backupSchedule } },
-    signal,
-  );
+  const { good, read, whole } = await goodBackups(cluster, deployment, signal);
   // A newer one may be among those that were not read.
-  const last = whole ? lastGoodBackup(objects) : undefined;
+  const last = whole ? good[0] : undefined;
   const isStale = whole && (last === undefined || now - last.at > staleHours * HOUR_MS);
   const size = last && (await sizeOf(cluster, last, deployment, signal));
   const usual = volumeCopies.usualBytes ?? USUAL_BYTES;
@@ -395,7 +391,7 @@ export async function lookAtDeployment(
       : []),
   ];
   const unseen = [
-    ...(whole ? [] : [`${backupSchedule} has more backups than the ${objects.length} that could be read`]),
+    ...(whole ? [] : [`${backupSchedule} has more backups than the ${read} that could be read`]),
     ...(last && size === undefined
       ? [`the cluster does not say how many bytes of the volume ${last.name} has`]
       : []),

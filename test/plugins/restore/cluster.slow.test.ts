@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
+import type { ListAnswer } from '../../../src/plugins/memory/backups/control.ts';
 import { storeObjects } from '../../../src/plugins/restore/scratch/cluster.ts';
-import { ClusterApi, type Thing } from '../../support/cluster/index.ts';
+import { ClusterApi, Refusal, type Thing } from '../../support/cluster/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -125,6 +127,52 @@ test('[B3] path b restores the newest good backup through every phase, and delet
   t.deepEqual(left(api), []);
   t.deepEqual(api.store.all('Restore'), []);
   t.regex((await drills.drill('b', 'partial')).failure!.reason, /partial: PartiallyFailed with 1 errors/);
+});
+
+test('[B3,B4] a backup of the cluster is recorded when it is first seen, and a drill compares with that', async (t) => {
+  const { api, live, scratch, drills } = await rig(t);
+  api.store.create(backup('night-1', '2026-11-18T04:00:00Z', { phase: 'Completed' }));
+  api.store.create(backup('failed', '2026-11-19T04:00:00Z', { phase: 'Failed' }));
+  await drills.records.recordSeen(AbortSignal.timeout(30_000));
+  const record = drills.records.of('night-1');
+  t.like(record, { at: Date.parse('2026-11-18T04:00:00Z'), content: { count: 12 } });
+  t.true(record!.seenAt! > record!.at);
+  t.is(drills.records.of('failed'), undefined, 'only good ones');
+  const listed = async () => {
+    const { body } = await postControl(
+      drills.dataDir,
+      '/memory/backup/list',
+      {},
+      AbortSignal.timeout(30_000),
+    );
+    return (body as ListAnswer).backups.filter(({ kind }) => kind === 'volume');
+  };
+  t.like(await listed(), [{ name: 'night-1', recorded: true, count: 12 }]);
+  restores(api, live, scratch, [{ phase: 'Completed' }]);
+  const well = await drills.drill('b');
+  t.is(well.outcome, 'completed', well.report?.verdict);
+  t.like(well.report, { expected: { by: 'seen' }, file: { state: 'unknown' }, points: { same: 12 } });
+  t.regex(well.report!.verdict, /the bytes of its file are unknown: .*keeps it in an object store/);
+
+  // The stand-in restores what the live store holds by now, which is not what was recorded.
+  const { points } = live.collections.get('memory')!;
+  points.set(3, { id: 3, vector: [9, 9, 9], payload: { text: 'damaged' } });
+  const differing = await drills.drill('b');
+  t.is(differing.outcome, 'failed');
+  t.regex(differing.report!.verdict, /^point 3 is not as recorded when it was first seen/);
+
+  api.mishap = ({ path }) => (path.includes('velero') ? new Refusal(403, 'Forbidden', 'no') : undefined);
+  await t.notThrowsAsync(drills.records.recordSeen(AbortSignal.timeout(30_000)));
+  t.truthy(drills.records.of('night-1'), 'what cannot be seen is not gone');
+  api.mishap = () => undefined;
+  api.pages.endless = /backups/;
+  api.store.delete('Backup', 'night-1', 'velero');
+  await drills.records.recordSeen(AbortSignal.timeout(30_000));
+  t.truthy(drills.records.of('night-1'), 'what a partial list leaves out is not gone');
+  api.pages.endless = undefined;
+  await drills.records.recordSeen(AbortSignal.timeout(30_000));
+  t.is(drills.records.of('night-1'), undefined);
+  t.deepEqual(await listed(), []);
 });
 
 test('[B3] the newest of a partial list of backups is not taken for the newest', async (t) => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { alertRaised } from '../../../src/core/contracts/alerts.ts';
+import { backupRequested } from '../../../src/plugins/memory/backups/actor.ts';
 import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
 import { refuseLiveAddress } from '../../../src/plugins/restore/safety.ts';
 import type { Scope } from '../../support/scope.ts';
@@ -557,8 +558,40 @@ test.serial(
       await t.throwsAsync(fetch(scratch), undefined, 'nothing listens there any more');
     }
     t.deepEqual(readdirSync(join(rig.dataDir, 'scratch')), []);
+
+    // From then on it is the newest recorded copy of the volume that is restored.
+    const { bus, clock } = rig.runtime.services;
+    bus.publish(backupRequested, { kind: 'volume', at: clock.now(), by: 'command' });
+    let copies = await rig.records.volumeCopies();
+    while (copies.length === 0) {
+      await delay(20);
+      copies = await rig.records.volumeCopies();
+    }
+    const [{ record, file }] = copies as [(typeof copies)[0]];
+    const more = { points: [{ id: 700, vector: [1, 1, 1], payload: {} }] };
+    await put('/collections/memory/points?wait=true', more);
+    const copy = await rig.drill('b');
+    t.is(copy.outcome, 'completed', copy.failure?.reason ?? copy.report?.verdict);
+    t.like(copy, { source: { kind: 'volume', name: record.name, count: 600 } });
+    t.like(copy.report, {
+      expected: { by: 'made' },
+      file: { state: 'same' },
+      points: { same: 600, digest: { state: 'same' } },
+      drift: { added: { total: 1, ids: [700] } },
+    });
+    const bytes = readFileSync(file);
+    const at = bytes.lastIndexOf('"id":599');
+    t.true(at > 0);
+    bytes.write('"id":598', at);
+    writeFileSync(file, bytes);
+    const damaged = await rig.drill('b', record.name);
+    t.is(damaged.outcome, 'failed');
+    t.regex(damaged.report?.verdict ?? '', /point 599 is not as recorded when it was made.*other bytes/);
+    const unknown = await rig.drill('b', 'memory-2020-01-01-00-00-00.db');
+    t.regex(unknown.failure?.reason ?? '', /no recorded copy of the volume is called/);
     const text = await rig.runtime.services.metrics.text();
-    t.regex(text, /holdfast_restore_drill_ok\{path="b"\} 1/);
+    t.regex(text, /holdfast_restore_drill_ok\{path="a"\} 1/);
+    t.regex(text, /holdfast_restore_drill_ok\{path="b"\} 0/);
   },
 );
 

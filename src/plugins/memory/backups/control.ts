@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ClusterToken } from '../../../core/contracts/cluster.ts';
 import type {
   PointId,
   RecordedContent,
@@ -10,8 +11,14 @@ import { Mutex } from '../../../core/host/concurrency.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { newCorrelation } from '../../../core/kernel/clock.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { StateValue } from '../../../core/kernel/log/record.ts';
-import { backupFindings, expiredBackups, newestFirst } from '../../../machines/memory/backups-rules.ts';
+import {
+  type Backup,
+  backupFindings,
+  expiredBackups,
+  newestFirst,
+} from '../../../machines/memory/backups-rules.ts';
 import { MemoryError } from '../errors.ts';
 import type { MemoryOptions } from '../options.ts';
 import {
@@ -24,8 +31,10 @@ import {
   pruneRequested,
   settingsOf,
 } from './actor.ts';
+import { goodBackups, recordOfCluster } from './cluster-backups.ts';
 import type { Recorded } from './content.ts';
 import { listBackups } from './effects.ts';
+import { type Inspection, inspectBackups } from './inspect.ts';
 import { type BackupSources, recordSnapshots } from './records.ts';
 import { chooseSeeds, SEED_VECTOR_SIZE, type SeedRequest, seedRequest } from './seed.ts';
 
@@ -36,6 +45,7 @@ export const BACKUP_PATHS = {
   prune: '/memory/backup/prune',
   seed: '/memory/backup/seed',
   status: '/memory/backup/status',
+  inspect: '/memory/backup/inspect',
 } as const;
 
 /** A snapshot that was made; its content is absent where nobody recorded it. */
@@ -98,8 +108,11 @@ export type KindStatus = {
 /** `seeds`: how many seed points are kept. */
 export type StatusAnswer = Readonly<Partial<Record<BackupKind, KindStatus>>> & { readonly seeds: number };
 
+const KINDS: readonly BackupKind[] = ['snapshot', 'volume'];
 const REPLY_MS = 900_000;
 const LIST_MS = 60_000;
+/** A check of doctor is given up after 20 s. */
+const INSPECT_MS = 15_000;
 
 /**
  * Operations of the running instance for commands and drills. Every operation that changes something goes through the
@@ -125,12 +138,36 @@ export class Backups implements SnapshotRecords {
   }
 
   /** @inheritDoc */
-  of(snapshot: string): SnapshotRecord | undefined {
-    const { good = [], seen = [] } = this.#state('snapshot')?.context ?? {};
-    const record = [...good, ...seen].find(({ name, content }) => name === snapshot && content !== undefined);
+  of(backup: string): SnapshotRecord | undefined {
+    const record = this.#recorded.find(({ name, content }) => name === backup && content !== undefined);
     if (!record?.content) return undefined;
     const { name, at, seenAt, sha256, unread, count = 0, countAfter, content, seeds = [] } = record;
     return { name, at, seenAt, sha256, unread, content: { count, countAfter, ...content }, seeds };
+  }
+
+  /** Of both kinds, whoever made them. */
+  get #recorded(): readonly Backup[] {
+    return KINDS.flatMap((kind) => {
+      const { good = [], seen = [] } = this.#state(kind)?.context ?? {};
+      return [...good, ...seen];
+    });
+  }
+
+  /** @inheritDoc */
+  async volumeCopies() {
+    const { copies } = this.#sources;
+    const listed = [...((await copies?.list()) ?? [])].sort(newestFirst);
+    return listed.flatMap(({ name }) => {
+      const record = this.of(name);
+      return copies && record ? [{ record, file: copies.fileOf(name) }] : [];
+    });
+  }
+
+  /** @inheritDoc */
+  digest(backup: string, signal: AbortSignal): Promise<{ readonly sha256: string }> {
+    const { copies, stores } = this.#sources;
+    if (copies?.isCopy(backup)) return copies.digest(backup, signal);
+    return stores.live.snapshotDigest(stores.collection, backup, signal);
   }
 
   get seeds(): readonly PointId[] {
@@ -158,10 +195,36 @@ export class Backups implements SnapshotRecords {
       if (backups.length > 0) {
         await actors.send(backupsActor, 'snapshot', { type: 'SEEN', backups }).durable();
       }
-      const { good = [], seen = [] } = this.#state('snapshot')?.context ?? {};
-      const lists = [...good, ...seen].flatMap(({ content }) => (content ? [content.list] : []));
+      await this.#recordOfCluster(signal);
+      const lists = this.#recorded.flatMap(({ content }) => (content ? [content.list] : []));
       await this.#sources.lists.sweep(new Set(lists), clock.now());
     });
+  }
+
+  /** Backups of the volume that the cluster made; a cluster that cannot be read is asked again by the next look. */
+  async #recordOfCluster(signal: AbortSignal): Promise<void> {
+    const { stores, lists } = this.#sources;
+    const { find, clock, actors, logger } = this.#services;
+    const cluster = stores.kind === 'remote' ? find(ClusterToken) : undefined;
+    if (!cluster) return;
+    try {
+      const { good, whole } = await goodBackups(cluster, this.#options.deployment, signal);
+      const unrecorded = good.filter(({ name }) => this.of(name) === undefined);
+      const { seen = [] } = this.#state('volume')?.context ?? {};
+      const isThere = (name: string) => good.some((one) => one.name === name);
+      const gone = whole ? seen.map(({ name }) => name).filter((name) => !isThere(name)) : [];
+      const hasCollection = (await stores.live.collection(stores.collection, signal)) !== undefined;
+      const isNew = unrecorded.length > 0 && hasCollection;
+      if (!isNew && gone.length === 0) return;
+      const recorded = isNew
+        ? await lists.recordDuring(async () => clock.now(), this.seeds, signal)
+        : undefined;
+      const backups = recorded ? unrecorded.map((backup) => recordOfCluster(backup, recorded)) : [];
+      await actors.send(backupsActor, 'volume', { type: 'SEEN', backups, gone }).durable();
+    } catch (error) {
+      if (!isCoded(error) || signal.aborted) throw error;
+      logger.warn({ reason: error.what }, 'memory.volume_backups_not_recorded');
+    }
   }
 
   /** @inheritDoc */
@@ -202,7 +265,16 @@ export class Backups implements SnapshotRecords {
         });
       }),
     );
-    return { collection: this.#sources.stores.collection, backups: rows.flat() };
+    // A store elsewhere has no copies of ours: what its cluster made is known by its records.
+    const { seen: ofCluster = [] } = this.#kinds.includes('volume')
+      ? {}
+      : (this.#state('volume')?.context ?? {});
+    const others = ofCluster.map(({ name, at, size, seenAt, count }) => ({
+      ...{ kind: 'volume' as const, name, at: new Date(at).toISOString(), size, recorded: true },
+      ...(seenAt !== undefined && { seenAt: new Date(seenAt).toISOString() }),
+      ...(count !== undefined && { count }),
+    }));
+    return { collection: this.#sources.stores.collection, backups: [...rows.flat(), ...others] };
   }
 
   /** @throws HF_MEMORY_BACKUP a run is under way */
@@ -263,6 +335,18 @@ export class Backups implements SnapshotRecords {
     return { ...kinds, seeds: this.seeds.length };
   }
 
+  /** Reads the newest good backup of each kind again. */
+  inspect(signal: AbortSignal): Promise<Inspection> {
+    return inspectBackups(
+      this.#kinds.map((kind) => ({
+        kind,
+        newest: this.#state(kind)?.context.good[0],
+        list: () => listBackups(this.#sources, kind, signal),
+        digest: (name) => this.digest(name, signal),
+      })),
+    );
+  }
+
   /** What the effects of the machine work with. */
   get sources(): BackupSources {
     return this.#sources;
@@ -294,6 +378,9 @@ export function registerBackupControl(context: PluginContext<{ readonly backups:
     serveOperation(surface, BACKUP_PATHS.list, noFields, () => backups.list(deadline()));
     serveOperation(surface, BACKUP_PATHS.seed, seedRequest, (fields) => backups.seed(fields, deadline()));
     serveOperation(surface, BACKUP_PATHS.status, noFields, () => backups.status());
+    serveOperation(surface, BACKUP_PATHS.inspect, noFields, (_fields, { signal }) =>
+      backups.inspect(AbortSignal.any([signal, AbortSignal.timeout(INSPECT_MS)])),
+    );
     serveOperation(surface, BACKUP_PATHS.prune, pruneFields, ({ dryRun }, { correlation }) =>
       backups.prune(correlation, dryRun, deadline()),
     );

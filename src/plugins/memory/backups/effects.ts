@@ -11,7 +11,7 @@ import type {
 } from '../../../machines/memory/backups-rules.ts';
 import { MemoryError } from '../errors.ts';
 import { backupsAmong, snapshotTime, type VolumeCopies } from './files.ts';
-import { type BackupSources, makeSnapshot } from './records.ts';
+import { type BackupSources, makeSnapshot, makeVolumeCopy } from './records.ts';
 
 /** A snapshot, with the readings before and after it. */
 const MAKE_MS = 900_000;
@@ -65,7 +65,9 @@ async function makeBackup(
 ): Promise<BackupsEvent> {
   const { instance, stores } = sources;
   if (instance && !instance.isUsed()) return { type: 'NOTHING_TO_BACK_UP', reason: EMPTY_STORE };
-  if (kind === 'volume') return { type: 'MADE', backup: await copiesOf(sources).make(clock.now()) };
+  if (kind === 'volume') {
+    return { type: 'MADE', backup: await makeVolumeCopy(sources, copiesOf(sources), clock.now(), signal) };
+  }
   if (instance && !(await stores.live.collection(stores.collection, signal))) {
     return { type: 'NOTHING_TO_BACK_UP', reason: `there is no collection ${stores.collection}` };
   }

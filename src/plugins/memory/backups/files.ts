@@ -1,8 +1,11 @@
 /** The names of backups, which carry their time, and the folder of volume copies. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MemoryInstance } from '../../../core/contracts/memory-store.ts';
 import type { ListedBackup } from '../../../machines/memory/backups-rules.ts';
+import { MemoryError } from '../errors.ts';
 
 const TIME = /-(\d{4})-(\d\d)-(\d\d)-(\d\d)-(\d\d)-(\d\d)$/;
 
@@ -57,6 +60,29 @@ export class VolumeCopies {
       }),
     );
     return backupsAmong(files, copyTime);
+  }
+
+  /** Absolute path of a copy. */
+  fileOf(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  /** Whether it has the name of a copy. */
+  isCopy(name: string): boolean {
+    return copyTime(name) !== undefined;
+  }
+
+  /** SHA-256 of a copy's file as it is now. @throws HF_MEMORY_BACKUP it cannot be read */
+  async digest(name: string, signal: AbortSignal): Promise<{ readonly sha256: string }> {
+    const sha256 = createHash('sha256');
+    try {
+      for await (const chunk of createReadStream(this.fileOf(name), { signal })) sha256.update(chunk);
+    } catch (error) {
+      signal.throwIfAborted();
+      const { code, message } = error as NodeJS.ErrnoException;
+      throw new MemoryError('HF_MEMORY_BACKUP', { reason: `${name} cannot be read (${code ?? message})` });
+    }
+    return { sha256: sha256.digest('hex') };
   }
 
   /** @param name of a listed copy; other files are not deleted */

@@ -56,7 +56,7 @@ export function listLines({ backups, collection }: ListAnswer, terminal: Termina
   const cells = backups.map(({ kind, at, size, recorded, seenAt, count, name }) => [
     kind,
     second(at),
-    sizeText(size),
+    size === 0 ? '-' : sizeText(size),
     String(count ?? '-'),
     recorded ? (seenAt === undefined ? 'when made' : `seen ${second(seenAt)}`) : '-',
     name,

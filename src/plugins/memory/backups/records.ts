@@ -29,6 +29,25 @@ export async function makeSnapshot(
   return { name, at: snapshotTime(collection, name) ?? now, size, ...recordOf(recorded), ...file, version };
 }
 
+/** Copies the embedded store's volume. @param now epoch milliseconds, which the name contains */
+export async function makeVolumeCopy(
+  { stores, seeds, lists }: BackupSources,
+  copies: VolumeCopies,
+  now: number,
+  signal: AbortSignal,
+): Promise<Backup> {
+  const { live, collection } = stores;
+  const { version } = await live.about(signal);
+  const make = () => copies.make(now);
+  // Where the collection is not there yet, a copy holds others, and nothing of it can be recorded.
+  const recorded = (await live.collection(collection, signal))
+    ? await lists.recordDuring(make, seeds(), signal)
+    : undefined;
+  const made = recorded?.result ?? (await make());
+  const { sha256 } = await copies.digest(made.name, signal);
+  return { ...made, ...(recorded && recordOf(recorded)), sha256, version };
+}
+
 /**
  * Records the snapshots that somebody else made, with the file and the collection as they are now.
  *
@@ -61,7 +80,8 @@ export async function recordSnapshots(
   return recorded.result.map((backup) => ({ ...backup, ...recordOf(recorded) }));
 }
 
-function recordOf({
+/** The part of a backup's record that is its content. */
+export function recordOf({
   content: { count, countAfter, digest, ...rest },
   seeds,
 }: Pick<Recorded<unknown>, 'content' | 'seeds'>): Pick<Backup, 'count' | 'countAfter' | 'content' | 'seeds'> {

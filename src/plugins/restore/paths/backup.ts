@@ -51,6 +51,7 @@ export class BackupPath implements RestorePath {
 
   async choose({ snapshot: wanted }: Drill, { signal }: StepContext): Promise<Source> {
     const { cluster, places, records } = this.#options;
+    await records?.recordSeen(signal);
     const { schedule, backupNamespace: namespace } = places;
     const labels = { [SCHEDULE_LABEL]: schedule };
     const { objects, whole } = await cluster.list(BACKUP, { namespace, labels }, signal);

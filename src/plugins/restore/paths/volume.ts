@@ -11,7 +11,10 @@ interface VolumePathOptions extends PathSettings {
   readonly records: SnapshotRecords | undefined;
 }
 
-/** Path B where the store is embedded: an instance opened on a crash-consistent copy of its data (B3). */
+/**
+ * Path B where the store is embedded: an instance opened on the newest recorded copy of its volume, or, before there is
+ * one, on a copy that is made now; both are crash-consistent (B3).
+ */
 export class VolumePath implements RestorePath {
   readonly #options: VolumePathOptions;
 
@@ -19,10 +22,17 @@ export class VolumePath implements RestorePath {
     this.#options = options;
   }
 
-  async choose({ snapshot }: Drill, { signal }: StepContext): Promise<Source> {
+  async choose({ snapshot: wanted }: Drill, { signal }: StepContext): Promise<Source> {
     const { live, collection } = this.#options.stores;
-    if (snapshot !== undefined) {
-      const reason = 'path b copies the data of the embedded store as it is now, and takes no --snapshot';
+    const copies = await this.#copies();
+    const chosen = wanted === undefined ? copies[0] : copies.find(({ record }) => record.name === wanted);
+    if (chosen) {
+      const { name, at, content } = chosen.record;
+      const madeAt = new Date(at).toISOString().slice(0, 19);
+      return { kind: 'volume', name, madeAt, count: content.count };
+    }
+    if (wanted !== undefined) {
+      const reason = `no recorded copy of the volume is called ${wanted}`;
       throw new RestoreError('HF_RESTORE_NOTHING', { reason });
     }
     if ((await live.collection(collection, signal)) === undefined) {
@@ -33,15 +43,17 @@ export class VolumePath implements RestorePath {
     return { kind: 'volume', name: `data folder of ${live.url}` };
   }
 
-  async prepare({ id }: Drill, _source: Source, { signal, progress }: StepContext) {
+  async prepare({ id }: Drill, { name }: Source, { signal, progress }: StepContext) {
     const { stores, scratch, records } = this.#options;
+    const earlier = (await this.#copies()).find(({ record }) => record.name === name);
     const copy = async () => {
-      progress.begin("copying the store's data");
-      const { url } = await scratch.create(id, 'volume-copy', signal);
+      progress.begin(earlier ? `opening a copy of ${name}` : "copying the store's data");
+      const from = earlier ? { file: earlier.file } : 'volume-copy';
+      const { url } = await scratch.create(id, from, signal);
       await refuseLiveAddress(stores.live.url, url);
       return { place: `${scratch.kind} scratch instance at ${url}`, url };
     };
-    if (!records) return copy();
+    if (!records || earlier) return copy();
     progress.begin('recording what the store holds');
     const { result, content: copied } = await records.recordDuring(copy, signal);
     return { ...result, copied };
@@ -58,6 +70,10 @@ export class VolumePath implements RestorePath {
       });
     }
     return url;
+  }
+
+  async #copies() {
+    return (await this.#options.records?.volumeCopies()) ?? [];
   }
 
   remove(id: string, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,10 @@
 import type { Cluster, ClusterKind, ClusterObject } from '../../../core/contracts/cluster.ts';
-import type { MemoryStores, ScratchInstance, ScratchStores } from '../../../core/contracts/memory-store.ts';
+import type {
+  MemoryStores,
+  ScratchInstance,
+  ScratchOrigin,
+  ScratchStores,
+} from '../../../core/contracts/memory-store.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { RestoreError } from '../errors.ts';
 import type { ClusterPlaces } from '../options.ts';
@@ -26,7 +31,7 @@ export class ClusterScratch implements ScratchStores {
     this.#places = places;
   }
 
-  async create(id: string, from: 'empty' | 'volume-copy', signal: AbortSignal): Promise<ScratchInstance> {
+  async create(id: string, from: ScratchOrigin, signal: AbortSignal): Promise<ScratchInstance> {
     if (from !== 'empty') {
       throw new RestoreError('HF_RESTORE_SCRATCH', {
         reason: 'a volume is copied by a backup in the cluster',

@@ -1,4 +1,4 @@
-import type { ScratchInstance, ScratchStores } from '../../../core/contracts/memory-store.ts';
+import type { ScratchInstance, ScratchOrigin, ScratchStores } from '../../../core/contracts/memory-store.ts';
 import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -32,7 +32,7 @@ export class ConfiguredScratch implements ScratchStores {
     this.#options = options;
   }
 
-  async create(id: string, from: 'empty' | 'volume-copy', signal: AbortSignal): Promise<ScratchInstance> {
+  async create(id: string, from: ScratchOrigin, signal: AbortSignal): Promise<ScratchInstance> {
     const { url, collection, refuse, clock, expiryMs } = this.#options;
     if (from !== 'empty') throw scratch('a configured instance cannot be opened on a copy of a volume');
     this.#unmade.add(id);

@@ -12,8 +12,10 @@ const NOTHING = { total: 0, ids: [] };
 interface CompareOptions extends Omit<WalkOptions, 'seeds'> {
   /** What was recorded; without it the live store is the only witness. */
   readonly expectation: Expectation | undefined;
-  /** Name of the snapshot whose file is read; a copy of a volume has none. */
-  readonly snapshot?: string;
+  /** False for a copy of the volume that was made for this drill. */
+  readonly hasFile: boolean;
+  /** Reads the file that was restored as it is now. */
+  readonly digest?: (() => Promise<{ readonly sha256: string }>) | undefined;
   readonly record?: SnapshotRecord | undefined;
   /** Seeds of the collection. */
   readonly seeds: readonly PointId[];
@@ -62,17 +64,16 @@ function expectedOf(expectation: Expectation | undefined, before: number, after:
   return { by, ...(at !== undefined && { at }), least: Math.min(one, other), most: Math.max(one, other) };
 }
 
-/** Whether the snapshot's file has the bytes that were recorded; undefined for what is no snapshot. */
+/** Whether the file has the bytes that were recorded; undefined for what has none. */
 async function likenessOfFile({
-  live,
-  collection,
-  snapshot,
+  hasFile,
+  digest,
   record,
   progress,
   signal,
 }: CompareOptions): Promise<Likeness | undefined> {
-  if (snapshot === undefined) return undefined;
-  if (!record) return { state: 'unknown', reason: 'nothing was recorded of it' };
+  if (!hasFile) return undefined;
+  if (!record || !digest) return { state: 'unknown', reason: 'nothing was recorded of it' };
   const { sha256, unread } = record;
   if (sha256 === undefined) {
     return {
@@ -80,9 +81,9 @@ async function likenessOfFile({
       reason: `it could not be read when it was recorded (${unread ?? 'no reason is known'})`,
     };
   }
-  progress.begin('reading the file of the snapshot');
+  progress.begin('reading its file');
   try {
-    const now = await live.snapshotDigest(collection, snapshot, signal);
+    const now = await digest();
     if (now.sha256 === sha256) return { state: 'same' };
     return { state: 'different', reason: `its sha256 is ${now.sha256}, and ${sha256} was recorded` };
   } catch (error) {
