@@ -127,12 +127,12 @@ export class HttpAnswer {
    * @param mark stands in place of each secret
    */
   textWithout(secrets: readonly string[], mark = REDACTED): string {
-    const text = withoutSecrets(this.text(), secrets, mark);
-    if (!this.truncated) return text;
+    const text = secrets.reduce((rest, secret) => rest.replaceAll(secret, mark), this.text());
+    if (!this.truncated) return withoutSecrets(text, secrets, mark);
     // The cut may have split a character, which is shown as U+FFFD.
     const whole = text.replace(/\uFFFD$/, '');
     const partial = Math.max(0, ...secrets.map((secret) => beginningAtEnd(whole, secret)));
-    return whole.slice(0, whole.length - partial);
+    return withoutSecrets(whole.slice(0, whole.length - partial), secrets, mark);
   }
 
   /**
