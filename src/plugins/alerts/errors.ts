@@ -20,7 +20,7 @@ export const AlertsError = defineErrors({
   },
   HF_ALERTS_UNSEEN: {
     status: 503,
-    what: 'A source of the rule could not be looked at: {reason}.',
+    what: 'A source of the rule could not be read: {reason}.',
     remedy: 'See `holdfast doctor`; until then the rule keeps its last verdict.',
   },
   HF_ALERTS_NOT_DELIVERED: {

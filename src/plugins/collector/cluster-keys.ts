@@ -58,10 +58,10 @@ export async function readCollectorPods(
   return rest === undefined ? seen : [...seen, { pod: 'the other pods', config: unreadable(rest) }];
 }
 
-/** @param more pods that are not looked at; @param whole whether the list of pods is */
+/** @param more pods that are not checked; @param whole whether the list of pods is */
 function unseen(more: number, whole: boolean): string | undefined {
   if (!whole) return 'the list of pods was too long to be read whole';
-  return more > 0 ? `${more} more pods were not looked at` : undefined;
+  return more > 0 ? `${more} more pods were not checked` : undefined;
 }
 
 /** The value of the synced Secret, and when the Secret was last changed (epoch milliseconds). */

@@ -125,7 +125,7 @@ async function askedCheck(
   } catch (error) {
     if (!isCoded(error)) throw error;
     const lookedAt = name === 'retention' ? 'the TTL of the signal tables' : 'the replicas of the tables';
-    return { state: 'unknown', lookedAt, found: `not looked at: ${error.what}`, remedy: error.remedy };
+    return { state: 'unknown', lookedAt, found: `not checked: ${error.what}`, remedy: error.remedy };
   }
 }
 

@@ -102,7 +102,7 @@ function factsOf({ running }: CheckContext): Record<string, unknown> | undefined
 const notRunning = (lookedAt: string): CheckResult => ({
   state: 'unknown',
   lookedAt,
-  found: 'not looked at, because no instance with a memory store runs here',
+  found: 'not checked, because no instance with a memory store runs here',
   remedy: 'Start it with `holdfast start`.',
 });
 
@@ -173,7 +173,7 @@ function deploymentCheck(context: CheckContext): CheckResult {
   const { data: seen } = deploymentFact.safeParse(facts.deployment);
   if (!seen) {
     const found =
-      'not looked at: no cluster is configured, the store is embedded, or the hourly check has not run yet';
+      'not checked: no cluster is configured, the store is embedded, or the hourly check has not run yet';
     const remedy =
       'Configure the cluster of a store elsewhere (docs/memory.md); an embedded one has no deployment.';
     return { state: 'unknown', lookedAt, found, remedy };
@@ -181,14 +181,14 @@ function deploymentCheck(context: CheckContext): CheckResult {
   const { findings, unseen, at, isOld } = seen;
   const text = [...findings, ...unseen].join('; ');
   if (isOld) {
-    const found = `not looked at since ${at}${text === '' ? '' : `; then: ${text}`}`;
+    const found = `not checked since ${at}${text === '' ? '' : `; then: ${text}`}`;
     return { state: 'unknown', lookedAt, found, remedy: 'The hourly check has not run: see its log.' };
   }
   if (findings.length > 0) return { state: 'fail', lookedAt, found: text, remedy: SETTINGS_REMEDY };
   if (unseen.length > 0) {
     const remedy =
       "Give the cluster's account the rights that docs/memory.md lists, and see `holdfast doctor cluster`.";
-    return { state: 'unknown', lookedAt, found: `not looked at: ${text}`, remedy };
+    return { state: 'unknown', lookedAt, found: `not checked: ${text}`, remedy };
   }
   return { state: 'ok', lookedAt, found: `its settings and volume backups are good, at ${at}` };
 }

@@ -113,7 +113,7 @@ function recoveredAlert({ intf, label, address, missing }: LegRecovered): AlertR
     severity: 'info',
     text: missing
       ? `${label} (${intf}) has ${address} again.`
-      : `${label} (${intf}) can be checked again, and is whole.`,
+      : `${label} (${intf}) can be checked again, and has its address.`,
     labels: { intf, label, address },
   };
 }

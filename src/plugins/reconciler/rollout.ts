@@ -47,7 +47,7 @@ export const deployUla: CommandDefinition = {
     "Checks the reconciler's deployment in its order: secrets, monitor, push route, settings, then the drill",
   example: 'holdfast deploy ula --check',
   flags: [
-    { flags: '--check', summary: 'verify what is there; nothing is deployed by this program' },
+    { flags: '--check', summary: 'verify the present deployment; this program deploys nothing' },
     { flags: '--skip-drill', summary: 'leave out the drill, which raises both alerts for real' },
     WAIT,
   ],
@@ -174,7 +174,9 @@ function stepsOf(command: CommandContext): readonly {
         if (legs.whole < legs.of) {
           return fail(`${legs.whole} of ${legs.of} legs have their address`, 'See `holdfast doctor router`.');
         }
-        return ok(`it hears the router, and ${legs.whole} of ${legs.of} legs have their address`);
+        return ok(
+          `it receives the events of the router, and ${legs.whole} of ${legs.of} legs have their address`,
+        );
       },
     },
     {

@@ -84,7 +84,7 @@ test('[O17] doctor names the rules that can not look', async (t) => {
   const found = await look(options, { dataDir: alerts.dir, signal, running: { surfaces: {}, facts: {} } });
   t.like(found['alerts.rules'], {
     state: 'fail',
-    found: 'a-rule cannot be evaluated: no columnar database is there',
+    found: 'a-rule cannot be evaluated: there is no columnar database',
   });
 });
 

@@ -191,7 +191,7 @@ test.serial(
       );
     }
     await t.throwsAsync(look(name, now, { database: undefined }), {
-      message: /no columnar database is there/,
+      message: /there is no columnar database/,
     });
   },
 );

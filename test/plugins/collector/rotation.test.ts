@@ -291,7 +291,7 @@ test('[O9] a rotation beside a cluster is done when Secret, pods and metrics wer
   const shown = await rig.holdfast(...command, '--show');
   t.regex(
     shown.out,
-    /refreshed as far as was looked at: 3 checks ok, 1 not checked\n +not checked +producers: .*\n +ok +synced Secret: Secret otel-ingest has the new key\n +ok +pods: 2 pods, all started since .*\n +ok +metrics: all 1 services/,
+    /refreshed as far as could be checked: 3 checks ok, 1 not checked\n +not checked +producers: .*\n +ok +synced Secret: Secret otel-ingest has the new key\n +ok +pods: 2 pods, all started since .*\n +ok +metrics: all 1 services/,
   );
   await rig.runtime.stop('to read its files');
   const log = readFileSync(join(dir, 'log.db'), 'latin1');

@@ -576,7 +576,7 @@ test.serial('[O29] a cluster that never had Longhorn has unknown replicas and ba
   api.absent.add(LONGHORN);
   t.like(await look('volume_replicas'), {
     state: 'unknown',
-    found: 'not looked at: the cluster has no Longhorn',
+    found: 'not checked: the cluster has no Longhorn',
   });
   const volumes = await look('volumes');
   t.is(volumes.state, 'unknown');
@@ -672,6 +672,6 @@ test.serial('[O29] doctor stack asks the running instance, and says unknown with
     certificates: 'unknown',
   });
   const { out } = await rig.holdfast('doctor', 'stack');
-  t.regex(out, /^unknown {2}stack\.docdb_members +not looked at: no instance here could look/m);
+  t.regex(out, /^unknown {2}stack\.docdb_members +not checked: no instance here could look/m);
   t.regex(out, /checks: \d+ ok, \d+ warnings, 6 unknown, 0 to fix/);
 });

@@ -105,9 +105,9 @@ test('[B7] doctor memory says what is wrong with backups and deployment, and wha
   );
   const unsaid = { snapshot: { stale: false }, seeds: 16 };
   const partial = await look({ ...unsaid, deployment: seen([], ['schedule x has more backups']) });
-  t.like(partial[1], { state: 'unknown', found: 'not looked at: schedule x has more backups' });
+  t.like(partial[1], { state: 'unknown', found: 'not checked: schedule x has more backups' });
   const old = await look({ ...unsaid, deployment: { ...seen(), isOld: true } });
-  t.like(old[1], { state: 'unknown', found: 'not looked at since 2026-01-02T04:00:00.000Z' });
+  t.like(old[1], { state: 'unknown', found: 'not checked since 2026-01-02T04:00:00.000Z' });
   t.is((await look({ ...unsaid, deployment: [] }))[1]?.state, 'unknown', 'of another form');
   const [backups, store] = await look({
     snapshot: { stale: true },

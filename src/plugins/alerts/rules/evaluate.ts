@@ -70,7 +70,7 @@ export async function evaluate(
   const none = counted?.known().some((run) => fits(rule.runs ?? '', run)) ? 0 : undefined;
   if (!database) {
     if (counted) return none === undefined ? {} : { value: none };
-    throw new AlertsError('HF_ALERTS_UNSEEN', { reason: 'no columnar database is there' });
+    throw new AlertsError('HF_ALERTS_UNSEEN', { reason: 'there is no columnar database' });
   }
   const { samples, value, newestAt, places } = await measured(rule, database, now, signal);
   const found = samples > 0 && Number.isFinite(value) ? value : undefined;

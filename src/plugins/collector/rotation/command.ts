@@ -129,7 +129,7 @@ function planLines(plan: RotationPlan): string[] {
     `1 regenerate  ${MAKERS[plan.maker]}`,
     `2 adopt       it is awaited in ${plan.source}`,
     `3 store       ${plan.storeIsWritable ? 'it is written to' : 'you put it in'} ${plan.store}`,
-    `4 refresh     ${plan.refreshMinutes} min for ${names.join(', ') || 'producers; none was seen in the last hour'}${plan.canForce ? ', then forced in the cluster' : ''}; synced Secret, starts of pods and metrics are looked at`,
+    `4 refresh     ${plan.refreshMinutes} min for ${names.join(', ') || 'producers; none was seen in the last hour'}${plan.canForce ? ', then forced in the cluster' : ''}; synced Secret, starts of pods and metrics are checked`,
     `5 external    ${plan.external.join(', ') || 'none is listed (option externalProducers)'}`,
     `6 retire      the old key ends ${overlap}`,
   ];
@@ -160,7 +160,7 @@ function refreshWords(checks: readonly RefreshCheck[]): string {
   if (count('not') > 0)
     return `producers not refreshed: ${count('ok')} checks ok, ${count('not')} not${open}`;
   return count('ok') > 0
-    ? `producers refreshed as far as was looked at: ${count('ok')} checks ok${open}`
+    ? `producers refreshed as far as could be checked: ${count('ok')} checks ok${open}`
     : 'refresh of producers not checked';
 }
 

@@ -5,7 +5,7 @@ const REMEDY =
 
 /** The result of a check that could not look. @param why a part of a sentence */
 export function unknown(lookedAt: string, why: string, remedy: string = REMEDY): CheckResult {
-  return { state: 'unknown', lookedAt, found: `not looked at: ${why.replace(/\.$/, '')}`, remedy };
+  return { state: 'unknown', lookedAt, found: `not checked: ${why.replace(/\.$/, '')}`, remedy };
 }
 
 const ORDER = ['ok', 'warn', 'unknown', 'fail'] as const;

@@ -258,7 +258,7 @@ function backupCheck(): CheckDefinition {
         );
       } catch (error) {
         if (!isCoded(error)) throw error;
-        return { state: 'unknown', lookedAt, found: `not looked at: ${error.what}`, remedy: error.remedy };
+        return { state: 'unknown', lookedAt, found: `not checked: ${error.what}`, remedy: error.remedy };
       }
       return judge(lookedAt, status);
     },

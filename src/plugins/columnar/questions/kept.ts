@@ -74,7 +74,7 @@ export async function retentionCheck(
   if (rows.length === 0) {
     const remedy =
       'Start Holdfast with a user that may create tables, or create them as docs/stack.md shows.';
-    return { state: 'unknown', lookedAt, found: 'not looked at: there is no signal table', remedy };
+    return { state: 'unknown', lookedAt, found: 'not checked: there is no signal table', remedy };
   }
   const kept = rows.map(({ name, engine }) => ({ name, kept: keptBy(engine) }));
   const short = kept.flatMap(({ name, kept: { days } }) =>

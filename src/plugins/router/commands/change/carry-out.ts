@@ -55,7 +55,7 @@ export async function carryOut(
   const checks = Array.isArray(flags.check) ? (flags.check as string[]) : [];
   const ask = flags.yes !== true && checks.length === 0;
   if (ask && !(terminal.interactive && process.stdin.isTTY === true && !json)) {
-    const reason = 'No terminal is there to confirm on: give --check, --yes or --dry-run.';
+    const reason = 'There is no terminal to confirm on: use --check, --yes or --dry-run.';
     throw new HostError('HF_CLI_USAGE', { reason, command });
   }
   context.signal.throwIfAborted(); // from here on there is something to undo
