@@ -159,7 +159,7 @@ export function inspectionResult(lookedAt: string, { seen, faults, unseen }: Ins
     return { state: 'fail', lookedAt, found: [...faults, ...unseen].join('; '), remedy: STALE_REMEDY };
   }
   if (unseen.length > 0 || seen.length === 0) {
-    const found = `not looked at: ${unseen.join('; ') || 'there is no backup'}`;
+    const found = `not checked: ${unseen.join('; ') || 'there is no backup'}`;
     return { state: 'unknown', lookedAt, found: [found, ...seen].join('; '), remedy: UNREAD_REMEDY };
   }
   return { state: 'ok', lookedAt, found: `the last runs were good; ${seen.join('; ')}` };

@@ -51,10 +51,10 @@ test('[B4,B10] doctor says ok only of a snapshot and a copy that were read again
   const { rig, early, half, backups, snapshot, copy } = await backedUp(t);
   t.like(early, {
     state: 'unknown',
-    found: 'not looked at: no good snapshot was made yet; no good volume was made yet',
+    found: 'not checked: no good snapshot was made yet; no good volume was made yet',
   });
   t.is(half.state, 'unknown', half.found);
-  t.regex(half.found, /^not looked at: no good volume was made yet; .*\.snapshot is there/);
+  t.regex(half.found, /^not checked: no good volume was made yet; .*\.snapshot is there/);
   t.like(
     backups.find(({ kind }) => kind === 'volume'),
     { recorded: true, count: 40 },
