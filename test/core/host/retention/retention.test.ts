@@ -48,7 +48,14 @@ function states(source: string): string {
 }
 
 test('[C10] a prefix goes into an archive; what stays, and archives with what stays, verify and replay', async (t) => {
-  const { dir, bench } = await hundredDays(t);
+  const dir = tempDir(t);
+  // A log is signed when it is closed, so there is a signature among the records that go.
+  const before = openBench(dir, [patient], [], new VirtualClock(Date.now() - 101 * DAY));
+  before.actors.deliver('test.door/0', { type: 'OPEN', by: 'the day before' });
+  before.actors.deliver('test.door/0', { type: 'CLOSE' });
+  await before.settled();
+  await before.close();
+  const { bench } = await hundredDays(t, undefined, dir);
   await bench.close();
   doorsConfig(dir);
   const whole = states(dir);
