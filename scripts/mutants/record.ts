@@ -31,8 +31,9 @@ function unnoticedRow(result: Result): string {
 function merged(before: string, head: string, fresh: readonly string[], groups: ReadonlySet<string>): string {
   const group = (line: string): string => line.split('|')[1]?.trim() ?? '';
   const [, after = ''] = before.split(head);
-  const [table = ''] = after.trimStart().split('\n\n');
-  const kept = table.split('\n').filter((line) => line.startsWith('|') && !groups.has(group(line)));
+  const lines = after.split('\n').slice(1);
+  const end = lines.findIndex((line) => !line.startsWith('|'));
+  const kept = lines.slice(0, Math.max(0, end)).filter((line) => !groups.has(group(line)));
   return [head, ...[...kept, ...fresh].sort((a, b) => group(a).localeCompare(group(b)))].join('\n');
 }
 

@@ -141,9 +141,12 @@ test('a change that nobody can see has no share, with its reason in the page; wh
 
 | area, changes | tried | noticed | share |
 |---|---|---|---|
-| kettle, by rule | 1 | 1 | 100 % |
-| lamp, by rule | 9 | 0 | 0 % |
-| lamp, of the list | 7 | 7 | 100 % |
+
+| area, changes | what no test notices | why |
+|---|---|---|
+| kettle, by rule | src/kettle.ts: 100 → 201 | a test of it is missing |
+| lamp, by rule | src/lamp.ts: 7 → 15 | a test of it is missing |
+| lamp, of the list | no bound | a test of it is missing |
 
 <!-- end of what npm run mutants writes -->\nafter\n`;
   const equivalent =
@@ -161,10 +164,10 @@ test('a change that nobody can see has no share, with its reason in the page; wh
   t.regex(text, /lamp +0\/0 +1\/1 +0 +0 +1 +0 +100 %/);
   const rows = written.split('\n').filter((line) => /^\| (?:kettle|lamp)/.test(line));
   t.deepEqual(rows, [
-    '| kettle, by rule | 1 | 1 | 100 % |',
     '| lamp, by rule | 1 | 1 | 100 % |',
-    '| lamp, of the list | 7 | 7 | 100 % |',
+    '| kettle, by rule | src/kettle.ts: 100 → 201 | a test of it is missing |',
     '| lamp, by rule | src/lamp.ts: to < 0 → false | equivalent: a lamp is never asked for less than nothing |',
+    '| lamp, of the list | no bound | a test of it is missing |',
   ]);
   t.true(written.startsWith('before\n<!--') && written.endsWith('-->\nafter\n'), written);
 });
