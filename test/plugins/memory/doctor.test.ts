@@ -287,4 +287,23 @@ test('[B7,B10] the deployment is good only when all that its assurance rests on 
   api.pages.endless = undefined;
   store.delete('DataUpload', 'night-1-x', 'velero');
   t.like(await look(), { findings: [], unseen: unsized });
+
+  const keys = { prefix: PREFIX, secretRef: { name: 's3-keys' } };
+  const lacksOne = [{ ...containers[0], env: env('s3').slice(0, 3), envFrom: [keys] }];
+  store.delete('Deployment', 'qdrant', 'agent-memory');
+  store.create({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'qdrant', namespace: 'agent-memory' },
+    spec: {
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: lacksOne } },
+    },
+  });
+  api.mishap = ({ path }) =>
+    path.endsWith('/s3-keys') ? new Refusal(403, 'Forbidden', 'no right to read it') : undefined;
+  const { findings, unread } = await look();
+  t.deepEqual(findings, [], 'what is missing may be in the Secret');
+  t.is(unread.length, 1);
+  t.regex(unread[0] ?? '', /cannot be told what Secret agent-memory\/s3-keys sets: .*no right to read it/);
 });
