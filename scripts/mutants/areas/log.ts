@@ -164,7 +164,7 @@ const area: Area = {
   ],
   automatic: {
     sources: ['src/core/kernel/log/'],
-    tests: [LOG, 'core/host/retention', 'fixtures/logs'],
+    tests: [LOG, 'core/host/retention', 'core/host/runtime/runtime.test', 'fixtures/logs'],
     equivalent: [
       {
         find: 'let last = { seq: 0, at: 0 };',

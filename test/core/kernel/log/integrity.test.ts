@@ -332,6 +332,11 @@ test('[C9,C6] signatures travel with an export, and the expected key decides abo
 
 test('[C9] a head that is torn is said as that', async (t) => {
   const dir = await signed(t);
+  const head = JSON.parse(readFileSync(join(dir, 'secrets/log-head'), 'utf8'));
+  const forged = { ...head, signature: `${head.signature[0] === 'A' ? 'B' : 'A'}${head.signature.slice(1)}` };
+  writeFileSync(join(dir, 'secrets/log-head'), JSON.stringify(forged));
+  const message = /log-head was not signed with the key/;
+  t.throws(() => new SqliteLog({ dataDir: dir }), { code: 'HF_LOG_UNTRUSTED', message });
   writeFileSync(join(dir, 'secrets/log-head'), '{');
   t.throws(() => new SqliteLog({ dataDir: dir }), { code: 'HF_LOG_UNTRUSTED', message: /log-head/ });
 });
