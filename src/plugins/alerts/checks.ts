@@ -63,8 +63,23 @@ async function rulesCheck(context: CheckContext, listed: number): Promise<CheckR
 }
 
 /** Rules wait for their first data before they fire on missing data; this check lists those that still wait. */
-function dataCheck(lookedAt: string, rules: AlertsView['rules']): CheckResult {
+export function dataCheck(lookedAt: string, rules: AlertsView['rules']): CheckResult {
   const open = rules.filter(({ lookedAt: evaluatedAt }) => evaluatedAt === undefined);
+  if (rules.length === 0) {
+    const remedy =
+      'List rules in the options of the alerts plugin; `documentedRules` has those of the stack.';
+    return { state: 'unknown', lookedAt, found: 'there is no rule, so nothing is evaluated', remedy };
+  }
+  const old = rules.filter(({ isOld }) => isOld);
+  if (old.length > 0) {
+    const found = `not evaluated for an hour: ${named(old)}`;
+    return {
+      state: 'unknown',
+      lookedAt,
+      found,
+      remedy: '`holdfast status` shows whether the instance works.',
+    };
+  }
   if (open.length > 0) return { state: 'unknown', lookedAt, found: `${named(open)} not evaluated yet` };
   const waiting = rules.filter(({ neverSeen }) => neverSeen);
   if (waiting.length === 0) return { state: 'ok', lookedAt, found: 'each was evaluated' };

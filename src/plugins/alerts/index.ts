@@ -63,6 +63,6 @@ export const alerts = definePlugin({
     registerOperations(context, options);
     registerCommands(context);
     for (const check of [...alertsChecks(options), uiAlertsCheck(options)]) context.check(check);
-    context.health('alerts', ({ actors }) => alertsHealth(actors));
+    context.health('alerts', ({ actors, clock }) => alertsHealth(actors, clock.now()));
   },
 });

@@ -39,6 +39,8 @@ export interface RuleView {
   readonly onNoData: string;
   /** No sample of its signal has ever come. */
   readonly neverSeen?: true;
+  /** It was not evaluated for an hour. */
+  readonly isOld?: true;
   readonly lookedAt?: string;
   /** Why the newest evaluations failed. */
   readonly unseen?: string;
@@ -63,6 +65,9 @@ export interface AlertsView {
   readonly silences: readonly Silence[];
 }
 
+/** Rules are evaluated every few minutes; an older verdict is not of now. */
+const OLD_MS = 3_600_000;
+
 const iso = (at: number): string => new Date(at).toISOString();
 
 /**
@@ -86,7 +91,7 @@ export function viewOf(
     rules: actors
       .list(ruleActor)
       .filter(({ value }) => value !== 'removed')
-      .map(({ value, context }) => ruleView(value, context)),
+      .map(({ value, context }) => ruleView(value, context, now)),
     receivers: [...receivers].map(([name, configured]) => receiverView(name, configured, outboxes.get(name))),
     silences: activeSilences(actors, now),
   };
@@ -139,27 +144,32 @@ function alertState(value: unknown): AlertView['state'] {
   return inner === 'acknowledged' || inner === 'silenced' ? inner : 'firing';
 }
 
-function ruleView(state: unknown, context: RuleContext): RuleView {
+function ruleView(state: unknown, context: RuleContext, now: number): RuleView {
   const { name, title, value, condition, window, onNoData, evaluatedAt, failures, failure } = context;
+  const isOld = isOldVerdict(context, now);
   const waits = onNoData === 'fire' && context.expect !== 'optional' && context.seenAt === undefined;
   return {
     rule: name,
     title,
-    verdict: presentVerdict(state, context),
+    verdict: presentVerdict(state, context, isOld),
     ...(value !== undefined && { value }),
     condition: `${condition.kind} ${condition.than}`,
     window,
     onNoData,
     ...(waits && evaluatedAt !== undefined && { neverSeen: true as const }),
     ...(evaluatedAt !== undefined && { lookedAt: iso(evaluatedAt) }),
+    ...(isOld && { isOld: true as const }),
     ...(failures > 0 && { unseen: failure ?? 'unknown' }),
   };
 }
 
+const isOldVerdict = ({ evaluatedAt }: RuleContext, now: number): boolean =>
+  evaluatedAt !== undefined && now - evaluatedAt > OLD_MS;
+
 /** The verdict of a rule, `unknown` where it is an old one of a rule that cannot be evaluated; what fires goes on firing. */
-function presentVerdict(state: unknown, { evaluatedAt, failures }: RuleContext): string {
+function presentVerdict(state: unknown, { evaluatedAt, failures }: RuleContext, isOld: boolean): string {
   const verdict = verdictOf(state);
-  if (verdict !== 'firing' && failures > 0) return 'unknown';
+  if (verdict !== 'firing' && (failures > 0 || isOld)) return 'unknown';
   return evaluatedAt === undefined ? 'not evaluated yet' : verdict;
 }
 
@@ -187,8 +197,8 @@ function receiverView(
   };
 }
 
-/** For health pages: how many alerts fire, and which receivers accept no notices. */
-export function alertsHealth(actors: Pick<ActorSystem, 'list'>): JsonObject {
+/** For health pages: how many alerts fire, and which receivers accept no notices. @param now epoch milliseconds */
+export function alertsHealth(actors: Pick<ActorSystem, 'list'>, now: number): JsonObject {
   const rules = actors.list(ruleActor).filter(({ value }) => value !== 'removed');
   const firing = actors.list(alertActor).filter(({ value }) => typeof value === 'object').length;
   const failing = rules.filter(({ context }) => context.failures > 2).length;
@@ -197,7 +207,9 @@ export function alertsHealth(actors: Pick<ActorSystem, 'list'>): JsonObject {
     return failures > 0 ? [`${receiver} takes no alerts (${reason}), ${queue.length} wait`] : [];
   });
   if (failing > 0) reasons.push(`${failing} rules cannot be evaluated`);
-  const verdicts = Object.groupBy(rules, ({ value, context }) => presentVerdict(value, context));
+  const verdicts = Object.groupBy(rules, ({ value, context }) =>
+    presentVerdict(value, context, isOldVerdict(context, now)),
+  );
   return {
     ...(reasons.length > 0 && { ok: false, reason: reasons.join('; ') }),
     firing,

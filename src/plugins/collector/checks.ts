@@ -13,7 +13,7 @@ const http = new HttpClient({ timeoutMs: 5_000, answerLimit: 65_536, excess: 'cu
 export function collectorChecks(options: CollectorOptions): CheckDefinition[] {
   const { ui } = options;
   return [
-    { name: 'stack.collector_config', run: () => configCheck(options) },
+    { name: 'stack.collector_config', run: (context) => configCheck(options, context) },
     { name: 'stack.collector_probe', run: probeCheck },
     ...(ui
       ? [{ name: 'stack.collector_ui', run: (context: CheckContext) => uiCheck(ui.url, context.signal) }]
@@ -21,7 +21,11 @@ export function collectorChecks(options: CollectorOptions): CheckDefinition[] {
   ];
 }
 
-function configCheck({ effectiveConfig }: CollectorOptions): CheckResult {
+export function configCheck(
+  { effectiveConfig, collectorPods }: Pick<CollectorOptions, 'effectiveConfig' | 'collectorPods'>,
+  context: CheckContext,
+): CheckResult {
+  if (effectiveConfig === undefined && collectorPods) return podsCheck(context);
   if (effectiveConfig === undefined) {
     const found = 'none is configured: Holdfast is its own collector, with an ingest key of its own';
     return { state: 'ok', lookedAt: 'the effective collector config', found };
@@ -51,13 +55,34 @@ function configCheck({ effectiveConfig }: CollectorOptions): CheckResult {
   return { state: 'ok', lookedAt, found };
 }
 
-function probeCheck({ running }: CheckContext): CheckResult {
+/** Only the running instance reads the config in pods. */
+function podsCheck({ running }: CheckContext): CheckResult {
+  const lookedAt = "the effective config in the collector's pods";
+  const fact = running?.facts.collector;
+  if (!isObject(fact) || fact.source !== 'pods') {
+    const remedy = 'Start Holdfast: the running instance reads the config in the pods.';
+    return { state: 'unknown', lookedAt, found: 'not looked at: no instance here reads it', remedy };
+  }
+  const keys = Array.isArray(fact.keys) ? fact.keys.length : 0;
+  if (fact.ok === false || keys === 0) {
+    const found = typeof fact.reason === 'string' ? fact.reason : 'it holds no ingest key';
+    return { state: 'fail', lookedAt, found, remedy: 'See `holdfast stack key-parity`, pod by pod.' };
+  }
+  const found = `it is effective in ${fact.place}, ${keys} ${keys === 1 ? 'key' : 'keys'} accepted`;
+  return { state: 'ok', lookedAt, found };
+}
+
+export function probeCheck({ running }: CheckContext): CheckResult {
   const lookedAt = 'the newest probe of trace ingest';
   const fact = running?.facts.probe;
   const remedy = 'Run `holdfast stack probe`: it sends a span and shows where it ends.';
   if (!running) return { state: 'warn', lookedAt, found: 'no instance runs, so none is known', remedy };
   if (!isObject(fact)) return { state: 'warn', lookedAt, found: 'none was made', remedy };
   if (fact.end === 'arrived') {
+    if (fact.isOld !== false) {
+      const found = `not looked at since ${fact.at}, when the newest one arrived`;
+      return { state: 'unknown', lookedAt, found, remedy };
+    }
     return { state: 'ok', lookedAt, found: `it arrived in ${fact.arrivedMs} ms, at ${fact.at}` };
   }
   return { state: 'fail', lookedAt, found: `it stopped (${fact.end}), at ${fact.at}`, remedy };

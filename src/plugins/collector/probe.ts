@@ -15,6 +15,8 @@ import type { StartedCollector } from './active-keys.ts';
 import { NO_COLLECTOR } from './errors.ts';
 import { type ProbeReport, runProbe } from './run-probe.ts';
 
+/** What a probe showed says little of the pipeline a day later. */
+const OLD_MS = 24 * 3_600_000;
 const PROBE_PATH = '/collector/probe';
 const KEY = 'traces';
 const MOST_WAIT_SECONDS = 300;
@@ -75,7 +77,10 @@ export function registerProbe(context: PluginContext<StartedCollector>): void {
     const { end, at, arrivedAt, arrivedMs } = state.context;
     return {
       ...(end !== undefined && { end }),
-      ...(at !== undefined && { at: new Date(at).toISOString() }),
+      ...(at !== undefined && {
+        at: new Date(at).toISOString(),
+        isOld: services.clock.now() - at > OLD_MS,
+      }),
       ...(arrivedAt !== undefined && { arrivedAt: new Date(arrivedAt).toISOString() }),
       ...(arrivedMs !== undefined && { arrivedMs }),
     };

@@ -89,6 +89,10 @@ async function enginesCheck(
   const inspection = await inspect(options, lookedAt, context);
   if ('state' in inspection) return inspection;
   const { replicas, url } = options;
+  if (inspection.tables.every(({ engine }) => engine === undefined)) {
+    const remedy = 'See stack.columnar: the tables are not there yet.';
+    return { state: 'unknown', lookedAt, found: 'not looked at: there is no table', remedy };
+  }
   const replicated = inspection.tables.filter(
     ({ engine }) => engine && /^(Replicated|Shared)/.test(engine),
   ).length;

@@ -61,6 +61,10 @@ export function legsCheck({ running }: CheckContext): CheckResult {
     const found = 'no instance runs, so no address is kept in place';
     return { state: 'warn', lookedAt, found, remedy: 'Start it with `holdfast start`.' };
   }
+  if (fact.legs.length === 0) {
+    const remedy = 'Name the legs in the options of the reconciler plugin, or take the plugin out.';
+    return { state: 'unknown', lookedAt, found: 'not looked at: it keeps no leg', remedy };
+  }
   const unhealthy = fact.legs.filter(({ state }) => state !== 'whole');
   if (unhealthy.length === 0)
     return { state: 'ok', lookedAt, found: `all ${fact.legs.length} have their address` };

@@ -9,8 +9,14 @@ import { runFailure } from '../../core/host/job-run.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { EffectContext } from '../../core/kernel/actors/effect.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { CleanParams, Drill, DrillEvent, StepParams } from '../../machines/restore/drill-shapes.ts';
-import { drillEnded } from './actor.ts';
+import type {
+  CleanParams,
+  Drill,
+  DrillEvent,
+  DrillPath,
+  StepParams,
+} from '../../machines/restore/drill-shapes.ts';
+import { DRILL_PATHS, drillEnded } from './actor.ts';
 import { RestoreError } from './errors.ts';
 import type { RestoreOptions } from './options.ts';
 import { openPaths, type Paths } from './paths/open-paths.ts';
@@ -42,6 +48,11 @@ export class Drills {
     this.#options = options;
     this.progress = new ProgressBoard(services.clock);
     this.#paths = openPaths(services, options);
+  }
+
+  /** The paths that are configured. */
+  get paths(): readonly DrillPath[] {
+    return DRILL_PATHS.filter((path) => this.#paths.has(path));
   }
 
   async choose({ drill }: StepParams, effect: EffectContext): Promise<DrillOutcome> {

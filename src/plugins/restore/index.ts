@@ -26,6 +26,7 @@ import {
 } from './actor.ts';
 import { drillCommand, statusCommand } from './commands.ts';
 import { registerControl } from './control.ts';
+import { drillsCheck, drillsFact } from './doctor.ts';
 import { Drills, registerEffects } from './drills.ts';
 import { RestoreError } from './errors.ts';
 import { type RestoreOptions, restoreOptions } from './options.ts';
@@ -80,12 +81,14 @@ export const restore = definePlugin({
     registerControl(context);
     context.command(drillCommand);
     context.command(statusCommand);
-    context.health('restore', ({ state }) => {
+    context.check(drillsCheck);
+    context.health('restore', ({ state, drills, services: { clock } }) => {
       const { value = 'resting', context: drill } = state() ?? {};
       const last = drill?.results.at(-1);
       return {
         ok: !drill?.cleanFailures && last?.outcome !== 'failed',
         phase: value,
+        drills: drillsFact(drills.paths, drill?.results ?? [], clock.now()),
         ...(last && { last: { id: last.id, path: last.path, outcome: last.outcome } }),
         ...(drill?.cleanReason !== undefined && { cleanUp: drill.cleanReason }),
       };

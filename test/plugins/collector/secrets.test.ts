@@ -115,7 +115,7 @@ test('[O27] doctor tells whether a probe has shown the pipeline wired', async (t
     state: 'warn',
     found: 'none was made',
   });
-  const arrived = { probe: { end: 'arrived', at: 'now', arrivedMs: 5 } };
+  const arrived = { probe: { end: 'arrived', at: 'now', arrivedMs: 5, isOld: false } };
   t.like(await checkOf('stack.collector_probe', {}, { facts: arrived }), { state: 'ok' });
   t.like(await checkOf('stack.collector_probe', {}, { facts: { probe: { end: 'lost' } } }), {
     state: 'fail',

@@ -216,7 +216,7 @@ test('[O23] a real API says whether the secret is synced, and which image the jo
   t.teardown(() => cluster.close());
   const { signal } = new AbortController();
   const metadata = { name: 'clickstack-watchdog', namespace: 'clickstack' };
-  t.like(await readStatus(cluster, 'clickstack', signal), { secret: 'absent' });
+  t.like(await readStatus(cluster, 'clickstack', signal, NOW), { secret: 'absent' });
   api.store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'clickstack' } });
   api.store.create({
     ...(await pinned(tempDir(t)))['watchdog.cronjob.yaml']!,
@@ -226,28 +226,45 @@ test('[O23] a real API says whether the secret is synced, and which image the jo
     apiVersion: 'external-secrets.io/v1',
     kind: 'ExternalSecret',
     metadata,
-    status: { conditions: [{ type: 'Ready', status: 'True', reason: 'SecretSynced' }] },
+    status: {
+      conditions: [{ type: 'Ready', status: 'True', reason: 'SecretSynced' }],
+      refreshTime: '2026-01-02T11:30:00Z',
+    },
   } as never);
-  t.deepEqual(await readStatus(cluster, 'clickstack', signal), {
+  t.deepEqual(await readStatus(cluster, 'clickstack', signal, NOW), {
     secret: 'synced',
     why: 'ExternalSecret clickstack/clickstack-watchdog: Ready True, SecretSynced',
     image: IMAGE,
   });
 });
 
-test('[O23] the secret is synced when its object says so', async (t) => {
-  const cluster = (conditions: unknown) =>
+const NOW = Date.parse('2026-01-02T12:00:00Z');
+
+test('[O23] the secret is synced when its object says so, and was refreshed within its interval', async (t) => {
+  const cluster = (conditions: unknown, at: unknown = '2026-01-02T11:30:00Z', spec: object = {}) =>
     ({
       get: async ({ kind }: { kind: string }) =>
         (kind === 'CronJob'
           ? { spec: { jobTemplate: { spec: { template: { spec: { containers: [{ image: 'job:2' }] } } } } } }
-          : conditions && { status: { conditions } }) as ClusterObject | undefined,
+          : conditions && { spec, status: { conditions, refreshTime: at } }) as ClusterObject | undefined,
     }) as unknown as Cluster;
   const { signal } = new AbortController();
   const ready = { type: 'Ready', status: 'True', reason: 'SecretSynced' };
-  t.like(await readStatus(cluster([ready]), 'ns', signal), { secret: 'synced', image: 'job:2' });
+  t.like(await readStatus(cluster([ready]), 'ns', signal, NOW), { secret: 'synced', image: 'job:2' });
   const failing = { ...ready, status: 'False', reason: 'SecretSyncedError' };
-  t.like(await readStatus(cluster([failing]), 'ns', signal), { secret: 'not synced' });
-  t.like(await readStatus(cluster([]), 'ns', signal), { secret: 'not synced' });
-  t.like(await readStatus(cluster(undefined), 'ns', signal), { secret: 'absent' });
+  t.like(await readStatus(cluster([failing]), 'ns', signal, NOW), { secret: 'not synced' });
+  t.like(await readStatus(cluster([]), 'ns', signal, NOW), { secret: 'not synced' });
+  t.like(await readStatus(cluster(undefined), 'ns', signal, NOW), { secret: 'absent' });
+  // The condition stays when the operator does not work any more; only the time of the refresh tells.
+  const stateOf = async (at: unknown, spec?: object) =>
+    (await readStatus(cluster([ready], at, spec), 'ns', signal, NOW)).secret;
+  t.is(await stateOf('2026-01-02T09:00:00Z'), 'unknown', 'the interval is 1 h unless set');
+  t.is(await stateOf('2026-01-02T09:00:00Z', { refreshInterval: '1h30m' }), 'synced');
+  t.is(await stateOf('2026-01-02T11:30:00Z', { refreshInterval: '15s' }), 'unknown');
+  t.is(await stateOf('2025-01-02T11:30:00Z', { refreshInterval: '0' }), 'synced', 'it is fetched once');
+  t.is(await stateOf('2025-01-02T11:30:00Z', { refreshInterval: '0s' }), 'synced');
+  t.is(await stateOf('2025-01-02T11:30:00Z', { refreshPolicy: 'CreatedOnce' }), 'synced');
+  t.is(await stateOf('2025-01-02T11:30:00Z', { refreshPolicy: 'OnChange' }), 'synced');
+  t.is(await stateOf('2026-01-02T11:30:00Z', { refreshInterval: 'often' }), 'unknown');
+  t.is(await stateOf(null), 'unknown');
 });

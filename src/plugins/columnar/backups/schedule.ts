@@ -5,7 +5,7 @@ import { defineTopic } from '../../../bus/topic.ts';
 import { askInstance } from '../../../core/host/operations/control-client.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
-import type { CheckDefinition } from '../../../core/host/plugin/diagnosis.ts';
+import type { CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
@@ -23,6 +23,8 @@ import type { ColumnarBackups } from './backups.ts';
 
 const KEY = 'embedded';
 const HOUR_MS = 3_600_000;
+/** A proof of a backup of long ago says nothing of the newest. */
+const DRILL_MS = 31 * 24 * HOUR_MS;
 /** Every hour, because the timers of a machine stop while it sleeps. */
 const CHECK_CRON = '41 * * * *';
 /** After the surfaces have started. */
@@ -178,7 +180,12 @@ export class BackupSchedule {
       stale: isStale,
       ...(fault !== undefined && { fault }),
       ...(drill && {
-        drill: { ...drill, at: new Date(drill.at).toISOString(), reasons: [...drill.reasons] },
+        drill: {
+          ...drill,
+          at: new Date(drill.at).toISOString(),
+          reasons: [...drill.reasons],
+          isOld: this.#services.clock.now() - drill.at > DRILL_MS,
+        },
       }),
     };
   }
@@ -243,12 +250,15 @@ export class BackupSchedule {
   }
 }
 
+/** As `status` gives it: `at` is ISO 8601. */
+type ListedDrill = Partial<Omit<ColumnarDrill, 'at'>> & { readonly at?: string; readonly isOld?: boolean };
+
 function backupCheck(): CheckDefinition {
   const lookedAt = 'backups of the embedded columnar database';
   return {
     name: 'stack.columnar_backups',
     async run({ dataDir, signal }) {
-      let status: JsonObject & { backups?: readonly { name: string }[]; drill?: Partial<ColumnarDrill> };
+      let status: JsonObject & { backups?: readonly { name: string }[]; drill?: ListedDrill };
       try {
         status = await askInstance(
           { dataDir, signal },
@@ -260,7 +270,7 @@ function backupCheck(): CheckDefinition {
         if (!isCoded(error)) throw error;
         return { state: 'unknown', lookedAt, found: `not checked: ${error.what}`, remedy: error.remedy };
       }
-      return judge(lookedAt, status);
+      return judgeBackups(lookedAt, status);
     },
   };
 }
@@ -268,15 +278,16 @@ function backupCheck(): CheckDefinition {
 const MAKE = 'Run `holdfast backup columnar`; it says why none can be made.';
 const DRILL = 'Run `holdfast backup columnar --drill`; a backup is proven by restoring it.';
 
-function judge(
+/** Pure; of what the running instance lists. */
+export function judgeBackups(
   lookedAt: string,
   {
     backups = [],
     stale,
     fault,
     drill,
-  }: JsonObject & { backups?: readonly { name: string }[]; drill?: Partial<ColumnarDrill> },
-) {
+  }: JsonObject & { backups?: readonly { name: string }[]; drill?: ListedDrill },
+): CheckResult {
   const [newest] = backups;
   if (typeof fault === 'string')
     return { state: 'fail', lookedAt, found: `the last one failed: ${fault}`, remedy: MAKE } as const;
@@ -299,9 +310,9 @@ function judge(
       remedy: 'Make a new one and drill it; check the disk under the backups.',
     } as const;
   }
-  return {
-    state: 'ok',
-    lookedAt,
-    found: `${newest.name} is the newest; a drill has proven ${drill.name}`,
-  } as const;
+  const found = `${newest.name} is the newest; a drill has proven ${drill.name}`;
+  if (drill.isOld !== false) {
+    return { state: 'warn', lookedAt, found: `${found}, too long ago (${drill.at})`, remedy: DRILL } as const;
+  }
+  return { state: 'ok', lookedAt, found } as const;
 }

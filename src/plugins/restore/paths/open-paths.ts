@@ -23,6 +23,7 @@ export interface Paths {
   a(): RestorePath;
   /** @throws HF_RESTORE_SCRATCH there is none */
   b(): RestorePath;
+  has(path: 'a' | 'b'): boolean;
   all(): readonly RestorePath[];
 }
 
@@ -76,6 +77,7 @@ export function openPaths(services: Services, options: RestoreOptions): Paths {
     b: () =>
       opened.b() ??
       none('the store is elsewhere, and without HOLDFAST_KUBECONFIG its volume is out of reach'),
+    has: (path) => opened[path]() !== undefined,
     all: () => [opened.a(), opened.b()].filter((path) => path !== undefined),
   };
 }

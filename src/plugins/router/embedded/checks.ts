@@ -57,10 +57,17 @@ async function apiCheck(
 async function storeCheck(dataDir: string): Promise<CheckResult> {
   const config = await active({ dataDir });
   const lookedAt = storeFile(dataDir);
-  if (!config) return { state: 'ok', lookedAt, found: 'there is no store yet; the first start creates it' };
+  if (!config) return nothingYet(lookedAt, 'there is no store yet; the first start creates it');
   const found = `it holds ncid ${String(config.ncid).slice(0, 8)}…, sealed`;
   return { state: 'ok', lookedAt, found };
 }
+
+const nothingYet = (lookedAt: string, found: string): CheckResult => ({
+  state: 'unknown',
+  lookedAt,
+  found: `not looked at: ${found}`,
+  remedy: 'Start it with `holdfast start`.',
+});
 
 /** A stopped instance cannot revert a transaction in time, so one that its log shows as pending is reported. */
 function transactionCheck({ running, facts }: CheckContext): CheckResult {
@@ -94,7 +101,7 @@ function transactionCheck({ running, facts }: CheckContext): CheckResult {
 async function setsCheck(place: StorePlace): Promise<CheckResult> {
   const lookedAt = 'the names of the address sets';
   const config = await active(place);
-  if (!config) return { state: 'ok', lookedAt, found: 'there is no config yet' };
+  if (!config) return nothingYet(lookedAt, 'there is no config yet');
   const collisions = setCollisions(config);
   if (collisions.length === 0) return { state: 'ok', lookedAt, found: 'each network has a name of its own' };
   const remedy = 'Give one of the networks another uuid by making it anew in the app.';
