@@ -6,6 +6,7 @@ const area: Area = {
     'src/plugins/alerts/',
     'src/plugins/telemetry/',
     'src/core/host/identity.ts',
+    'src/plugins/jobs/index.ts',
     'deploy/',
   ],
   mutations: [
@@ -486,6 +487,54 @@ const area: Area = {
       tests: ['alerts/checks'],
       find: 'if (open.length > 0) return',
       put: 'if (open.length < 0) return',
+    },
+    {
+      breaks: 'O17: the beginning of an alert in the same post counts more than its end',
+      tests: ['alerts/payloads'],
+      find: "$1.state !== 'event' && later.",
+      put: "$1.state === 'event' && later.",
+    },
+    {
+      breaks: 'O17: nobody hears that rules cannot be evaluated',
+      tests: ['alerts/checks'],
+      find: 'seen(reason);',
+      put: '',
+    },
+    {
+      breaks: 'O17: rules that can be evaluated again stay reported',
+      tests: ['alerts/checks'],
+      find: 'seen();',
+      put: '',
+    },
+    {
+      breaks: 'O17: a rule that cannot be evaluated is ok',
+      tests: ['alerts/checks'],
+      find: "if (verdict !== 'firing' && failures > 0) return 'unknown';",
+      put: '',
+    },
+    {
+      breaks: 'O17: rules that cannot be evaluated are reported after a day',
+      tests: ['machines/alerts', 'alerts/checks'],
+      find: 'OVERDUE_MS = 3_600_000',
+      put: 'OVERDUE_MS = 86_400_000',
+    },
+    {
+      breaks: 'O19: where no run of the watchdog is listed, all is ok',
+      tests: ['alerts/rules'],
+      find: "fits(rule.runs ?? '', run)) ? 0 : undefined;",
+      put: "fits(rule.runs ?? '', run)) ? 0 : 0;",
+    },
+    {
+      breaks: 'O19: no run is ever listed',
+      tests: ['alerts/delivery'],
+      find: 'known: () => view().map(({ run }) => run)',
+      put: 'known: () => []',
+    },
+    {
+      breaks: 'O17: the first step names no monitor',
+      tests: ['alerts/payloads'],
+      find: 'firstStep ?? named(found.firstStep, labels)',
+      put: 'firstStep ?? found.firstStep',
     },
   ],
   automatic: {

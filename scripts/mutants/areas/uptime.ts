@@ -141,6 +141,36 @@ const area: Area = {
       find: '$1.replaceAll(form, $2)',
       put: '$1',
     },
+    {
+      breaks: 'O16: labelSuffix is no unit of the period',
+      tests: ['uptime-monitor/uptime-monitor'],
+      find: 'labelSuffix ?? label.slice(-1)',
+      put: 'label.slice(-1)',
+    },
+    {
+      breaks: 'O16: a page with a monitor that never beat is up',
+      tests: ['uptime-monitor/uptime-monitor'],
+      find: "states.every((state) => state === 'up')",
+      put: "states.some((state) => state === 'up')",
+    },
+    {
+      breaks: 'O16: beats from before the start are lost',
+      tests: ['uptime-monitor/uptime-monitor'],
+      find: 'if (beats.length === BEATS_KEPT) break;',
+      put: 'if (beats.length >= 0) break;',
+    },
+    {
+      breaks: 'O16: a beat that a paused monitor refused is shown after a restart',
+      tests: ['uptime-monitor/'],
+      find: "to.value === 'paused' ||",
+      put: '',
+    },
+    {
+      breaks: 'O16: a downed beat is shown as up after a restart',
+      tests: ['uptime-monitor/uptime-monitor'],
+      find: 'up: event.up === true,',
+      put: 'up: true,',
+    },
   ],
   automatic: {
     sources: [

@@ -17,7 +17,12 @@ export interface Heartbeat {
  * it records nowhere else (O15).
  */
 export type PushAnswer =
-  | { readonly kind: 'delivered'; readonly status: number }
+  | {
+      readonly kind: 'delivered';
+      readonly status: number;
+      /** The answer as it came, bounded, with the token taken out. */
+      readonly body: string;
+    }
   | {
       readonly kind: 'refused';
       readonly status: number;

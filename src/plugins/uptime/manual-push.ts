@@ -146,7 +146,7 @@ export const pushCommand = (options: UptimeOptions): CommandDefinition => ({
 export function answerLines(answer: PushAnswer): string[] {
   switch (answer.kind) {
     case 'delivered':
-      return ['{"ok":true}'];
+      return [answer.body];
     case 'refused':
       return [
         answer.body || '(an empty body)',

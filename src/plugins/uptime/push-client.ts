@@ -143,9 +143,9 @@ const REASON = 300;
 function interpret(answer: HttpAnswer, token: string): PushAnswer {
   const { status } = answer;
   const parsed = answer.json();
-  if (status >= 200 && status < 300 && isObject(parsed) && parsed.ok === true)
-    return { kind: 'delivered', status };
   const body = maskText(answer.textWithout(formsOf(token), TOKEN_MARK), KEPT);
+  if (status >= 200 && status < 300 && isObject(parsed) && parsed.ok === true)
+    return { kind: 'delivered', status, body };
   const msg =
     isObject(parsed) && typeof parsed.msg === 'string' ? withoutToken(parsed.msg, token, REASON) : undefined;
   return { kind: 'refused', status, ...(msg !== undefined && { msg }), body, exitStatus: 8 };

@@ -48,7 +48,11 @@ const client = (url: string | undefined, rest: Partial<PushClientOptions> = {}) 
 
 test('[O15,R27] a push is a GET with status, msg and ping, below the base, and counts on a 2xx with {"ok":true}', async (t) => {
   const { asked, url, port } = await monitor(t, (_, response) => response.end('{"ok":true,"more":1}'));
-  t.deepEqual(await client(`${url}/kuma/`).push('m', beat), { kind: 'delivered', status: 200 });
+  t.deepEqual(await client(`${url}/kuma/`).push('m', beat), {
+    kind: 'delivered',
+    status: 200,
+    body: '{"ok":true,"more":1}',
+  });
   t.deepEqual(asked, [
     {
       method: 'GET',

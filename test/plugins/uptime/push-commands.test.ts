@@ -60,6 +60,15 @@ async function recordsOf(dataDir: string): Promise<LogRecord[]> {
   }
 }
 
+test('[O15,O23] the body of an answer that takes the beat is shown as it came, too', async (t) => {
+  const body = `{"ok":true,"msg":"clickstack-watchdog is DOWN now: ${TOKEN}"}`;
+  const shown = body.replace(TOKEN, '[token]');
+  const taken = await commandLine(t, { status: 200, body });
+  t.is((await taken.run('push', 'clickstack-watchdog', '--status', 'down')).out, `${shown}\n`);
+  const { out } = await taken.run('push', 'doctor', 'clickstack-watchdog');
+  t.true(out.includes(`2. body, as it came:\n     ${shown}\n`), out);
+});
+
 test('[O15] push shows the body whatever the status, and ends as the job does', async (t) => {
   const well = await commandLine(t, { status: 200, body: '{"ok":true}' });
   t.deepEqual(await well.run('push', 'clickstack-watchdog', '--msg', 'by me', '--ping', '7'), {
