@@ -24,9 +24,11 @@ const CUT = '[cut]';
  * The one redactor (R32): a copy of `value` as plain JSON, with secrets replaced by `[redacted]`. Log lines, spans,
  * error answers and pages pass through it. It never throws and never runs on for long: cycles, getters that throw
  * and endless structures come out as short notes.
+ *
+ * @param document which document the value is, of those that plugins declare (`SecretFields.inside`)
  */
-export function redact(value: unknown, bounds: Bounds = LINE): Json {
-  return new Walk(bounds).visit(value, undefined, 0) ?? null;
+export function redact(value: unknown, bounds: Bounds = LINE, document?: Scope): Json {
+  return new Walk(bounds).visit(value, document, 0) ?? null;
 }
 
 class Walk {

@@ -27,10 +27,10 @@ const secretNames = new Set([
   '(?:private|preshared|shared|secret|master|mesh|access|api|ingest|virtual|sealing|encryption)key',
 ]);
 let secretName = endsWithOne(secretNames);
+/** Lists of secrets. A number under such a name counts something (`input_tokens`) and stays. */
+let secretList = listOf(secretNames);
 /** What the log says of an `Authorization` in the place of its value: the kind of what was in there. */
 const KINDS: ReadonlySet<unknown> = new Set(['bearer', 'virtual_key', 'master_key']);
-/** Lists of secrets. A number under such a name counts something (`input_tokens`) and stays. */
-const SECRETS = /(?:password|token|credential|secret|cookie|(?:private|api|access)key)s$/;
 const secretParts = new Set<string>();
 const inside = new Map<string, RegExp>();
 /** A part of a document may be met without the path to it. */
@@ -43,6 +43,7 @@ const beside = new Map([['username', 'password']]);
 export function declareSecretFields(fields: SecretFields): void {
   for (const name of fields.names ?? []) secretNames.add(name);
   secretName = endsWithOne(secretNames);
+  secretList = listOf(secretNames);
   for (const part of fields.parts ?? []) secretParts.add(part);
   for (const [part, names] of Object.entries(fields.inside ?? {})) inside.set(part, names);
   for (const [name, other] of Object.entries(fields.beside ?? {})) beside.set(name, other);
@@ -51,6 +52,11 @@ export function declareSecretFields(fields: SecretFields): void {
 
 function endsWithOne(ends: ReadonlySet<string>): RegExp {
   return new RegExp(`(?:${[...ends].join('|')})$`);
+}
+
+/** The plurals of those names. */
+function listOf(ends: ReadonlySet<string>): RegExp {
+  return new RegExp(`(?:${[...ends].join('|')})s$`);
 }
 
 /** The declared part of a document that a walk is inside of; undefined outside of all. */
@@ -64,7 +70,7 @@ function classifyName(key: string) {
   const found = names.get(key);
   if (found) return found;
   const name = key.toLowerCase().replace(/[^a-z0-9]/g, '');
-  const entry = { name, secret: secretName.test(name), list: SECRETS.test(name) };
+  const entry = { name, secret: secretName.test(name), list: secretList.test(name) };
   if (names.size >= NAMES_KEPT) names.clear();
   names.set(key, entry);
   return entry;

@@ -5,6 +5,7 @@ import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { countSecrets } from '../config/secrets.ts';
+import { NETWORK_CONFIG } from '../secret-fields.ts';
 import { type CommandSettings, openTarget, targetFlags } from './target.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
@@ -36,9 +37,8 @@ export function getCommand(settings: CommandSettings): CommandDefinition {
       }
       const target = openTarget(flags, context, settings);
       const config = await target.active(context.signal);
-      const { count } = countSecrets(config);
       if (typeof flags.out === 'string') {
-        const kind = await write(config, resolve(flags.out), flags);
+        const { kind, count } = await write(config, resolve(flags.out), flags);
         if (json) print(JSON.stringify({ file: resolve(flags.out), secrets: count, kind }));
         else
           note(
@@ -46,28 +46,37 @@ export function getCommand(settings: CommandSettings): CommandDefinition {
           );
         return;
       }
-      const shown = redact(config, PAGE);
+      const shown = redact(config, PAGE, NETWORK_CONFIG);
       print(json ? JSON.stringify(shown) : JSON.stringify(shown, null, 2));
-      if (!json) note(`${count} secrets redacted; read from ${target.from}`);
+      if (!json) note(`${countSecrets(config).count} secrets redacted; read from ${target.from}`);
     },
   };
 }
 
-async function write(config: NetworkConfig, file: string, flags: Flags): Promise<string> {
+interface Written {
+  /** What stands in the file for the secrets. */
+  readonly kind: 'placeholders' | 'plaintext' | 'encrypted';
+  readonly count: number;
+}
+
+async function write(config: NetworkConfig, file: string, flags: Flags): Promise<Written> {
   const { writeCopy } = await import('./config-file.ts');
   const text = (value: NetworkConfig) => `${JSON.stringify(value, null, 2)}\n`;
   if (flags.withSecrets !== true) {
-    const { hideSecrets } = await import('./leaves.ts');
-    writeCopy(file, Buffer.from(text(hideSecrets(config))));
-    return 'placeholders';
+    const { countPlaceholders, hideSecrets } = await import('./leaves.ts');
+    const copy = hideSecrets(config);
+    writeCopy(file, Buffer.from(text(copy)));
+    // More than the secrets: of a part such as `wpaSupplicant` every value is held back.
+    return { kind: 'placeholders', count: countPlaceholders(copy) };
   }
+  const { count } = countSecrets(config);
   if (flags.plaintext === true) {
     writeCopy(file, Buffer.from(text(config)));
-    return 'plaintext';
+    return { kind: 'plaintext', count };
   }
   const { encrypt } = await import('./encryption.ts');
   writeCopy(file, await encrypt(text(config), flags));
-  return 'encrypted';
+  return { kind: 'encrypted', count };
 }
 
 function usage(reason: string): never {

@@ -10,6 +10,7 @@ import { jsonText, plainText } from '../../../core/host/terminal.ts';
 import { FINGERPRINT_PREFIX } from '../../../core/kernel/ids.ts';
 import { isObject, jsonEqual } from '../../../core/kernel/json.ts';
 import { RouterError } from '../errors.ts';
+import { NETWORK_CONFIG } from '../secret-fields.ts';
 
 /** A value of a config that contains no other values. */
 export interface Leaf {
@@ -35,7 +36,7 @@ export function leavesOf(config: unknown): Leaf[] {
     }
     for (const [key, item] of parts) walk(item, childOf(shown, key), [...path, key]);
   };
-  walk(config, redact(config, PAGE), []);
+  walk(config, redact(config, PAGE, NETWORK_CONFIG), []);
   return leaves;
 }
 
@@ -49,7 +50,7 @@ function mapLeaves(config: unknown, change: (leaf: Leaf) => unknown): unknown {
     );
     return Array.isArray(value) ? mapped.map(([, item]) => item) : Object.fromEntries(mapped);
   };
-  return walk(config, redact(config, PAGE), []);
+  return walk(config, redact(config, PAGE, NETWORK_CONFIG), []);
 }
 
 /** A path as people read it: `interface.vlan.eth1.10.ipv6`. A key that looks like a secret is masked. */
@@ -90,6 +91,11 @@ export function hideSecrets(config: NetworkConfig): NetworkConfig {
     // a secret.
     secret || (typeof value === 'string' && PLACEHOLDER.test(value)) ? `{{secret ${pointer(path)}}}` : value,
   ) as NetworkConfig;
+}
+
+/** How many placeholders a copy for an editor contains. */
+export function countPlaceholders(copy: NetworkConfig): number {
+  return leavesOf(copy).filter(({ value }) => typeof value === 'string' && PLACEHOLDER.test(value)).length;
 }
 
 /**

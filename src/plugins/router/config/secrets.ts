@@ -6,7 +6,7 @@ import {
   scopeInside,
 } from '../../../core/host/logging/secret-fields.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import { secretFields } from '../secret-fields.ts';
+import { NETWORK_CONFIG, secretFields } from '../secret-fields.ts';
 
 // Declared here too, because a check counts secrets without registering the plugin, and must find the same ones.
 declareSecretFields(secretFields);
@@ -42,7 +42,7 @@ export function countSecrets(config: unknown): SecretCount {
       paths.push(path);
     }
   };
-  walk(config, undefined, '', false, 0);
+  walk(config, NETWORK_CONFIG, '', false, 0);
   return { count: paths.length, paths };
 }
 
