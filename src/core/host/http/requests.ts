@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { free } from './bounded-body.ts';
 
 /** Requests that may wait behind another of their connection. Today's clients do not pipeline at all. */
 const MOST_PIPELINED = 128;
@@ -33,12 +34,32 @@ export interface OpenRequest {
   handled: boolean;
 }
 
+/** Requests whose bodies are dropped as they arrive. */
+const dropping = new WeakSet<IncomingMessage>();
+
 /**
- * Whether a part of a request's body has yet to come. Its answer must end the connection, unless somebody reads the rest:
- * a client that never sends it would get a second answer, 408.
+ * Drops the body of a request that is refused unread as it arrives, so that its sender can read the answer and keep the
+ * connection.
+ *
+ * @param limit bytes; a longer body ends the connection, while Node alone would drop one of any length
  */
-export function hasUnreadBody({ complete, headers }: Pick<IncomingMessage, 'complete' | 'headers'>): boolean {
-  if (complete) return false;
+export function dropBody(request: IncomingMessage, limit: number): void {
+  dropping.add(request);
+  let length = 0;
+  request.on('data', (chunk: Buffer) => {
+    length += chunk.length;
+    free(chunk);
+    if (length > limit) request.destroy();
+  });
+}
+
+/**
+ * Whether a part of a request's body has yet to come, and nobody reads it (`dropBody`). Its answer must end the connection:
+ * a client that never sends the rest would get a second answer, 408.
+ */
+export function hasUnreadBody(request: IncomingMessage): boolean {
+  if (request.complete || dropping.has(request)) return false;
+  const { headers } = request;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { BodyTooLarge, free, readBody } from '../../../core/host/http/bounded-body.ts';
+import { BodyTooLarge, readBody } from '../../../core/host/http/bounded-body.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
+import { dropBody } from '../../../core/host/http/requests.ts';
 import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Encoding, Signal } from '../decode/decode.ts';
 import { OtlpError } from '../errors.ts';
@@ -32,7 +33,7 @@ export function otlpRoutes(http: HttpSurface, receiver: Receiver, bodyLimit: num
       const refusal = receiver.refusalOf(request.headers.authorization, request.ip);
       const unsupported = refusal ? undefined : unsupportedMedia(request);
       if (!refusal && unsupported === undefined) return done();
-      dropBody(request, bodyLimit);
+      dropBody(request.raw, bodyLimit);
       if (refusal) refuse(request, reply, refusal);
       else reply.code(415).type('text/plain; charset=utf-8').send(unsupported);
     });
@@ -52,7 +53,7 @@ async function serve(
 ): Promise<unknown> {
   const share = receiver.share(Number(request.headers['content-length'] ?? 0));
   if ('status' in share) {
-    dropBody(request, bodyLimit);
+    dropBody(request.raw, bodyLimit);
     return refuse(request, reply, share);
   }
   try {
@@ -98,20 +99,6 @@ async function bodyOf(
     if (isCoded(error, 'HF_OTLP_OVERLOADED')) return error;
     throw error;
   }
-}
-
-/**
- * Drops the body of a request that is refused unread as it arrives, so that its sender can read the answer. A body over the
- * limit ends the connection.
- */
-function dropBody({ raw }: FastifyRequest, limit: number): void {
-  let length = 0;
-  // Node alone would drop a body of any length.
-  raw.on('data', (chunk: Buffer) => {
-    length += chunk.length;
-    free(chunk);
-    if (length > limit) raw.destroy();
-  });
 }
 
 /** Answers in the encoding of the request, as the protocol demands. */

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import test from 'ava';
 import { HostError } from '../../../../src/core/host/errors/host-error.ts';
+import { dropBody } from '../../../../src/core/host/http/requests.ts';
 import { commonRoutes, parsed, raw, serve } from './support.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -118,6 +119,37 @@ test('a refused request without a body, and one whose body is read, keep their c
   const last = 'GET /thing/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
   const answer = await raw(port, get + post + last);
   t.deepEqual(answer.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 404', 'HTTP/1.1 401', 'HTTP/1.1 200']);
+});
+
+test('the connection of a refused request stays open while the rest of its body is dropped', async (t) => {
+  const { port } = await serve(t, {}, (http) => {
+    commonRoutes(http);
+    http.register((scope, _options, registered) => {
+      scope.removeAllContentTypeParsers();
+      scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+      scope.post('/busy', ({ raw: request }, reply) => {
+        dropBody(request, 100);
+        return reply.code(503).send('busy');
+      });
+      registered();
+    });
+  });
+  /** Sends the body's first half, and the rest of what it sends when the answer is there. */
+  const talk = async (length: number, rest: string) => {
+    const socket = connect(port, '127.0.0.1')
+      .setEncoding('latin1')
+      .on('error', () => {});
+    socket.write(
+      `POST /busy HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(50)}`,
+    );
+    socket.once('data', () => socket.write('x'.repeat(length - 50) + rest));
+    let heard = '';
+    for await (const part of socket) heard += part;
+    return heard.match(/HTTP\/1\.1 \d+/g);
+  };
+  const last = 'GET /thing/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+  t.deepEqual(await talk(100, last), ['HTTP/1.1 503', 'HTTP/1.1 200']);
+  t.deepEqual(await talk(101, last), ['HTTP/1.1 503'], 'a body over the limit ends the connection');
 });
 
 test('headers that do not arrive are given up with 408', async (t) => {
