@@ -19,6 +19,7 @@ import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
 import { keyRotation } from '../../../src/machines/collector/key-rotation.ts';
 import { rotationDefaults } from '../../../src/machines/collector/key-rotation-rules.ts';
 import { OwnKey } from '../../../src/plugins/collector/key-source.ts';
+import { fetchedOnce } from '../../../src/plugins/collector/rotation/effects.ts';
 import type { RotationView } from '../../../src/plugins/collector/rotation/view.ts';
 import { secretsEnvironment, secretsFolder } from '../../../src/plugins/secrets/index.ts';
 import { Refusal } from '../../support/cluster/index.ts';
@@ -479,3 +480,14 @@ function clusterPlugin() {
   });
   return { plugin, patched };
 }
+
+test('[O9] a secret-sync object that is fetched once is told, because an annotation changes nothing', (t) => {
+  const again = [{}, { refreshInterval: '1h' }, { refreshInterval: '10s' }];
+  for (const spec of [...again, { refreshPolicy: 'OnChange', refreshInterval: '0' }]) {
+    t.is(fetchedOnce(spec), undefined, JSON.stringify(spec));
+  }
+  t.is(fetchedOnce({ refreshPolicy: 'CreatedOnce', refreshInterval: '1h' }), 'refreshPolicy CreatedOnce');
+  for (const refreshInterval of ['0', '0s', '0h0m0s']) {
+    t.is(fetchedOnce({ refreshInterval }), `refreshInterval ${refreshInterval}`);
+  }
+});

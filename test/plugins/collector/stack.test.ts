@@ -79,7 +79,7 @@ async function healthy(t: Scope) {
     kind: 'Backup',
     metadata: { name: 'night-1', namespace: 'velero', labels: { 'velero.io/schedule-name': 'default' } },
     spec: { includedNamespaces: ['*'] },
-    status: { phase: 'Completed', completionTimestamp: ago(8) },
+    status: { phase: 'Completed', completionTimestamp: ago(8), csiVolumeSnapshotsCompleted: 3 },
   });
   for (const claim of ['data-db-0', 'data-db-1', 'data-docdb-0']) {
     store.create({
@@ -482,6 +482,23 @@ const losses: readonly Loss[] = [
   ],
   [
     'volumes',
+    'a backup holds objects only',
+    set('Backup', 'night-1', { status: { csiVolumeSnapshotsCompleted: 0 } }, 'velero'),
+    'fail',
+    /night-1 is complete, and holds no copy of a volume/,
+  ],
+  [
+    'volumes',
+    'the copies of a backup are not whole',
+    (here) => {
+      set('Backup', 'night-1', { status: { csiVolumeSnapshotsCompleted: null } }, 'velero')(here);
+      endless(/datauploads/)(here);
+    },
+    'unknown',
+    /its copies of volumes could not be read/,
+  ],
+  [
+    'volumes',
     'a backup is old',
     set('Backup', 'night-1', { status: { completionTimestamp: ago(27) } }, 'velero'),
     'fail',
@@ -570,6 +587,33 @@ for (const [part, what, lose, state, found] of losses) {
     t.truthy(seen.remedy);
   });
 }
+
+test.serial(
+  '[O29] a backup whose volumes the data mover copied is good, one of another namespace is not',
+  async (t) => {
+    const { look, store } = await healthy(t);
+    store.set('Backup', 'night-1', 'velero', { status: { csiVolumeSnapshotsCompleted: 0 } });
+    const upload = (sourceNamespace: string, phase: string) => ({
+      apiVersion: 'velero.io/v2alpha1',
+      kind: 'DataUpload',
+      metadata: { name: 'night-1-x', namespace: 'velero', labels: { 'velero.io/backup-name': 'night-1' } },
+      spec: {
+        ...{ backupStorageLocation: 'default', operationTimeout: '10m', snapshotType: 'CSI' },
+        ...{ sourceNamespace, sourcePVC: 'data-docdb-0' },
+      },
+      status: { phase },
+    });
+    for (const [of, phase, state] of [
+      ['other', 'Completed', 'fail'],
+      [namespace, 'Failed', 'fail'],
+      [namespace, 'Completed', 'ok'],
+    ] as const) {
+      store.create(upload(of, phase));
+      t.is((await look('volumes')).state, state, `${of} ${phase}`);
+      store.delete('DataUpload', 'night-1-x', 'velero');
+    }
+  },
+);
 
 test.serial('[O29] a cluster that never had Longhorn has unknown replicas and backups of it', async (t) => {
   const { look, api } = await healthy(t);

@@ -3,6 +3,7 @@ import { type Cluster, ClusterToken } from '../../../core/contracts/cluster.ts';
 import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
 import { SecretsError, SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import type { RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
 import type { StartedCollector } from '../active-keys.ts';
@@ -178,8 +179,11 @@ async function forceRefresh(
   if (secretSync) {
     const { apiVersion, kind, name, annotation } = secretSync;
     const patch = { metadata: { annotations: { [annotation]: String(at) } } };
-    await cluster.patch({ apiVersion, kind }, name, namespace, patch, signal);
-    done.push(`annotated ${kind} ${name}`);
+    const { spec } = await cluster.patch({ apiVersion, kind }, name, namespace, patch, signal);
+    const fixed = fetchedOnce(spec);
+    done.push(
+      `annotated ${kind} ${name}${fixed === undefined ? '' : `, which does not fetch again (${fixed})`}`,
+    );
   }
   for (let looks = 0; syncedSecret && looks < MOST_LOOKS && !(await isSynced()); looks += 1) {
     await sleep(LOOK_MS, undefined, { signal });
@@ -197,4 +201,12 @@ async function forceRefresh(
     done.push(`restarted ${kind} ${name}`);
   }
   return done;
+}
+
+/** Why External Secrets does not fetch again for an annotation; undefined when it does. */
+export function fetchedOnce(spec: unknown): string | undefined {
+  const { refreshPolicy, refreshInterval } = isObject(spec) ? spec : {};
+  if (refreshPolicy === 'CreatedOnce') return 'refreshPolicy CreatedOnce';
+  const isZero = typeof refreshInterval === 'string' && /^(?:0+(?:h|ms|m|s)?)+$/.test(refreshInterval);
+  return isZero && refreshPolicy !== 'OnChange' ? `refreshInterval ${refreshInterval}` : undefined;
 }

@@ -17,6 +17,7 @@ const REMEDY = 'Look at the backup operator: a volume without a good backup is l
 
 const names = z.array(z.string()).nullish();
 const veleroBackup = z.object({
+  metadata: z.object({ name: z.string() }),
   spec: z.object({ includedNamespaces: names, excludedNamespaces: names }).prefault({}),
   status: z
     .object({
@@ -24,6 +25,8 @@ const veleroBackup = z.object({
       completionTimestamp: z.string().nullish(),
       errors: z.number().default(0),
       warnings: z.number().default(0),
+      volumeSnapshotsCompleted: z.number().default(0),
+      csiVolumeSnapshotsCompleted: z.number().default(0),
     })
     .optional(),
 });
@@ -84,8 +87,15 @@ async function look(
 ): Promise<Assessment> {
   try {
     if (way.by === 'velero') {
-      const { at, whole } = await newestOfSchedule(cluster, stack.namespace, way, signal);
-      return assess(`Velero's schedule ${way.schedule}`, at, whole, stack.staleHours, now);
+      const { backup, whole } = await newestOfSchedule(cluster, stack.namespace, way, signal);
+      const what = `Velero's schedule ${way.schedule}`;
+      const seen = assess(what, backup?.at, whole, stack.staleHours, now);
+      if (seen.state !== 'ok' || !backup) return seen;
+      const data = await dataIn(cluster, way.namespace, backup, stack.namespace, signal);
+      if (data === 'some') return seen;
+      if (data === 'unknown')
+        return { state: 'unknown', text: `${what}: its copies of volumes could not be read` };
+      return { state: 'fail', text: `${what}: ${backup.name} is complete, and holds no copy of a volume` };
     }
     if (way.by === 'longhorn') return await longhornBackups(cluster, stack, way.claims, now, signal);
     const { dates, whole } = await newestOfClaims(cluster, stack.namespace, way.claims, signal);
@@ -115,32 +125,81 @@ function assess(
   return { state: 'ok', text: `${what}: ${Math.max(0, hours)} h ago` };
 }
 
-/** @returns `at`: epoch milliseconds of the newest backup that completed and covers the namespace */
+interface VeleroBackup {
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Snapshots of volumes that it counts. */
+  readonly snapshots: number;
+}
+
+/** @returns the newest backup that completed and covers the namespace */
 async function newestOfSchedule(
   cluster: Cluster,
   namespace: string,
   { schedule, namespace: where }: Extract<VolumeBackup, { by: 'velero' }>,
   signal: AbortSignal,
-): Promise<{ at: number | undefined; whole: boolean }> {
+): Promise<{ backup: VeleroBackup | undefined; whole: boolean }> {
   const labels = { 'velero.io/schedule-name': schedule };
   const { objects, whole } = await cluster.list(
     { apiVersion: 'velero.io/v1', kind: 'Backup' },
     { namespace: where, labels },
     signal,
   );
-  const at = newest(
-    objects.flatMap((object) => {
-      const { spec, status } = veleroBackup.safeParse(object).data ?? {};
-      const isGood = status?.phase === 'Completed' && status.errors === 0 && status.warnings === 0;
-      const { includedNamespaces, excludedNamespaces } = spec ?? {};
-      const isIncluded =
-        !includedNamespaces?.length || includedNamespaces.some((name) => name === '*' || name === namespace);
-      return isGood && isIncluded && !excludedNamespaces?.includes(namespace)
-        ? [status.completionTimestamp]
-        : [];
+  const good = objects.flatMap((object): VeleroBackup[] => {
+    const { metadata, spec, status } = veleroBackup.safeParse(object).data ?? {};
+    const at = Date.parse(status?.completionTimestamp ?? '');
+    const isGood = status?.phase === 'Completed' && status.errors === 0 && status.warnings === 0;
+    const { includedNamespaces, excludedNamespaces } = spec ?? {};
+    const isIncluded =
+      !includedNamespaces?.length || includedNamespaces.some((name) => name === '*' || name === namespace);
+    const isOfNamespace = isIncluded && !excludedNamespaces?.includes(namespace);
+    if (!metadata || !isGood || !isOfNamespace || Number.isNaN(at)) return [];
+    const snapshots = status.volumeSnapshotsCompleted + status.csiVolumeSnapshotsCompleted;
+    return [{ name: metadata.name, at, snapshots }];
+  });
+  return { backup: good.toSorted((one, other) => other.at - one.at)[0], whole };
+}
+
+const podVolume = z.object({
+  spec: z.object({ pod: z.object({ namespace: z.string().optional() }) }),
+  status: z.object({ phase: z.string().optional() }).optional(),
+});
+const dataUpload = z.object({
+  spec: z.object({ sourceNamespace: z.string() }),
+  status: z.object({ phase: z.string().optional() }).optional(),
+});
+
+/** Whether a backup has data of volumes beside objects: snapshots, or copies by the node's agent. */
+async function dataIn(
+  cluster: Cluster,
+  where: string,
+  { name, snapshots }: VeleroBackup,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<'some' | 'none' | 'unknown'> {
+  if (snapshots > 0) return 'some';
+  const labels = { 'velero.io/backup-name': name };
+  const list = (apiVersion: string, kind: string) =>
+    cluster.list({ apiVersion, kind }, { namespace: where, labels }, signal).catch((error: unknown) => {
+      // The cluster may have only one of the two kinds.
+      if (isCoded(error, 'HF_CLUSTER_KIND')) return { objects: [], whole: true };
+      throw error;
+    });
+  const pods = await list('velero.io/v1', 'PodVolumeBackup');
+  const uploads = await list('velero.io/v2alpha1', 'DataUpload');
+  const copied = [
+    ...pods.objects.map((object) => {
+      const { spec, status } = podVolume.safeParse(object).data ?? {};
+      return { of: spec?.pod.namespace, phase: status?.phase };
     }),
-  );
-  return { at, whole };
+    ...uploads.objects.map((object) => {
+      const { spec, status } = dataUpload.safeParse(object).data ?? {};
+      return { of: spec?.sourceNamespace, phase: status?.phase };
+    }),
+  ].some(({ of, phase }) => of === namespace && phase === 'Completed');
+  if (copied) return 'some';
+  return pods.whole && uploads.whole ? 'none' : 'unknown';
 }
 
 async function newestOfClaims(
