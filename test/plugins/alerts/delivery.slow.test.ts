@@ -206,6 +206,12 @@ test('[O17] a restart at any point between the raise and the answer loses nothin
   t.is(receiver.received.length, 3);
   t.is(new Set(keys(receiver)).size, 1);
   t.like((await alerts.view()).receivers[0], { sent: 1, waiting: 0, lost: 0 });
+  const records = await Array.fromAsync(alerts.runtime.services.log.read());
+  t.true(records.some(({ event }) => event.type === 'RAISED'));
+  t.false(
+    records.some(({ event }) => event.type === 'ESCALATION'),
+    'each start had the same ladder',
+  );
   t.is(alerts.divergence(), undefined);
 });
 
