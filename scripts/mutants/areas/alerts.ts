@@ -538,6 +538,13 @@ const area: Area = {
     },
   ],
   automatic: {
+    equivalent: [
+      {
+        find: 'context: { failing: {}, at: 0 },',
+        put: 'context: { failing: {}, at: 1 },',
+        because: 'the first failure sets it, and only a state that follows a failure reads it',
+      },
+    ],
     sources: [
       'src/machines/alerts/',
       'src/plugins/alerts/freshness.ts',

@@ -128,7 +128,15 @@ const area: Area = {
       'src/plugins/otlp/spool/',
       'src/plugins/otlp/decode/',
     ],
-    tests: ['machines/otlp/', 'otlp/decode', 'otlp/spool', 'otlp/receive', 'otlp/bounds', 'otlp/faults'],
+    tests: [
+      'machines/otlp/',
+      'otlp/decode',
+      'otlp/row-writer',
+      'otlp/spool',
+      'otlp/receive',
+      'otlp/bounds',
+      'otlp/faults',
+    ],
   },
 };
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { Segments } from '../../../src/plugins/otlp/spool/segments.ts';
+import { Segments, SpoolFull } from '../../../src/plugins/otlp/spool/segments.ts';
 import { FrameTexts } from '../../../src/plugins/otlp/spool/spool.ts';
 import { tempDir } from '../../support/temp.ts';
 
@@ -67,4 +67,17 @@ test('the memory of rows is given back when they are inserted, but not under an 
   t.is(await again, second);
   texts.release('one');
   t.deepEqual([first.length, second.length], [9_000, 0]);
+});
+
+test('a spool that would grow beyond its limit takes nothing, and what is in it stays', (t) => {
+  const segments = new Segments(tempDir(t), 400);
+  put(segments, ['one']);
+  const { bytes } = segments;
+  t.true(bytes > 0 && bytes < 400);
+  t.throws(() => put(segments, ['two', 'three', 'four', 'five', 'six']), { instanceOf: SpoolFull });
+  t.is(segments.bytes, bytes);
+  t.deepEqual(
+    segments.frames.map(({ id }) => id),
+    ['one'],
+  );
 });
