@@ -109,7 +109,13 @@ const area: Area = {
       'src/plugins/collector/key-ring.ts',
       'src/plugins/collector/effective-config.ts',
     ],
-    tests: ['machines/collector/', 'plugins/collector/', 'columnar/statement', 'columnar/questions'],
+    tests: [
+      'machines/collector/',
+      'plugins/collector/',
+      'columnar/statement',
+      'columnar/kept',
+      'columnar/questions',
+    ],
   },
 };
 

@@ -136,6 +136,9 @@ test.serial(
     ]);
     t.regex(silent.findings[0]?.remedy ?? '', /^Hosts that sent metrics in the last hour: nas-2\. /);
     t.is(silent.hoursSinceSuccess, undefined);
+    const withMetrics = await verifyNas('nas-2', rig.database, {});
+    t.is(withMetrics.gaugesLastHour, 1);
+    t.false(texts(withMetrics.findings).some((text) => text.includes('nothing comes from nas-2')));
 
     const mtime = (value: number, ago: number) => ({
       ...host,
@@ -201,6 +204,10 @@ test.serial(
     );
     await t.notThrowsAsync(explain("SELECT 1 FROM otel_metrics_gauge WHERE MetricName = 'nobody.sends.it'"));
     await t.notThrowsAsync(explain("SELECT 1 FROM otel_metrics_sum WHERE MetricName = 'file.mtime'"));
+    await t.notThrowsAsync(
+      explain("SELECT 1 FROM my_metrics WHERE MetricName = 'file.mtime'"),
+      'a table of somebody else may have any metric',
+    );
     await rig.database.insert('otel_metrics_gauge', [
       { TimeUnix: time(), MetricName: 'file.mtime', Value: 5 },
     ]);
