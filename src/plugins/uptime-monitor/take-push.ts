@@ -40,7 +40,6 @@ export async function takePush(
   if (name === undefined) return refused('unknown-token', `${NOT_ACTIVE}: no monitor has this push token.`);
   // As with Uptime Kuma: an empty value counts as absent, and a status that is given twice is not exactly `up`.
   const { status = '', msg: message = '', ping: pinged, probe } = query;
-  const msg = message === '' ? 'OK' : String(message);
   const ping = pingOf(pinged);
   if (ping !== undefined && (ping < 0 || ping > LARGEST_PING)) {
     return refused('bad-value', `Invalid ping value: it must be from 0 to ${LARGEST_PING} milliseconds.`);
@@ -49,6 +48,7 @@ export async function takePush(
   if (probe !== undefined) return probed(actors, name);
   const at = clock.now();
   const up = status === 'up' || status === '';
+  const msg = message === '' ? (up ? 'OK' : 'it gives no reason') : String(message);
   try {
     const sent = actors.send(monitorActor, name, {
       type: 'BEAT',

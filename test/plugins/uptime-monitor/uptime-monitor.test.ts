@@ -184,7 +184,7 @@ test('[O16] values are read as Uptime Kuma reads them: pings by their leading nu
   t.regex(page.headers.get('content-type')!, /^text\/html/);
   t.is(context().beats, beats, 'that page takes no beat');
   t.is((await push('status=up&status=up')).body.ok, true);
-  t.is(context().reported, 'OK', 'a status that is given twice is not exactly up');
+  t.is(context().reported, 'it gives no reason', 'a status that is given twice is not exactly up');
 });
 
 test('[O16] badges have the texts of Uptime Kuma, of the period that they name, and N/A for what is not known', async (t) => {
