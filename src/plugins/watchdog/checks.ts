@@ -42,6 +42,15 @@ type Expected = Pick<WatchdogOptions, 'staleAfter' | 'signals' | 'producers'> & 
   readonly produced?: readonly string[];
 };
 
+/** What is said of a table whose signal is lost. */
+interface LossTexts {
+  readonly late: string;
+  readonly missing: string | undefined;
+}
+
+/** How a signal that nobody declared is given up, for it is watched from its first row on. */
+const TRIAL = ' (was it a trial? then take it out of `signals` of watchdog())';
+
 /** Deadline of one query, seconds. */
 const QUERY_SECONDS = 20;
 /** Characters of a finding. */
@@ -75,12 +84,15 @@ export async function checkStack(
   let stale = 0;
   const produced: SignalTable[] = [];
   for (const table of new Set([...signals, ...producers])) {
+    const isDeclared = producers.includes(table);
+    const setting = isDeclared ? '' : TRIAL;
     const missing = before.includes(table)
-      ? 'no row at all, though it has had some: they were deleted, or none came for the whole retention'
-      : producers.includes(table)
+      ? `no row at all, though it has had some: they were deleted, or none came for the whole retention${setting}`
+      : isDeclared
         ? 'no row at all: no producer yet, though one is declared'
         : undefined;
-    const age = await ageOf(checks, table, staleAfter, missing);
+    const late = `more than ${staleAfter} s${setting}`;
+    const age = await ageOf(checks, table, { staleAfter, late, missing });
     if (age !== undefined && !before.includes(table)) produced.push(table);
     stale = Math.max(stale, age ?? 0);
   }
@@ -105,13 +117,12 @@ export async function checkStack(
 /**
  * Age of the newest row that Holdfast did not write itself, seconds; undefined when nothing produces yet.
  *
- * @param missing what is wrong when it has no row at all; undefined when that is no fault
+ * @param losses what is wrong when its newest row is too old, and when it has none; undefined when that is no fault
  */
 async function ageOf(
   checks: Checks,
   table: SignalTable,
-  staleAfter: number,
-  missing: string | undefined,
+  { staleAfter, late, missing }: Pick<WatchdogOptions, 'staleAfter'> & LossTexts,
 ): Promise<number | undefined> {
   const query = `the age of the newest row of ${table}`;
   const recent = await checks.ask('ingest', query, (options) => checks.newestRow(table, true, options));
@@ -127,7 +138,7 @@ async function ageOf(
     return undefined;
   }
   const age = Math.max(0, row.age);
-  if (age > staleAfter) checks.fail('ingest', query, `${Math.round(age)} s, more than ${staleAfter} s`);
+  if (age > staleAfter) checks.fail('ingest', query, `${Math.round(age)} s, ${late}`);
   return age;
 }
 
