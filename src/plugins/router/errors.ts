@@ -76,6 +76,12 @@ export const RouterError = defineErrors({
     remedy:
       'Name `active`, `seed`, a place in `holdfast router history` (1 is the newest), or the beginning of one ncid.',
   },
+  HF_ROUTER_HISTORY: {
+    status: 404,
+    what: 'The history of the router at {url} cannot be read: {reason}.',
+    remedy:
+      'Set HOLDFAST_REDIS_URL (the option redisUrl of routerRemote) to the Redis of that router: database 0 holds its history.',
+  },
   HF_ROUTER_BUSY: {
     status: 503,
     what: 'More than {limit} config writes are waiting.',

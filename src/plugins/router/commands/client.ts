@@ -38,18 +38,35 @@ export class RouterClient {
     this.#token = token;
   }
 
-  /** @throws HF_ROUTER_UNREACHABLE */
+  /**
+   * The active config, without the control fields that a real daemon serves with it (`reqId`).
+   *
+   * @throws HF_ROUTER_UNREACHABLE
+   */
   async active(signal: AbortSignal): Promise<NetworkConfig> {
     const config = await this.get('/v1/config/active', signal);
-    if (isObject(config)) return config;
+    if (isObject(config)) return withoutControlFields(config);
     throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: 'what it answered is no config' });
   }
 
   /** @throws HF_ROUTER_UNREACHABLE */
   async get(path: string, signal: AbortSignal): Promise<unknown> {
+    const found = await this.find(path, signal);
+    if (found) return found.body;
+    throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: `it answered 404 to ${path}` });
+  }
+
+  /**
+   * What a route answers that not every router serves.
+   *
+   * @returns undefined when it answers 404
+   * @throws HF_ROUTER_UNREACHABLE
+   */
+  async find(path: string, signal: AbortSignal): Promise<{ readonly body: unknown } | undefined> {
     try {
       const answer = await this.#call({ url: path, timeoutMs: READ_TIMEOUT_MS, signal });
-      if (answer.status === 200) return answer.json();
+      if (answer.status === 200) return { body: answer.json() };
+      if (answer.status === 404) return undefined;
       throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: `it answered ${answer.status}` });
     } catch (error) {
       if (!(error instanceof HttpCallError)) throw error;

@@ -46,6 +46,14 @@ export function readBytes(file: string, follow: boolean): Buffer {
  * @throws HF_ROUTER_CONTROL_FIELDS it contains fields that control a write, which only the command itself may send (R4)
  */
 export function parseConfig(text: string, file: string): NetworkConfig {
+  const config = parseJsonObject(text, file);
+  const found = CONTROL_FIELDS.filter((field) => Object.hasOwn(config, field));
+  if (found.length > 0) throw new RouterError('HF_ROUTER_CONTROL_FIELDS', { file, fields: found.join(', ') });
+  return config;
+}
+
+/** @throws HF_ROUTER_FILE it is no JSON object */
+export function parseJsonObject(text: string, file: string): NetworkConfig {
   let config: unknown;
   try {
     config = JSON.parse(text);
@@ -55,8 +63,6 @@ export function parseConfig(text: string, file: string): NetworkConfig {
     throw unusable(file, `it is no JSON${where ? ` (${where})` : ''}`);
   }
   if (!isObject(config)) throw unusable(file, 'it holds no JSON object');
-  const found = CONTROL_FIELDS.filter((field) => Object.hasOwn(config, field));
-  if (found.length > 0) throw new RouterError('HF_ROUTER_CONTROL_FIELDS', { file, fields: found.join(', ') });
   return config;
 }
 

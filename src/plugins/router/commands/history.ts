@@ -3,8 +3,9 @@ import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
+import { withoutControlFields } from '../config/network-config.ts';
 import { RouterError } from '../errors.ts';
-import { parseConfig } from './config-file.ts';
+import { parseJsonObject } from './config-file.ts';
 import {
   type CommandSettings,
   openTarget,
@@ -21,7 +22,7 @@ export function historyCommand(settings: CommandSettings): CommandDefinition {
     example: 'holdfast router history --limit 5',
     flags: [{ flags: '--limit <n>', summary: 'how many entries', default: '20' }, ...targetFlags],
     async run(_args, flags, context) {
-      const { json, print, signal } = context;
+      const { json, print, note, signal } = context;
       const limit = Number(flags.limit);
       if (!Number.isInteger(limit) || limit < 1) {
         throw new HostError('HF_CLI_USAGE', {
@@ -31,14 +32,21 @@ export function historyCommand(settings: CommandSettings): CommandDefinition {
       }
       const entries = await openTarget(flags, context, settings).history(limit, signal);
       if (json) return print(JSON.stringify({ entries }));
-      for (const [index, { score, ncid, op, who, changed, pending }] of entries.entries()) {
+      for (const [index, { score, ncid, op, who, changed, pending, uncompared }] of entries.entries()) {
         const at = new Date(score * 1000).toISOString().slice(0, 19);
-        const what = op === 'seed' ? 'what was there before' : changed.join(', ') || '(nothing changed)';
+        const nothing = uncompared ? '(not known, the write before it is not kept)' : '(nothing changed)';
+        const what = op === 'seed' ? 'what was there before' : changed.join(', ') || nothing;
         print(
           `${String(index + 1).padStart(3)}  ${at}  ${ncid}  ${(pending ? 'pending' : op).padEnd(7)}  ${plainText(`${who}  ${what}`)}`,
         );
       }
       if (entries.length === 0) print('no writes yet');
+      if (entries.length === 0 && settings.url !== undefined && flags.url === undefined) {
+        const { HISTORY_DATABASE, HISTORY_KEY } = await import('../redis.ts');
+        note(
+          `${HISTORY_KEY} in database ${HISTORY_DATABASE} of the router's Redis is empty; on a real router its main daemon writes it, some seconds after each change.`,
+        );
+      }
     },
   };
 }
@@ -87,7 +95,10 @@ export function findEntry(target: RouterTarget, wanted: string): Promise<Found> 
 async function activeOf(store: ReadableStore): Promise<Found> {
   const active = await store.active();
   if (!active) return none('active', 'the store is empty');
-  return { label: `active (${active.ncid})`, config: JSON.parse(active.body) };
+  return {
+    label: `active (${active.ncid})`,
+    config: configOf(active.body, `the active config, ncid ${active.ncid}`),
+  };
 }
 
 async function entryOf(store: ReadableStore, wanted: string): Promise<Found> {
@@ -119,7 +130,12 @@ async function found(store: ReadableStore, { ncid, score }: HistoryEntry): Promi
   const entry = await store.entry(ncid);
   if (!entry) return none(ncid, 'it has left the history just now');
   const label = `${ncid} of ${new Date(score * 1000).toISOString().slice(0, 19)}Z`;
-  return { label, config: parseConfig(entry.body, `history entry ${ncid}`) };
+  return { label, config: configOf(entry.body, `history entry ${ncid}`) };
+}
+
+/** A real daemon stores the `reqId` of a write with its config; it is no part of either. */
+function configOf(body: string, name: string): NetworkConfig {
+  return withoutControlFields(parseJsonObject(body, name));
 }
 
 function none(entry: string, reason: string): never {

@@ -1,9 +1,10 @@
 /**
- * The router that a command works on. Every command uses a `RouterTarget`, whichever of three it is: the
- * instance that runs on the data folder, the config store of an instance that does not run, or any router by its URL.
+ * The router that a command works on. Every command uses a `RouterTarget`, whichever of four it is: the
+ * instance that runs on the data folder, the config store of an instance that does not run, the router elsewhere that the
+ * configuration names, or any router by its URL.
  */
 import { resolve } from 'node:path';
-import type { ConfigStore, HistoryEntry } from '../../../core/contracts/config-store.ts';
+import type { ConfigStore, HistoryEntry, StoredConfig } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import { postControl } from '../../../core/host/operations/control-client.ts';
@@ -27,7 +28,7 @@ export const TRANSACTION_PATH = '/router/transaction';
 
 /** Flags of commands that can work on another router than that of the local instance. */
 export const targetFlags: readonly CommandFlag[] = [
-  { flags: '--url <url>', summary: 'a router API other than that of the instance on the data folder' },
+  { flags: '--url <url>', summary: 'a router API other than that of the configuration' },
   { flags: '--token-file <file>', summary: 'bearer token for --url (mode 0600)' },
 ];
 
@@ -42,6 +43,8 @@ export type ReadableStore = Pick<ConfigStore, 'active' | 'history' | 'entry'>;
 export type ListedEntry = HistoryEntry & {
   /** Its transaction is neither committed nor reverted. */
   readonly pending?: true;
+  /** What it changed is unknown: it was recorded as a whole config, and the one before it is not kept. */
+  readonly uncompared?: true;
 };
 
 export interface RouterTarget {
@@ -71,17 +74,24 @@ export interface RouterTarget {
 
 /** The settings of the plugin that a command belongs to. */
 export interface CommandSettings {
-  /** The token of the instance's own API. */
+  /** API of the router elsewhere that the configuration names; absent where the instance has a router of its own. */
+  readonly url?: string;
+  /** The token of that API, or of the instance's own. */
   readonly token: () => string | undefined;
   /** Until an uncommitted transaction of the instance reverts. */
   readonly windowMs: number;
   readonly raSources: readonly RaSource[];
-  /** Reads the config store of a data folder, whether an instance runs there or not. */
+  /**
+   * Reads the config store: that of a data folder, whether an instance runs there or not, or the Redis of a router elsewhere.
+   *
+   * @throws HF_ROUTER_HISTORY no Redis of that router is configured
+   */
   readonly readStore: <T>(dataDir: string, read: (store: ReadableStore) => Promise<T>) => Promise<T>;
 }
 
 /**
- * The router that the flags name: the one of `--url`, else that of the data folder.
+ * The router that the flags name: the one of `--url`, else the one elsewhere of the configuration, else that of the data
+ * folder.
  *
  * @throws HF_CLI_USAGE the URL is none
  */
@@ -100,6 +110,8 @@ export function openTarget(
     const token = typeof tokenFile === 'string' ? readTokenFile(resolve(tokenFile)) : undefined;
     return new RouterByUrl(new RouterClient(url, token), dataDir);
   }
+  if (settings.url !== undefined)
+    return new RemoteRouterTarget(new RouterClient(settings.url, settings.token()), dataDir, settings);
   const running = lockedBy(dataDir) === undefined ? undefined : readRuntimeFile(dataDir);
   const api = running?.surfaces.router?.url;
   return api === undefined
@@ -127,8 +139,12 @@ class RouterByUrl implements RouterTarget {
   }
 
   async history(limit: number, signal: AbortSignal): Promise<readonly ListedEntry[]> {
-    const answer = await this.#client.get(`/v1/config/history?limit=${limit}&first=true`, signal);
-    const entries = isObject(answer) && Array.isArray(answer.entries) ? answer.entries : [];
+    const answer = await this.#client.find(`/v1/config/history?limit=${limit}&first=true`, signal);
+    if (!answer) {
+      const reason = 'its API serves none (404), and nothing says which Redis is that of this router';
+      throw new RouterError('HF_ROUTER_HISTORY', { url: this.#client.url, reason });
+    }
+    const entries = isObject(answer.body) && Array.isArray(answer.body.entries) ? answer.body.entries : [];
     return entries.filter(isListed);
   }
 
@@ -164,6 +180,43 @@ class RouterByUrl implements RouterTarget {
   readStore<T>(_read: (store: ReadableStore) => Promise<T>): Promise<T> {
     const reason = 'The history here is that of the router here: for the one of --url, give a file.';
     return Promise.reject(new HostError('HF_CLI_USAGE', { reason, command: 'router' }));
+  }
+}
+
+/** The router elsewhere that the configuration names. Its Redis, where one is configured, holds the history. */
+class RemoteRouterTarget extends RouterByUrl {
+  readonly #settings: CommandSettings;
+
+  constructor(client: RouterClient, dataDir: string, settings: CommandSettings) {
+    super(client, dataDir);
+    this.#settings = settings;
+  }
+
+  override async history(limit: number, signal: AbortSignal): Promise<readonly ListedEntry[]> {
+    try {
+      return await this.readStore((store) => store.history(limit));
+    } catch (error) {
+      if (!isCoded(error, 'HF_ROUTER_HISTORY')) throw error;
+      // Another Holdfast's embedded router serves its history itself.
+      const isServed = await super.history(limit, signal).catch(() => undefined);
+      if (isServed) return isServed;
+      throw error;
+    }
+  }
+
+  /** The active config is that of the API: while a transaction is pending, Redis still holds the one before it. */
+  override readStore<T>(read: (store: ReadableStore) => Promise<T>): Promise<T> {
+    const active = async (): Promise<StoredConfig> => {
+      const config = await this.active(new AbortController().signal);
+      return { ncid: String(config.ncid), body: JSON.stringify(config) };
+    };
+    return this.#settings.readStore(this.dataDir, (store) =>
+      read({
+        active,
+        history: (limit) => store.history(limit),
+        entry: (ncid) => store.entry(ncid),
+      }),
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseRedisUrl } from '../../../core/host/redis/url.ts';
+import { raSources } from '../ra-sources.ts';
 
 /** Options about the kernel and the daemons' files. */
 const kernelOptions = {
@@ -61,20 +62,8 @@ export const routerOptions = z.strictObject({
   historyLimit: z.int().min(1).default(500),
   ...kernelOptions,
   ...redisOptions,
-  /**
-   * Others that announce prefixes on the legs, for `holdfast router ra`: a prefix that lies inside one of theirs has
-   * two sources. The resolver pair announces ULAs; an empty list where there is none.
-   */
-  raSources: z
-    .array(
-      z.strictObject({
-        name: z.string().min(1),
-        prefixes: z.array(z.cidrv6()).min(1),
-        /** Seconds. */
-        lifetime: z.int().min(1),
-      }),
-    )
-    .default([{ name: 'the resolver pair', prefixes: ['fc00::/7'], lifetime: 7200 }]),
+  /** Others that announce prefixes on the legs, for `holdfast router ra`. */
+  raSources,
 });
 
 export type RouterOptions = z.output<typeof routerOptions>;

@@ -6,11 +6,8 @@
 import { RouterApiToken } from '../../../core/contracts/router.ts';
 import { definePlugin } from '../../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
-import { applyCommand, restoreCommand } from '../commands/apply.ts';
-import { getCommand, secretsCommand } from '../commands/get.ts';
-import { diffCommand, historyCommand } from '../commands/history.ts';
-import { explainCommand, legsCommand, raCommand } from '../commands/networks.ts';
-import { type CommandSettings, TRANSACTION_PATH } from '../commands/target.ts';
+import { registerCommands } from '../commands/register.ts';
+import { TRANSACTION_PATH } from '../commands/target.ts';
 import { RouterError } from '../errors.ts';
 import { secretFields } from '../secret-fields.ts';
 import { registerAddressSets } from './address-sets.ts';
@@ -24,23 +21,6 @@ import { CONFIG_ACTOR, pendingTransaction, stoppedTransaction } from './pending-
 import { registerSimulateCommand, registerSimulations } from './simulate.ts';
 import { registerStoreConnection } from './store/connection.ts';
 import { registerWans } from './wan.ts';
-
-/**
- * The commands `holdfast router …`. They use a `RouterTarget` (`commands/target.ts`) and start no runtime. `commands/change/`
- * makes a change with a confirmed commit. Each file loads what it works with when its command runs, so that
- * `holdfast --help` loads none of it.
- */
-const COMMANDS = [
-  getCommand,
-  secretsCommand,
-  historyCommand,
-  diffCommand,
-  applyCommand,
-  restoreCommand,
-  legsCommand,
-  explainCommand,
-  raCommand,
-];
 
 /** @example router({ kernel: 'linux', host: '192.168.1.1', tokenFile: '/etc/holdfast/router-token' }) */
 export const router = definePlugin({
@@ -105,14 +85,13 @@ export const router = definePlugin({
     });
     for (const check of routerChecks({ redisUrl, token })) context.check(check);
 
-    const settings: CommandSettings = {
+    registerCommands(context, {
       token,
       windowMs,
       raSources,
       readStore: async (dataDir, read) =>
         (await import('./store/read-store.ts')).readStore({ dataDir, redisUrl }, read),
-    };
-    for (const command of COMMANDS) context.command(command(settings));
+    });
     context.control((surface, { services: { actors, clock } }) => {
       surface.post(
         TRANSACTION_PATH,

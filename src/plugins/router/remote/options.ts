@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseRedisUrl } from '../../../core/host/redis/url.ts';
+import { raSources } from '../ra-sources.ts';
 
 function isHttp(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -49,6 +50,8 @@ export const routerRemoteOptions = z.strictObject({
   pingMs: z.int().min(100).default(15_000),
   /** Time without a subscription after which an alert is raised. */
   alertAfterMs: z.int().min(100).default(60_000),
+  /** Others that announce prefixes on the legs, for `holdfast router ra`. */
+  raSources,
 });
 
 export type RouterRemoteOptions = z.output<typeof routerRemoteOptions>;

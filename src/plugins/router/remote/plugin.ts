@@ -7,11 +7,16 @@ import { RouterApiToken } from '../../../core/contracts/router.ts';
 import { definePlugin } from '../../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
+import { registerCommands } from '../commands/register.ts';
 import { RouterError } from '../errors.ts';
+import { secretFields } from '../secret-fields.ts';
 import { remoteChecks } from './checks.ts';
 import { RouterEvents } from './events.ts';
 import { type RouterRemoteOptions, routerRemoteOptions } from './options.ts';
 import { RemoteRouter, routerClient } from './remote-router.ts';
+
+/** The documented window of an uncommitted transaction. */
+const WINDOW_MS = 120_000;
 
 /** @example routerRemote({ url: 'http://192.168.1.1:8837', redisUrl: 'redis://192.168.1.1:6379', channelPrefix: 'firerouter.' }) */
 export const routerRemote = definePlugin({
@@ -22,6 +27,7 @@ export const routerRemote = definePlugin({
     docs: 'guides/reconcile-a-real-router.md',
   },
   options: routerRemoteOptions,
+  secretFields,
   env: {
     HOLDFAST_ROUTER_URL: 'url',
     HOLDFAST_REDIS_URL: 'redisUrl',
@@ -76,6 +82,15 @@ export const routerRemote = definePlugin({
       ...lastCalls,
     }));
     for (const check of remoteChecks(options, tokenOf(options))) context.check(check);
+    const { url, redisUrl, raSources } = options;
+    registerCommands(context, {
+      url,
+      token: tokenOf(options),
+      windowMs: WINDOW_MS,
+      raSources,
+      readStore: async (dataDir, read) =>
+        (await import('./read-store.ts')).readRemoteStore({ url, dataDir, redisUrl }, read),
+    });
     context.onStop(async ({ http, events }) => {
       events?.stop();
       await http.close();

@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 
+const NO_TRANSACTION = 'No ongoing config change transaction context, cannot commit or revert';
+
 /** A config as the tests look into it. */
 export type Config = { ncid: string; interface: { vlan: Record<string, any> }; [key: string]: any };
 
@@ -154,6 +156,7 @@ export class Daemon {
     const refuse = (...errors: string[]) => send(response, 400, { errors });
     const { transactionOp, transID, ignoreNcid: _, ...config } = body;
     if (transactionOp === 'revert') return this.#revert(transID, response);
+    if (transactionOp === 'commit') return this.#commit(transID, response);
     if (this.transaction && !transactionOp) {
       return refuse(
         'A config change transaction context is in progress, reject non-transaction change request',
@@ -186,11 +189,14 @@ export class Daemon {
     send(response, 200, { errors: [], ncid: this.#config.ncid });
   }
 
+  async #commit(transID: string, response: ServerResponse): Promise<void> {
+    if (this.transaction?.transID !== transID) return send(response, 400, { errors: [NO_TRANSACTION] });
+    this.transaction = undefined;
+    send(response, 200, { errors: [], ncid: this.#config.ncid });
+  }
+
   async #revert(transID: string, response: ServerResponse): Promise<void> {
-    if (this.transaction?.transID !== transID)
-      return send(response, 400, {
-        errors: ['No ongoing config change transaction context, cannot commit or revert'],
-      });
+    if (this.transaction?.transID !== transID) return send(response, 400, { errors: [NO_TRANSACTION] });
     const { before } = this.transaction;
     this.transaction = undefined;
     await this.#apply(before);
