@@ -145,7 +145,7 @@ export class ClusterStore {
   delete(kind: KindName, name: string, namespace?: string): Thing {
     const known = this.find(kind, name, namespace);
     if (!known) throw missing(resourceOf(kind), name);
-    if (kind === 'Namespace') {
+    if (resourceOf(kind).kind === 'Namespace') {
       this.set(kind, name, undefined, { status: { phase: 'Terminating' } });
       this.later(this.namespaceEndsMs, () => this.#endNamespace(name));
     } else if (known.metadata.finalizers?.length) {
