@@ -6,6 +6,8 @@ export const PROBE_SERVICE = 'holdfast-probe';
 
 /** `ServiceName` of rows that Holdfast writes itself. They do not show that any other producer still sends. */
 export const OWN_SERVICE = 'holdfast';
+/** `ServiceName` of the samples that `holdfast heartbeat` sends. */
+export const HEARTBEAT_SERVICE = 'holdfast-heartbeat';
 
 const NAME = 'LowCardinality(String)';
 const MAP = 'Map(LowCardinality(String), String)';

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import { HEARTBEAT_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import { HostError } from '../../core/host/errors/host-error.ts';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { type Identity, identityOf } from '../../core/host/identity.ts';
@@ -12,7 +13,7 @@ import { TelemetryError } from './errors.ts';
 /** The gauge by which a rule tells a process that is down from a host or collector that is dark. */
 export const HEARTBEAT = 'router.diag.heartbeat';
 /** The `service.name` of this sender: its samples go on when the process of the runtime has ended. */
-const SENDER = 'holdfast-heartbeat';
+const SENDER = HEARTBEAT_SERVICE;
 
 /** The most posts, and milliseconds between them: the next heartbeat is a minute away. */
 const TRIES = 3;

@@ -1,7 +1,12 @@
 import { z } from 'zod';
 
 import type { ColumnarDatabase } from '../../core/contracts/columnar-database.ts';
-import { OWN_SERVICE, SIGNAL_TABLES, type SignalTable } from '../../core/contracts/columnar-tables.ts';
+import {
+  HEARTBEAT_SERVICE,
+  OWN_SERVICE,
+  SIGNAL_TABLES,
+  type SignalTable,
+} from '../../core/contracts/columnar-tables.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Failure } from '../../machines/watchdog/run.ts';
@@ -192,8 +197,8 @@ class Checks {
     const since = isRecent ? `AND ${time} > now() - INTERVAL 1 DAY` : '';
     const rows = await this.#database.query(
       `SELECT count() AS rows, dateDiff('millisecond', toDateTime64(max(${time}), 3), now64(3)) / 1000 AS age
-       FROM ${table} WHERE ServiceName != {own:String} AND ${time} < now() + INTERVAL 5 MINUTE ${since}`,
-      { own: OWN_SERVICE },
+       FROM ${table} WHERE ServiceName != {own:String} AND ServiceName != {heartbeat:String} AND ${time} < now() + INTERVAL 5 MINUTE ${since}`,
+      { own: OWN_SERVICE, heartbeat: HEARTBEAT_SERVICE },
       options,
     );
     return newest.safeParse(rows) as Parsed<z.output<typeof newest>>;
