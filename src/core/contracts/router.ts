@@ -13,6 +13,23 @@ export type SetAnswer =
   | { readonly kind: 'refused'; readonly errors: readonly string[] }
   | { readonly kind: 'unknown'; readonly reason: string };
 
+/** How the router answered a request to apply its current config again. `pending`: a transaction is, so nothing was asked. */
+export type ReapplyAnswer =
+  | { readonly kind: 'applied' }
+  | Exclude<SetAnswer, { readonly kind: 'applied' | 'conflict' }>;
+
+/** One interface as the router serves it: what its config says, and what its kernel has. */
+export interface InterfaceView {
+  /** Its entry in the active config. May hold secrets: never log or record it. */
+  readonly config: { readonly [key: string]: unknown };
+  /** Its live state, of which routers report different fields. */
+  readonly state: {
+    /** Every IPv6 address of the link with its prefix length, link-local ones included; null where the router cannot tell. */
+    readonly ip6: readonly string[] | null;
+    readonly [key: string]: unknown;
+  };
+}
+
 /** A router's config API, embedded or remote: it serves the active config whole, and takes whole configs. */
 export interface RouterApi {
   /** @throws HF_ROUTER_UNREACHABLE */
@@ -25,6 +42,20 @@ export interface RouterApi {
    * @param cause the seq of the record that requested the write, if a record did
    */
   set(config: NetworkConfig, correlation: string, signal?: AbortSignal, cause?: number): Promise<SetAnswer>;
+  /**
+   * Reads one interface, `GET /v1/config/interfaces/<intf>`.
+   *
+   * @returns undefined when the router has no such interface, or does not serve this route (404)
+   * @throws HF_ROUTER_UNREACHABLE
+   */
+  interfaceState(intf: string, signal?: AbortSignal): Promise<InterfaceView | undefined>;
+  /**
+   * Applies the current config again, `POST /v1/config/apply_current_config`. A pending transaction is never joined: the
+   * router is asked first, because some daemons would commit it.
+   *
+   * @param correlation under which the embedded router records the request
+   */
+  reapply(correlation: string, signal?: AbortSignal): Promise<ReapplyAnswer>;
   /** Whether the subscription to its channels is acknowledged now; absent where they are part of this process. */
   readonly isSubscribed?: () => boolean;
 }
@@ -68,4 +99,23 @@ export const routerConnected: Topic<Record<string, never>> = defineTopic(
   'router.connected',
   z.object({}),
   'The router can be heard (again); earlier events may have been missed.',
+);
+
+/** Why whoever compares something with the router's config reads it again. */
+const recoveryReason = z.enum(['answers again', 'restarted', 'missed a change']);
+
+/** `downMs`: how long its API gave no usable answer, milliseconds, where it had been away. */
+export type RouterRecovered = {
+  readonly reason: z.output<typeof recoveryReason>;
+  readonly downMs?: number | undefined;
+};
+
+/**
+ * The router's API answers again after an outage, its daemon has restarted, or its config is another one and no event
+ * said so. A restart publishes nothing on the channels.
+ */
+export const routerApiRecovered: Topic<RouterRecovered> = defineTopic(
+  'router.api_recovered',
+  z.object({ reason: recoveryReason, downMs: z.number().optional() }),
+  'The router answers again, has restarted, or changed unnoticed; its config is to be read again.',
 );

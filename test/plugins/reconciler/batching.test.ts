@@ -29,6 +29,8 @@ function bench(decided: () => Promise<void> = async () => {}) {
       return config;
     },
     set: (body) => new Promise((answer) => sets.push({ body, answer })),
+    interfaceState: async () => undefined,
+    reapply: async () => ({ kind: 'applied' }),
   };
   const poster = new LegPoster({ api, clock, batchMs: 5, decided, random: () => 0.123_456 });
   const add = (index: number, ncid = 'n1', own = signal) =>

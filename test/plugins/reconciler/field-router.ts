@@ -3,7 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Bus } from '../../../src/bus/bus.ts';
 import {
+  type InterfaceView,
   type NetworkConfig,
+  type ReapplyAnswer,
   type RouterApi,
   RouterApiToken,
   routerChannels,
@@ -37,6 +39,12 @@ export class FieldRouter implements RouterApi {
   beforeSave: (() => Promise<void>) | undefined;
   transaction = false;
   down = false;
+  /** The kernel takes no IPv6 address, and nobody is told: the answer is 200. */
+  kernelFails = false;
+  /** What of the live state it cannot or does not serve. */
+  live: 'served' | 'null' | 'notServed' = 'served';
+  reapplies = 0;
+  readonly #kernel = new Map<string, readonly string[]>();
   readonly mishaps: Mishap[] = [];
   readonly posts: Config[] = [];
   reads = 0;
@@ -49,6 +57,7 @@ export class FieldRouter implements RouterApi {
   constructor() {
     this.#config = JSON.parse(readFileSync(example, 'utf8'));
     this.#config.reqId = 'req-of-the-app';
+    this.#carryOut();
   }
 
   get config(): Config {
@@ -64,6 +73,26 @@ export class FieldRouter implements RouterApi {
     if (this.down) throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: 'connection refused' });
     await delay(this.readMs);
     return this.config;
+  }
+
+  async interfaceState(intf: string): Promise<InterfaceView | undefined> {
+    if (this.down) throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: 'connection refused' });
+    await delay(this.readMs);
+    const config = this.leg(intf);
+    if (!config || this.live === 'notServed') return undefined;
+    const ip6 = ['fe80::1/64', ...(this.#kernel.get(intf) ?? [])];
+    return { config, state: { ip6: this.live === 'null' ? null : ip6, present: this.live !== 'null' } };
+  }
+
+  async reapply(): Promise<ReapplyAnswer> {
+    if (this.transaction) return { kind: 'pending' };
+    return this.#locked(async () => {
+      this.reapplies += 1;
+      this.#kernel.clear();
+      this.#carryOut();
+      this.#publish();
+      return { kind: 'applied' };
+    });
   }
 
   async set(posted: NetworkConfig): Promise<SetAnswer> {
@@ -119,6 +148,16 @@ export class FieldRouter implements RouterApi {
     for (const leg of Object.values(next.interface.vlan)) leg.meta.uuid ??= `added-${this.#count}`;
     const ncid = `${'0'.repeat(19)}${String(1_800_000_000_000 + this.#count)}`;
     this.#config = { ...next, ncid, reqId: `req-${this.#count}` };
+    this.#carryOut();
+  }
+
+  /** Brings the kernel to the config: what is equal is left as it is. */
+  #carryOut(): void {
+    for (const [intf, { ipv6 = [] }] of Object.entries(this.#config.interface.vlan)) {
+      const wanted = [ipv6].flat() as string[];
+      const present = (this.#kernel.get(intf) ?? []).filter((address) => wanted.includes(address));
+      this.#kernel.set(intf, this.kernelFails ? present : wanted);
+    }
   }
 
   #publish(): void {

@@ -1,11 +1,11 @@
-import type { RouterApi, SetAnswer } from '../../../core/contracts/router.ts';
+import type { InterfaceView, ReapplyAnswer, RouterApi, SetAnswer } from '../../../core/contracts/router.ts';
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { newCorrelation } from '../../../core/kernel/clock.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { stringsOf, withoutControlFields } from '../config/network-config.ts';
-import type { ConfigWrites } from './config-writes.ts';
+import type { ConfigWrites, Writer } from './config-writes.ts';
 import type { RouterAccess } from './embedded-router.ts';
 
 /** The name of in-process writers in records and in the history. */
@@ -20,26 +20,56 @@ export function inProcessApi({
   writes,
   services: { actors, pendingReplies },
 }: RouterAccess & { readonly writes: ConfigWrites }): RouterApi {
+  const write = async (
+    source: Pick<Writer, 'correlation' | 'cause'>,
+    signal: AbortSignal | undefined,
+    send: (writer: Writer) => Promise<Reply>,
+  ): Promise<SetAnswer> => {
+    if (signal?.aborted) return unknown('it was cancelled before it was posted');
+    if (!actors.accepting()) return unknown('the event log cannot take the decision now');
+    const writer = { request: newCorrelation(), ...source, who: WHO };
+    const giveUp = () => pendingReplies.fail(writer.request, new HostError('HF_HTTP_STOPPING'));
+    signal?.addEventListener('abort', giveUp, { once: true });
+    try {
+      return answerOf(await send(writer));
+    } catch (error) {
+      if (!isCoded(error)) throw error;
+      return isRefusal(error) ? { kind: 'refused', errors: [error.what] } : unknown(error.what);
+    } finally {
+      signal?.removeEventListener('abort', giveUp);
+    }
+  };
   return {
     async active() {
       return JSON.parse((await router.active()).body);
     },
-    async set(config, correlation, signal, cause) {
-      if (signal?.aborted) return unknown('it was cancelled before it was posted');
-      if (!actors.accepting()) return unknown('the event log cannot take the decision now');
-      const writer = { request: newCorrelation(), correlation, cause, who: WHO };
-      const giveUp = () => pendingReplies.fail(writer.request, new HostError('HF_HTTP_STOPPING'));
-      signal?.addEventListener('abort', giveUp, { once: true });
-      try {
-        return answerOf(await writes.set(withoutControlFields(config), writer));
-      } catch (error) {
-        if (!isCoded(error)) throw error;
-        return isRefusal(error) ? { kind: 'refused', errors: [error.what] } : unknown(error.what);
-      } finally {
-        signal?.removeEventListener('abort', giveUp);
-      }
+    set: (config, correlation, signal, cause) =>
+      write({ correlation, cause }, signal, (writer) => writes.set(withoutControlFields(config), writer)),
+    interfaceState: (intf) => interfaceState(router, intf),
+    async reapply(correlation, signal) {
+      const answer = await write({ correlation }, signal, (writer) => writes.applyCurrent(writer));
+      return reapplyAnswerOf(answer);
     },
   };
+}
+
+async function interfaceState(
+  router: RouterAccess['router'],
+  intf: string,
+): Promise<InterfaceView | undefined> {
+  try {
+    const { config, state } = await router.interface(intf);
+    return { config: isObject(config) ? config : {}, state: { ...state, ip6: state?.ip6 ?? null } };
+  } catch (error) {
+    if (isCoded(error, 'HF_ROUTER_INTERFACE_UNKNOWN')) return undefined;
+    throw error;
+  }
+}
+
+/** A reapply keeps the ncid, so it loses no race for it. */
+function reapplyAnswerOf(answer: SetAnswer): ReapplyAnswer {
+  if (answer.kind === 'applied') return { kind: 'applied' };
+  return answer.kind === 'conflict' ? unknown('the config was changed meanwhile') : answer;
 }
 
 function answerOf({ status, body }: Reply): SetAnswer {
@@ -57,6 +87,6 @@ function isRefusal({ code }: HoldfastError): boolean {
   return code === 'HF_ROUTER_REQUEST_INVALID' || code === 'HF_ROUTER_CONFIG_INVALID';
 }
 
-function unknown(reason: string): SetAnswer {
+function unknown(reason: string): Extract<SetAnswer, { kind: 'unknown' }> {
   return { kind: 'unknown', reason };
 }

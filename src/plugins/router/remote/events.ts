@@ -17,6 +17,8 @@ interface RouterEventsOptions {
   readonly channelPrefix: string;
   readonly pingMs: number;
   readonly alertAfterMs: number;
+  /** Called before each event is published on the bus. */
+  readonly onHeard: () => void;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -146,6 +148,7 @@ export class RouterEvents {
       this.#reported.add(topic.name);
       logger.warn({ channel, reason: fault }, 'router.payload_not_understood');
     }
+    this.#options.onHeard();
     bus.publish(topic, change);
   }
 

@@ -48,7 +48,14 @@ export const routerRemoteOptions = z.strictObject({
     .default(8 * 1024 * 1024),
   /** Between two pings of Redis: a broken network path is not noticed otherwise. */
   pingMs: z.int().min(100).default(15_000),
-  /** Time without a subscription after which an alert is raised. */
+  /**
+   * Between two readings of the config that find what no event said: a restarted daemon, a save during a lost
+   * subscription.
+   */
+  lookMs: z.int().min(100).max(86_400_000).default(10_000),
+  /** Between two readings while the API gives no usable answer. */
+  probeMs: z.int().min(50).max(60_000).default(3_000),
+  /** Time without a subscription, or without a usable answer of the API, after which an alert is raised. */
   alertAfterMs: z.int().min(100).default(60_000),
   /** Others that announce prefixes on the legs, for `holdfast router ra`. */
   raSources,

@@ -10,6 +10,7 @@ import type { JsonObject } from '../../../core/kernel/json.ts';
 import { registerCommands } from '../commands/register.ts';
 import { RouterError } from '../errors.ts';
 import { secretFields } from '../secret-fields.ts';
+import { ApiWatch } from './api-watch.ts';
 import { remoteChecks } from './checks.ts';
 import { RouterEvents } from './events.ts';
 import { type RouterRemoteOptions, routerRemoteOptions } from './options.ts';
@@ -42,20 +43,28 @@ export const routerRemote = definePlugin({
   provides: [RouterApiToken],
   async start({ bus, clock, logger, metrics }, options) {
     const { url, redisUrl, channelPrefix, pingMs, alertAfterMs, answerLimit } = options;
-    const { readTimeoutMs, writeTimeoutMs } = options;
+    const { readTimeoutMs, writeTimeoutMs, lookMs, probeMs } = options;
     const calls = metrics.counter('router_calls_total', {
       help: "Calls of a router's config API, by whether a usable answer came.",
       labels: ['call', 'outcome'],
     });
     const lastCalls: { read?: JsonObject; write?: JsonObject } = {};
     const services = { bus, clock, logger, metrics };
+    const http = routerClient(url, answerLimit, clock);
+    const watch = new ApiWatch({
+      read: (timeoutMs) => api.active(undefined, timeoutMs),
+      ...{ lookMs, probeMs, alertAfterMs, ...services },
+    });
     const events =
       redisUrl === undefined
         ? undefined
-        : new RouterEvents({ redisUrl, channelPrefix, pingMs, alertAfterMs, ...services });
-    const http = routerClient(url, answerLimit, clock);
+        : new RouterEvents({
+            ...{ redisUrl, channelPrefix, pingMs, alertAfterMs, ...services },
+            onHeard: () => watch.heard(),
+          });
     const api = new RemoteRouter({
       http,
+      observer: watch,
       token: tokenOf(options),
       isSubscribed: () => events?.isSubscribed === true,
       readTimeoutMs,
@@ -71,13 +80,15 @@ export const routerRemote = definePlugin({
       const reason = 'no HOLDFAST_REDIS_URL: a save is found by the resync (every 240 s), not by its event';
       logger.warn({ reason }, 'router.events_off');
     }
-    return { http, api, events, lastCalls };
+    watch.start();
+    return { http, api, events, watch, lastCalls };
   },
   register(context, options) {
     context.provide(RouterApiToken, ({ api }) => api);
-    context.health('router', ({ events, lastCalls }) => ({
+    context.health('router', ({ events, watch, lastCalls }) => ({
       ok: lastCalls.read?.fault === undefined && events?.isSubscribed !== false,
       url: options.url,
+      ...watch.status(),
       events: events?.status() ?? { subscribed: false, fault: 'no HOLDFAST_REDIS_URL is set' },
       ...lastCalls,
     }));
@@ -91,7 +102,8 @@ export const routerRemote = definePlugin({
       readStore: async (dataDir, read) =>
         (await import('./read-store.ts')).readRemoteStore({ url, dataDir, redisUrl }, read),
     });
-    context.onStop(async ({ http, events }) => {
+    context.onStop(async ({ http, events, watch }) => {
+      watch.stop();
       events?.stop();
       await http.close();
     });

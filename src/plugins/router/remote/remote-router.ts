@@ -1,11 +1,18 @@
-import type { NetworkConfig, RouterApi, SetAnswer } from '../../../core/contracts/router.ts';
+import { createHash, randomUUID } from 'node:crypto';
+import type {
+  InterfaceView,
+  NetworkConfig,
+  ReapplyAnswer,
+  RouterApi,
+  SetAnswer,
+} from '../../../core/contracts/router.ts';
 import { type HttpAnswer, type HttpCall, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
-import { maskText } from '../../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { withoutControlFields } from '../config/network-config.ts';
 import { RouterError } from '../errors.ts';
+import { activeOf, interfaceOf, isTransactionPending, reapplyAnswerOf, setAnswerOf } from './answers.ts';
 
 interface RemoteRouterOptions {
   readonly http: HttpClient;
@@ -16,6 +23,19 @@ interface RemoteRouterOptions {
   readonly isSubscribed?: () => boolean;
   /** Called after each call; `fault` is why there was no usable answer. */
   readonly onCall: (call: 'read' | 'write', fault: string | undefined) => void;
+  readonly observer?: ApiObserver;
+}
+
+/** Is told what the calls show of the router itself. */
+export interface ApiObserver {
+  /** @param digest of the active config, where it was read */
+  answered(digest?: string): void;
+  /** No usable answer came. */
+  failed(reason: string): void;
+  /** A connection of an earlier call had been closed by the router. */
+  broken(): void;
+  /** The router accepted a write of ours. */
+  written(): void;
 }
 
 /** Writes follow one another, but a read must not wait behind one that takes eight seconds. */
@@ -46,11 +66,19 @@ export class RemoteRouter implements RouterApi {
     return this.#options.isSubscribed?.() ?? false;
   }
 
-  async active(signal?: AbortSignal): Promise<NetworkConfig> {
-    const config = activeOf(await this.#read(signal));
-    this.#options.onCall('read', typeof config === 'string' ? config : undefined);
-    if (typeof config === 'string') throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: config });
+  /** @param timeoutMs in place of that of a read */
+  async active(signal?: AbortSignal, timeoutMs?: number): Promise<NetworkConfig> {
+    const answer = await this.#read('/v1/config/active', signal, timeoutMs);
+    const config = this.#usable(activeOf(answer));
+    this.#options.observer?.answered(createHash('sha256').update(answer.bytes).digest('base64'));
     return config;
+  }
+
+  async interfaceState(intf: string, signal?: AbortSignal): Promise<InterfaceView | undefined> {
+    const answer = await this.#read(`/v1/config/interfaces/${encodeURIComponent(intf)}`, signal);
+    const view = answer.status === 404 ? undefined : this.#usable(interfaceOf(answer));
+    this.#options.observer?.answered();
+    return view;
   }
 
   async set(config: NetworkConfig, _correlation: string, signal?: AbortSignal): Promise<SetAnswer> {
@@ -58,41 +86,78 @@ export class RemoteRouter implements RouterApi {
     // A body without an ncid would overwrite any config.
     if (typeof body.ncid !== 'string' || body.ncid === '')
       return { kind: 'refused', errors: ['the config bears no ncid, so it was not posted'] };
-    if (signal?.aborted) return { kind: 'unknown', reason: 'it was given up before it was posted' };
-    const answer = await this.#write(JSON.stringify(body), signal);
-    this.#options.onCall('write', answer.kind === 'unknown' ? answer.reason : undefined);
+    const answer = await this.#write('/v1/config/set', body, signal, setAnswerOf);
+    if (answer.kind === 'applied') this.#options.observer?.written();
     return answer;
   }
 
-  async #read(signal: AbortSignal | undefined): Promise<HttpAnswer> {
-    const { readTimeoutMs: timeoutMs, onCall } = this.#options;
+  async reapply(_correlation: string, signal?: AbortSignal): Promise<ReapplyAnswer> {
+    // Nobody has this transID, and no config this ncid: a router takes neither, and says whether one is pending.
+    const transID = randomUUID();
+    const question = { transactionOp: 'commit', transID, ncid: transID };
+    const pending = await this.#write('/v1/config/set', question, signal, isTransactionPending);
+    if (pending === true) return { kind: 'pending' };
+    if (pending === false) return this.#write('/v1/config/apply_current_config', {}, signal, reapplyAnswerOf);
+    const reason = typeof pending === 'object' && 'reason' in pending ? `: ${pending.reason}` : '';
+    return { kind: 'unknown', reason: `it does not say whether a transaction is pending${reason}` };
+  }
+
+  /** Reports a read. @throws HF_ROUTER_UNREACHABLE the answer was none: `found` is the reason */
+  #usable<T extends object>(found: T | string): T {
+    const { onCall, observer } = this.#options;
+    if (typeof found !== 'string') {
+      onCall('read', undefined);
+      return found;
+    }
+    onCall('read', found);
+    observer?.failed(found);
+    throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: found });
+  }
+
+  async #read(url: string, signal: AbortSignal | undefined, timeoutMs?: number): Promise<HttpAnswer> {
+    const { readTimeoutMs, onCall, observer } = this.#options;
     for (let tries = 1; ; tries += 1) {
       try {
-        return await this.#call({ url: '/v1/config/active', timeoutMs, signal });
+        return await this.#call({ url, timeoutMs: timeoutMs ?? readTimeoutMs, signal });
       } catch (error) {
         const reason = faultOf(error, signal);
         if (reason === undefined) throw error;
         const isBroken = error instanceof HttpCallError && error.failure === 'broken';
+        if (isBroken) observer?.broken();
         if (isBroken && tries < READ_TRIES) continue;
         onCall('read', reason);
+        if (error instanceof HttpCallError) observer?.failed(reason);
         throw new RouterError('HF_ROUTER_UNREACHABLE', { reason }, { cause: error });
       }
     }
   }
 
-  async #write(body: string, signal: AbortSignal | undefined): Promise<SetAnswer> {
-    const { writeTimeoutMs: timeoutMs } = this.#options;
+  /** @returns `unknown` or `refused` when there was no whole answer to understand */
+  async #write<T>(
+    url: string,
+    body: object,
+    signal: AbortSignal | undefined,
+    understood: (answer: HttpAnswer) => T,
+  ): Promise<T | Extract<SetAnswer, { kind: 'unknown' | 'refused' }>> {
+    const { writeTimeoutMs: timeoutMs, onCall, observer } = this.#options;
+    if (signal?.aborted) return { kind: 'unknown', reason: 'it was given up before it was posted' };
     const headers = { 'content-type': 'application/json' };
+    const call = { method: 'POST', url, headers, body: JSON.stringify(body), timeoutMs, signal } as const;
     try {
-      return setAnswerOf(
-        await this.#call({ method: 'POST', url: '/v1/config/set', headers, body, timeoutMs, signal }),
-      );
+      const answer = understood(await this.#call(call));
+      const doubt = unknownReason(answer);
+      onCall('write', doubt);
+      // A 5xx to a write proves neither that the router is well nor that it is away: reads tell.
+      if (doubt === undefined) observer?.answered();
+      return answer;
     } catch (error) {
       const reason = faultOf(error, signal);
-      if (reason !== undefined) return { kind: 'unknown', reason };
       // The token's file: nothing was sent.
-      if (isCoded(error)) return { kind: 'refused', errors: [error.what] };
-      throw error;
+      if (reason === undefined && isCoded(error)) return { kind: 'refused', errors: [error.what] };
+      if (reason === undefined) throw error;
+      onCall('write', reason);
+      if (error instanceof HttpCallError) observer?.failed(reason);
+      return { kind: 'unknown', reason };
     }
   }
 
@@ -114,60 +179,6 @@ function faultOf(error: unknown, signal: AbortSignal | undefined): string | unde
   return signal?.aborted ? 'it was given up' : undefined;
 }
 
-/** A router's error texts are shown to a person, and not parsed. */
-const COMPLAINTS = 10;
-const COMPLAINT_LENGTH = 300;
-
-const NCID_MISMATCH = /ncid not match/i;
-const TRANSACTION_PENDING = /transaction context is in progress/i;
-/** 4xx codes that mean "not now" and not "never". */
-const NOT_NOW: readonly number[] = [408, 425, 429];
-
-/**
- * What an answer to `POST /v1/config/set` means. A 200 without a new ncid, a 5xx and any answer of a proxy prove neither
- * that the config was applied nor that it was not.
- */
-export function setAnswerOf(answer: HttpAnswer): SetAnswer {
-  const { status } = answer;
-  const body = answer.json();
-  const { errors, ncid, code } = isObject(body) ? body : {};
-  const complaints = textsOf(errors);
-  if (status === 200) {
-    if (typeof ncid === 'string' && ncid !== '' && complaints.length === 0) return { kind: 'applied', ncid };
-    return unknown(complaints.join('; ') || 'it answered 200 without the new ncid');
-  }
-  if (status < 400 || status >= 500 || NOT_NOW.includes(status))
-    return unknown([`it answered ${status}`, ...complaints].join(': '));
-  // The embedded router answers with a code, a real daemon with a text.
-  if (code === 'HF_ROUTER_NCID_MISMATCH' || complaints.some((text) => NCID_MISMATCH.test(text)))
-    return { kind: 'conflict' };
-  if (code === 'HF_ROUTER_TRANSACTION_PENDING' || complaints.some((text) => TRANSACTION_PENDING.test(text)))
-    return { kind: 'pending' };
-  return { kind: 'refused', errors: complaints.length > 0 ? complaints : [explained(status)] };
-}
-
-/** The config in an answer to `GET /v1/config/active`, or why there is none. */
-export function activeOf(answer: HttpAnswer): NetworkConfig | string {
-  if (answer.status !== 200) return explained(answer.status);
-  const body = answer.json();
-  return isObject(body) ? body : 'it answered 200 with something that is no JSON object';
-}
-
-/** A description of an answer that has no text of its own. */
-function explained(status: number): string {
-  if (status >= 300 && status < 400)
-    return `it answered ${status}, a redirect, which is never followed: name the router itself`;
-  if (status === 401 || status === 403) return `it answered ${status}: it wants another token (tokenFile)`;
-  if (status === 404) return 'it answered 404: there is no config API at this address';
-  if (status === 413) return 'it answered 413: the config is larger than it takes';
-  return `it answered ${status}`;
-}
-
-function textsOf(errors: unknown): string[] {
-  if (!Array.isArray(errors)) return [];
-  return errors.slice(0, COMPLAINTS).map((error) => maskText(String(error), COMPLAINT_LENGTH));
-}
-
-function unknown(reason: string): SetAnswer {
-  return { kind: 'unknown', reason };
+function unknownReason(answer: unknown): string | undefined {
+  return isObject(answer) && answer.kind === 'unknown' ? String(answer.reason) : undefined;
 }

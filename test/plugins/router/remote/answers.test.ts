@@ -1,8 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { HttpAnswer } from '../../../../src/core/host/http/client.ts';
+import { activeOf, setAnswerOf } from '../../../../src/plugins/router/remote/answers.ts';
 import { parsePayload } from '../../../../src/plugins/router/remote/events.ts';
-import { activeOf, setAnswerOf } from '../../../../src/plugins/router/remote/remote-router.ts';
 
 const came = (status: number, text: string) => new HttpAnswer(status, {}, Buffer.from(text), false);
 const answer = (status: number, body: unknown) => setAnswerOf(came(status, JSON.stringify(body)));

@@ -13,6 +13,8 @@ import { Rig } from '../rig.ts';
 import { type Config, Daemon } from './daemon.ts';
 import { remote } from './rig.ts';
 
+const LEG_ADDRESS = 'fd5e:21aa:90c4:10::1/64';
+
 /** A router to be asked, and what its other users do. */
 interface Subject {
   readonly url: string;
@@ -165,6 +167,28 @@ for (const [name, start] of [
     },
   );
 
+  test.serial(`[R24] ${name}: an interface is read with the addresses of its link`, async (t) => {
+    const { api } = await start(t);
+    const view = await api.interfaceState('eth1.10');
+    t.like(view?.config, { vid: 10 });
+    t.true(view?.state.ip6?.includes(LEG_ADDRESS), JSON.stringify(view?.state.ip6));
+    t.is(await api.interfaceState('eth1.99'), undefined);
+  });
+
+  test.serial(
+    `[R24] ${name}: the current config is applied again, and never while a transaction is pending`,
+    async (t) => {
+      const subject = await start(t);
+      const before = await read(subject);
+      t.deepEqual(await subject.api.reapply(newCorrelation()), { kind: 'applied' });
+      t.is((await read(subject)).ncid, before.ncid);
+      await post(subject, { ...before, transactionOp: 'append', transID: 'somebody' });
+      t.deepEqual(await subject.api.reapply(newCorrelation()), { kind: 'pending' });
+      const reverted = await post(subject, { transactionOp: 'revert', transID: 'somebody' });
+      t.is(reverted.status, 200, 'the transaction was still pending');
+    },
+  );
+
   test.serial(`[R3] ${name}: a config without its ncid is not even posted`, async (t) => {
     const subject = await start(t);
     const { ncid: _, ...config } = await read(subject);
@@ -196,6 +220,8 @@ for (const [name, start] of [
       const config = await read(subject);
       await subject.stop();
       await t.throwsAsync(subject.api.active(), { code: 'HF_ROUTER_UNREACHABLE' });
+      await t.throwsAsync(subject.api.interfaceState('eth1.10'), { code: 'HF_ROUTER_UNREACHABLE' });
+      t.is((await subject.api.reapply(newCorrelation())).kind, 'unknown');
       t.is((await set(subject, config)).kind, 'unknown');
     },
   );

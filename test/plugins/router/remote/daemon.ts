@@ -47,6 +47,10 @@ export class Daemon {
   /** Nobody is told of an apply, as when pub/sub was lost. */
   mute = false;
   channelPrefix = 'firerouter.';
+  /** The kernel takes no IPv6 address, which is only logged: the answer is 200. */
+  kernelFails = false;
+  /** Applies of the current config that were asked for. */
+  reapplies = 0;
   /** Bytes. */
   bodyLimit = 100_000;
   transaction: { transID: string; before: Config } | undefined;
@@ -61,6 +65,8 @@ export class Daemon {
   connections = 0;
   publish: (channel: string, payload: string) => unknown = () => {};
   #config: Config;
+  /** The IPv6 addresses of the links. */
+  readonly #kernel = new Map<string, readonly string[]>();
   #count = 0;
   #lock: Promise<unknown> = Promise.resolve();
   #server: Server | undefined;
@@ -68,6 +74,7 @@ export class Daemon {
 
   constructor() {
     this.#config = { ...JSON.parse(readFileSync(example, 'utf8')), reqId: 'req-of-the-app' };
+    this.#carryOut();
   }
 
   static async start(t: ExecutionContext<any>): Promise<Daemon> {
@@ -142,6 +149,15 @@ export class Daemon {
       this.reads += 1;
       return send(response, 200, this.#config);
     }
+    const [, intf] = /^\/v1\/config\/interfaces\/([^/]+)$/.exec(request.url ?? '') ?? [];
+    if (request.method === 'GET' && intf !== undefined) {
+      const config = this.leg(intf);
+      if (!config) return void response.writeHead(404).end();
+      const ip6 = this.#kernel.get(intf);
+      return send(response, 200, { config, state: { ip6: ip6 ?? null, present: ip6 !== undefined } });
+    }
+    if (request.method === 'POST' && request.url === '/v1/config/apply_current_config')
+      return this.#locked(() => this.#reapply(response));
     if (request.method !== 'POST' || request.url !== '/v1/config/set') {
       response.writeHead(404).end();
       return;
@@ -189,10 +205,33 @@ export class Daemon {
     send(response, 200, { errors: [], ncid: this.#config.ncid });
   }
 
+  /** Commits a pending transaction without a word, and answers without an ncid. */
+  async #reapply(response: ServerResponse): Promise<void> {
+    this.reapplies += 1;
+    this.transaction = undefined;
+    await delay(this.applyMs);
+    this.#kernel.clear();
+    this.#carryOut();
+    await this.#announce();
+    send(response, 200, { errors: [] });
+  }
+
   async #commit(transID: string, response: ServerResponse): Promise<void> {
-    if (this.transaction?.transID !== transID) return send(response, 400, { errors: [NO_TRANSACTION] });
+    const errors = this.transaction
+      ? [`transID ${transID} does not match current transaction ID`]
+      : [NO_TRANSACTION];
+    if (this.transaction?.transID !== transID) return send(response, 400, { errors });
     this.transaction = undefined;
     send(response, 200, { errors: [], ncid: this.#config.ncid });
+  }
+
+  /** A link that is up and has no address of ours keeps the one that every link has. */
+  #carryOut(): void {
+    for (const [intf, { ipv6 = [] }] of Object.entries(this.#config.interface.vlan)) {
+      const wanted = [ipv6].flat() as string[];
+      const present = (this.#kernel.get(intf) ?? []).filter((address) => wanted.includes(address));
+      this.#kernel.set(intf, ['fe80::1/64', ...(this.kernelFails ? present : wanted)]);
+    }
   }
 
   async #revert(transID: string, response: ServerResponse): Promise<void> {
@@ -215,6 +254,7 @@ export class Daemon {
     }
     const ncid = `${'0'.repeat(19)}${String(1_800_000_000_000 + this.#count)}`;
     this.#config = { ...next, ncid, reqId: `req-${this.#count}` };
+    this.#carryOut();
   }
 
   async #announce(): Promise<void> {

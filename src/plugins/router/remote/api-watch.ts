@@ -1,0 +1,161 @@
+import type { Bus } from '../../../bus/bus.ts';
+import { alertRaised } from '../../../core/contracts/alerts.ts';
+import { type RouterRecovered, routerApiRecovered } from '../../../core/contracts/router.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import type { JsonObject } from '../../../core/kernel/json.ts';
+import type { ApiObserver } from './remote-router.ts';
+
+/** Timeout of a reading during an outage, milliseconds: a daemon that hangs must not be waited for long. */
+const PROBE_TIMEOUT_MS = 5_000;
+/** A change within this time of an event, milliseconds, is the one that the event announced. */
+const ANNOUNCED_MS = 15_000;
+
+interface ApiWatchOptions {
+  /** Reads the active config; how that ends comes back through `answered` and `failed`. */
+  readonly read: (timeoutMs?: number) => Promise<unknown>;
+  /** Between two readings while the API answers. */
+  readonly lookMs: number;
+  /** Between two readings while it does not. */
+  readonly probeMs: number;
+  readonly alertAfterMs: number;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+}
+
+/** A time in which the API gave no usable answer. */
+interface Outage {
+  /** Epoch milliseconds. */
+  readonly since: number;
+  /** Why the newest call got none. */
+  reason: string;
+  alerted?: true;
+}
+
+/**
+ * Watches whether the router's API answers, and whether its config changes without an event. A daemon's restart publishes
+ * nothing, and pub/sub loses what is published while the subscription is down, so the config is read regularly. One
+ * reading serves everybody who compares something with the config: they read it themselves on `routerApiRecovered`.
+ */
+export class ApiWatch implements ApiObserver {
+  readonly #options: ApiWatchOptions;
+  #stopped = false;
+  #cancelLook = () => {};
+  #cancelAlert = () => {};
+  #down: Outage | undefined;
+  #digest: string | undefined;
+  #heardAt = Number.NEGATIVE_INFINITY;
+  #isBroken = false;
+
+  constructor(options: ApiWatchOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#lookLater();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancelLook();
+    this.#cancelAlert();
+  }
+
+  /** An event of the router was received. */
+  heard(): void {
+    this.#heardAt = this.#options.clock.now();
+  }
+
+  /** A write of ours was accepted, so the next reading differs from the last. */
+  written(): void {
+    this.#digest = undefined;
+  }
+
+  broken(): void {
+    this.#isBroken = true;
+  }
+
+  failed(reason: string): void {
+    if (this.#stopped) return;
+    if (this.#down) {
+      this.#down.reason = reason;
+      return;
+    }
+    const { alertAfterMs, clock, logger } = this.#options;
+    this.#down = { since: clock.now(), reason };
+    logger.warn({ reason }, 'router.api_lost');
+    this.#cancelAlert = clock.after(alertAfterMs, () => this.#alertDown());
+    this.#lookLater();
+  }
+
+  answered(digest?: string): void {
+    if (this.#stopped) return;
+    const { clock } = this.#options;
+    const isKnown = digest !== undefined && this.#digest !== undefined;
+    const hasChanged = isKnown && digest !== this.#digest && clock.now() - this.#heardAt > ANNOUNCED_MS;
+    this.#digest = digest ?? this.#digest;
+    const isRestarted = this.#isBroken;
+    this.#isBroken = false;
+    if (this.#down) this.#answersAgain(this.#down);
+    else if (isRestarted) this.#recovered({ reason: 'restarted' });
+    else if (hasChanged) this.#recovered({ reason: 'missed a change' });
+  }
+
+  /** For health pages. */
+  status(): JsonObject {
+    if (!this.#down) return {};
+    const { since, reason } = this.#down;
+    return { unreachable: { since: new Date(since).toISOString(), reason } };
+  }
+
+  #answersAgain({ since, alerted }: Outage): void {
+    const downMs = this.#options.clock.now() - since;
+    this.#down = undefined;
+    this.#cancelAlert();
+    this.#lookLater();
+    this.#recovered({ reason: 'answers again', downMs });
+    if (alerted) {
+      const text = `The router's API answers again after ${Math.round(downMs / 1_000)} s; every leg is checked now.`;
+      this.#options.bus.publish(alertRaised, {
+        name: 'router.api.answers_again',
+        severity: 'info',
+        text,
+        labels: {},
+      });
+    }
+  }
+
+  #recovered(recovery: RouterRecovered): void {
+    this.#options.logger.info({ ...recovery }, 'router.api_recovered');
+    this.#options.bus.publish(routerApiRecovered, recovery);
+  }
+
+  #alertDown(): void {
+    if (!this.#down) return;
+    const { alertAfterMs, bus } = this.#options;
+    this.#down.alerted = true;
+    const seconds = Math.round(alertAfterMs / 1_000);
+    bus.publish(alertRaised, {
+      name: 'router.api.unreachable',
+      severity: 'critical',
+      text: `The router's API has given no usable answer for ${seconds} s (${this.#down.reason}): no leg can be checked until it does. Holdfast keeps asking.`,
+      labels: {},
+    });
+  }
+
+  #lookLater(): void {
+    const { clock, lookMs, probeMs } = this.#options;
+    this.#cancelLook();
+    if (this.#stopped) return;
+    this.#cancelLook = clock.after(this.#down ? probeMs : lookMs, () => void this.#look());
+  }
+
+  async #look(): Promise<void> {
+    const wasDown = this.#down !== undefined;
+    // The outcome has been reported by the call itself.
+    await this.#options.read(wasDown ? PROBE_TIMEOUT_MS : undefined).catch(() => {});
+    // The other transitions have made a new appointment already.
+    if (wasDown === (this.#down !== undefined)) this.#lookLater();
+  }
+}
