@@ -1,5 +1,6 @@
 import test from 'ava';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
+import { MachineStepper } from '../../../src/core/kernel/actors/xstate.ts';
 import { restoreDrill } from '../../../src/machines/restore/drill.ts';
 import type { DrillEvent } from '../../../src/machines/restore/drill-shapes.ts';
 import { restoreOverdue } from '../../../src/machines/restore/overdue.ts';
@@ -109,6 +110,19 @@ for (const [phase, effect] of Object.entries(effects)) {
     t.pass();
   });
 }
+
+test('[B6] the result of a drill says in which phase it failed, and why', (t) => {
+  const stepper = new MachineStepper(restoreDrill);
+  for (const [phase, effect] of Object.entries(effects)) {
+    let step = stepper.initial();
+    for (const event of [...upTo[phase as keyof typeof upTo], failed(effect), cleaned]) {
+      step = stepper.next(step.snapshot, JSON.parse(JSON.stringify(event)));
+    }
+    t.like(step.context, {
+      results: [{ id: 'd1', outcome: 'failed', failure: { phase, reason: 'it broke' } }],
+    });
+  }
+});
 
 test('[B6] a second drill is refused with the id of the first, whatever the first is doing', (t) => {
   const refusal = { type: 'http.reply', params: { status: 409, body: { id: 'd1' } } };

@@ -17,6 +17,7 @@ import { openReader } from '../../../../src/core/kernel/log/portable/open-reader
 import type { LogRecord } from '../../../../src/core/kernel/log/record.ts';
 import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
+import { call } from '../../../support/cli.ts';
 import { runs } from '../../../support/runs.ts';
 import { tempDir } from '../../../support/temp.ts';
 
@@ -104,6 +105,8 @@ test('[C6] an export of some actors is checked record by record, and no runtime 
   const file = await exported(dir, join(tempDir(t), 'one.jsonl'), { actors });
   t.is((await raws(file)).length, 7);
   await t.throwsAsync(importLog(file, tempDir(t)), { code: 'HF_PORTABLE_FILTERED' });
+  const verified = await call(['log', 'verify', file], { cwd: tempDir(t) });
+  t.is(verified.code, 0, verified.err);
   const edited = readFileSync(file, 'utf8').replace('KNOCK', 'BREAK');
   writeFileSync(file, edited);
   await t.throwsAsync(raws(file), { code: 'HF_LOG_CORRUPT' });
