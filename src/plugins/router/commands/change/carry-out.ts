@@ -2,6 +2,7 @@ import type { NetworkConfig } from '../../../../core/contracts/router.ts';
 import { HostError } from '../../../../core/host/errors/host-error.ts';
 import { maskText } from '../../../../core/host/logging/mask-text.ts';
 import type { CommandContext } from '../../../../core/host/plugin/command.ts';
+import { type Clock, systemClock } from '../../../../core/kernel/clock.ts';
 import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
 import { collisionText, setCollisions } from '../../config/networks.ts';
 import { validateConfig } from '../../config/validate.ts';
@@ -18,6 +19,8 @@ export interface WantedChange {
   readonly after: NetworkConfig;
   /** For usage errors. */
   readonly command: string;
+  /** The system's unless given. */
+  readonly clock?: Clock;
 }
 
 /**
@@ -31,7 +34,7 @@ export async function carryOut(
   flags: Readonly<Record<string, unknown>>,
   context: CommandContext,
 ): Promise<number> {
-  const { target, before, after, command } = wanted;
+  const { target, before, after, command, clock = systemClock } = wanted;
   const { json, note, terminal, dataDir } = context;
   const say = json ? note : context.print;
   const changes = differenceOf(before, after, fingerprintOf(dataDir));
@@ -63,13 +66,14 @@ export async function carryOut(
   const results: CheckResult[] = [];
   const quietly = quiet(say, terminal);
   const windowMs = windowOf(flags, wanted);
-  const window = new Window({ context, target, transID, windowMs });
+  const window = new Window({ context, target, transID, windowMs, clock });
   let end: ChangeEnd;
   try {
     end = await changeSafely({
       client: target.api(),
       config: after,
       transID,
+      clock,
       decide: async (requestedAt): Promise<Verdict> => {
         await window.open(requestedAt);
         quietly(`In force, and reverted at ${window.deadlineText} unless it is kept.`);

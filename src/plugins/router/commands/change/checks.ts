@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { guarded } from './process-guard.ts';
 
 /** The result of one `--check`. */
 export interface CheckResult {
@@ -16,7 +17,8 @@ const GRACE_MS = 500;
 
 /**
  * Runs one check as the operator wrote it, by `sh -c`. It gets a session of its own, so that Ctrl-C reaches only us
- * and what it started can be ended with it.
+ * and what it started can be ended with it. A guard in that session ends all of it when this process dies, also by
+ * `kill -9`; and what the check leaves running when it is over is ended, too.
  *
  * @param cutOff ends it, and everything it started
  * @param show gets each line of its output
@@ -32,23 +34,26 @@ export async function runCheck(
     return { command, outcome, exit, ms: Math.round(performance.now() - began) };
   };
   if (cutOff.aborted) return result('cut off', 'not started');
-  const child = spawn('sh', ['-c', command], {
+  const [shell, args] = guarded(command);
+  const child = spawn(shell, args, {
     env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
   });
+  child.stdin.on('error', () => {}); // the guard is gone with the session
   for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', show);
   let force: NodeJS.Timeout | undefined;
   const end = () => {
-    killGroup(child.pid, 'SIGTERM');
+    child.stdin.write('\n');
     force = setTimeout(() => {
-      killGroup(child.pid, 'SIGKILL');
-      // A process that left the group may keep the pipes open for ever.
+      child.stdin.end();
+      // A process that made a session of its own may keep the pipes open for ever.
       child.stdout.destroy();
       child.stderr.destroy();
     }, GRACE_MS);
   };
   cutOff.addEventListener('abort', end, { once: true });
+  child.once('exit', () => child.stdin.end());
   try {
     const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
     if (cutOff.aborted) return result('cut off', code ?? signal ?? 'ended');
@@ -58,14 +63,5 @@ export async function runCheck(
   } finally {
     clearTimeout(force);
     cutOff.removeEventListener('abort', end);
-  }
-}
-
-function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // The process has already ended.
   }
 }

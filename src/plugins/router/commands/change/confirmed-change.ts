@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NetworkConfig } from '../../../../core/contracts/router.ts';
 import type { CommandFlag } from '../../../../core/host/plugin/command.ts';
+import { type Clock, systemClock } from '../../../../core/kernel/clock.ts';
 import type { RouterClient, WriteAnswer } from '../client.ts';
 
 /** The flags of commands that change the config. */
@@ -37,6 +38,8 @@ export interface ConfirmedChange {
   /** The whole config, with the ncid it was made from. */
   readonly config: NetworkConfig;
   readonly transID: string;
+  /** The system's unless given. */
+  readonly clock?: Clock;
   /**
    * Decides while the change is active. An error reverts the change and is thrown again.
    *
@@ -52,8 +55,14 @@ const RETRY_MS = 400;
  * The safe change procedure (`docs/guides/change-the-config.md`; R31): append, decide, commit or revert. Whatever
  * happens here, even if this process is killed, the router reverts by itself at the end of its window.
  */
-export async function changeSafely({ client, config, transID, decide }: ConfirmedChange): Promise<ChangeEnd> {
-  const requestedAt = Date.now();
+export async function changeSafely({
+  client,
+  config,
+  transID,
+  decide,
+  clock = systemClock,
+}: ConfirmedChange): Promise<ChangeEnd> {
+  const requestedAt = clock.now();
   const answer = await client.append(config, transID);
   if (answer.kind !== 'done') return notAppended(client, transID, answer);
   let verdict: Verdict;

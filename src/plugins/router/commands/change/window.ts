@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { CommandContext } from '../../../../core/host/plugin/command.ts';
+import type { Clock } from '../../../../core/kernel/clock.ts';
 import type { RouterTarget } from '../target.ts';
 
 /** Time that is reserved for the commit or the revert to arrive; at most a quarter of the window. */
@@ -12,6 +13,7 @@ export interface WindowOptions {
   readonly transID: string;
   /** Until the router reverts, as far as that is known here. */
   readonly windowMs: number;
+  readonly clock: Clock;
 }
 
 /**
@@ -24,8 +26,8 @@ export class Window {
   #deadline = 0;
   #says = '';
   #show = () => {};
-  #cut: NodeJS.Timeout | undefined;
-  #tick: NodeJS.Timeout | undefined;
+  #cancelCut = () => {};
+  #cancelTick = () => {};
   readonly #hungUp = () => this.#end('the terminal is gone (SIGHUP)');
 
   constructor(options: WindowOptions) {
@@ -57,16 +59,20 @@ export class Window {
 
   /** @param requestedAt epoch milliseconds, before the append was sent */
   async open(requestedAt: number): Promise<void> {
-    const { windowMs, context, target, transID } = this.#options;
+    const { windowMs, context, target, transID, clock } = this.#options;
     this.#deadline = (await target.deadline(transID)) ?? requestedAt + windowMs;
     const margin = Math.min(MARGIN_MS, (this.#deadline - requestedAt) / 4);
-    const left = this.#deadline - margin - Date.now();
-    this.#cut = setTimeout(() => this.#end("the router's window is nearly over"), Math.max(0, left));
+    const left = this.#deadline - margin - clock.now();
+    this.#cancelCut = clock.after(left, () => this.#end("the router's window is nearly over"));
     this.#show = () => {
-      const seconds = Math.max(0, Math.ceil((this.#deadline - margin - Date.now()) / 1000));
+      const seconds = Math.max(0, Math.ceil((this.#deadline - margin - clock.now()) / 1000));
       context.terminal.progress(`${seconds} s left  ${this.#says} `);
     };
-    this.#tick = setInterval(this.#show, TICK_MS);
+    const tick = () => {
+      this.#cancelTick = clock.after(TICK_MS, tick);
+      this.#show();
+    };
+    this.#cancelTick = clock.after(TICK_MS, tick);
   }
 
   /** Sets the text of the countdown line beside the seconds. */
@@ -76,14 +82,14 @@ export class Window {
   }
 
   close(): void {
-    clearTimeout(this.#cut);
-    clearInterval(this.#tick);
+    this.#cancelCut();
+    this.#cancelTick();
     process.off('SIGHUP', this.#hungUp);
     this.#options.context.terminal.progress('');
   }
 
   #end(why: string): void {
-    clearInterval(this.#tick);
+    this.#cancelTick();
     this.#ended.abort(why);
   }
 }
