@@ -1,11 +1,14 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 
-/** A change that a WAN's clients report, or that an operator simulates. */
+/** A change that a WAN's clients report, that was seen in the kernel, or that an operator simulates. */
 export interface WanChange {
-  readonly kind: 'pd-change' | 'down' | 'up';
+  /** `lost`, `connected` and `readdressed` have happened in the kernel already; the others are applied to it. */
+  readonly kind: 'pd-change' | 'down' | 'up' | 'lost' | 'connected' | 'readdressed';
   /** The delegated prefix of a `pd-change`. */
   readonly prefix?: string;
+  /** Of `readdressed`: the legs on which somebody else changed a delegated address; none when it was the WAN's own. */
+  readonly legs?: readonly string[];
   /** The request of the simulation that is answered. */
   readonly request?: string;
 }
@@ -14,6 +17,8 @@ export interface WanContext {
   /** The interface's name, from the actor's key. */
   readonly wan: string;
   readonly up: boolean;
+  /** Whether it has a carrier and a default route, as the kernel showed last; absent until a change was seen. */
+  readonly connected?: boolean;
   /** The last delegated prefix; absent while none is known. */
   readonly prefix?: string;
   readonly queue: readonly WanChange[];
@@ -33,6 +38,8 @@ export interface WanParams {
   readonly wan: string;
   readonly up: boolean;
   readonly prefix?: string | undefined;
+  /** The kernel has changed by itself, these legs with it: nothing is applied. */
+  readonly observed?: readonly string[];
 }
 
 /** Effect `router.publish_wan`: publish on the two WAN channels. */
@@ -56,9 +63,24 @@ type Args = { readonly context: WanContext; readonly event: WanEvent };
 
 /** The WAN after the change. */
 const changed = ({ context: { wan, up, prefix, job } }: Args): WanParams => {
-  const isDelegation = job?.kind === 'pd-change';
-  const next = isDelegation ? job.prefix : prefix;
-  return { wan, up: isDelegation ? up : job?.kind !== 'down', ...(next !== undefined && { prefix: next }) };
+  const next = job?.kind === 'pd-change' ? job.prefix : prefix;
+  const isSwitched = job?.kind === 'down' || job?.kind === 'up';
+  return {
+    wan,
+    up: isSwitched ? job.kind === 'up' : up,
+    ...(next !== undefined && { prefix: next }),
+    ...(isObserved(job) && { observed: job.legs ?? [] }),
+  };
+};
+
+const isObserved = (job: WanChange | undefined): job is WanChange =>
+  job?.kind === 'lost' || job?.kind === 'connected' || job?.kind === 'readdressed';
+
+/** Whether the WAN can be used after the change. */
+const usable = (args: Args): boolean => {
+  const { connected = true, job } = args.context;
+  if (job?.kind === 'lost' || job?.kind === 'connected') return job.kind === 'connected';
+  return changed(args).up && (job?.kind === 'up' || connected);
 };
 
 const applied = ({ event }: Args): Published => {
@@ -76,7 +98,7 @@ const publishWan = {
   type: 'router.publish_wan',
   params: (args: Args): WanPublishParams => ({
     wan: args.context.wan,
-    up: changed(args).up,
+    up: usable(args),
     ncid: applied(args).ncid,
   }),
 } as const;
@@ -109,7 +131,7 @@ const alertRefused = {
 const refused = { target: 'steady', actions: [replyRefused, alertRefused, 'drop'] } as const;
 
 /**
- * One WAN beside the config (R17, R39): whether it is up, and which prefix it was delegated. A new prefix reapplies the
+ * One WAN beside the config (R17, R18, R39): whether it is up and connected, and which prefix it was delegated. A new prefix reapplies the
  * legs that delegate from it and leaves the config, and so its ncid, alone.
  */
 export const wan = setup({
@@ -137,13 +159,21 @@ export const wan = setup({
     }),
     settle: assign((args) => {
       const { up, prefix } = changed(args);
-      return { up, ...(prefix !== undefined && { prefix }), job: undefined };
+      const { kind } = args.context.job ?? {};
+      const isConnection = kind === 'lost' || kind === 'connected';
+      return {
+        up,
+        ...(isConnection && { connected: kind === 'connected' }),
+        ...(prefix !== undefined && { prefix }),
+        job: undefined,
+      };
     }),
     drop: assign({ job: undefined }),
   },
   guards: {
     waits: ({ context }) => context.queue.length > 0,
-    delegated: ({ context }) => context.job?.kind === 'pd-change',
+    readdresses: ({ context: { job } }) =>
+      job?.kind === 'pd-change' || (job?.kind === 'readdressed' && (job.legs ?? []).length > 0),
     ofChange: ({ event }) => 'effect' in event && event.effect === 'router.change_wan',
   },
 }).createMachine({
@@ -157,7 +187,7 @@ export const wan = setup({
       entry: { type: 'router.change_wan', params: changed },
       on: {
         WAN_APPLIED: [
-          { guard: 'delegated', target: 'steady', actions: [publishLegs, replyDone, 'settle'] },
+          { guard: 'readdresses', target: 'steady', actions: [publishLegs, replyDone, 'settle'] },
           { target: 'steady', actions: [publishWan, replyDone, 'settle'] },
         ],
         WAN_REFUSED: refused,

@@ -11,7 +11,7 @@ import type { connection } from '../../machines/connection.ts';
 import type { addressSets } from '../../machines/router/address-sets.ts';
 import type { routerConfig } from '../../machines/router/config.ts';
 import type { dhcpService } from '../../machines/router/dhcp.ts';
-import type { wan } from '../../machines/router/wan.ts';
+import type { WanChange, wan } from '../../machines/router/wan.ts';
 
 export const words: RecordWords = {
   'router.config': describeConfigRecord,
@@ -114,9 +114,20 @@ export function describeSetsRecord({ event }: RecordOf<typeof addressSets>): str
 }
 
 export function describeWanRecord({ event }: RecordOf<typeof wan>): string | undefined {
-  if (event.type === 'CHANGED')
-    return event.kind === 'pd-change' ? `was delegated ${event.prefix}` : `goes ${event.kind}`;
+  if (event.type === 'CHANGED') return describeWanChange(event);
   if (event.type === 'WAN_APPLIED')
     return event.reapplied.length > 0 ? `reapplied: ${event.reapplied.join(', ')}` : 'reapplied nothing';
   return event.type === 'WAN_REFUSED' ? `could not be applied: ${event.reason}` : DEFAULT_WORDS;
+}
+
+function describeWanChange({ kind, prefix, legs = [] }: WanChange): string {
+  const texts: Readonly<Record<WanChange['kind'], string>> = {
+    'pd-change': `was delegated ${prefix}`,
+    down: 'goes down',
+    up: 'goes up',
+    lost: 'lost its carrier or its default route',
+    connected: 'has a carrier and a default route again',
+    readdressed: `somebody else changed addresses of ${listed(legs) || 'the WAN itself'}`,
+  };
+  return texts[kind];
 }

@@ -101,3 +101,31 @@ test('[R39] a change that the access-point controller took is published and answ
     });
   t.pass();
 });
+
+test('[R18] what the kernel did by itself is published and not applied again', (t) => {
+  const publish = (up: boolean) => ({ type: 'router.publish_wan', params: { wan: 'eth0', up, ncid: 'n1' } });
+  given(wan, { input })
+    .when(asked({ kind: 'lost' }))
+    .then({ state: 'changing', effects: [change({ wan: 'eth0', up: true, observed: [] })] })
+    .when(applied())
+    .then({ state: 'steady', effects: [publish(false), reply('')], context: { up: true, connected: false } })
+    .when(asked({ kind: 'readdressed' }))
+    .then({ state: 'changing', effects: [change({ wan: 'eth0', up: true, observed: [] })] })
+    .when(applied())
+    .then({ state: 'steady', effects: [publish(false), reply('')], context: { connected: false } })
+    .when(asked({ kind: 'connected' }))
+    .then({ state: 'changing', effects: [change({ wan: 'eth0', up: true, observed: [] })] })
+    .when(applied())
+    .then({ state: 'steady', effects: [publish(true), reply('')], context: { connected: true } })
+    .when(asked({ kind: 'readdressed', legs: ['eth1.10'] }))
+    .then({ state: 'changing', effects: [change({ wan: 'eth0', up: true, observed: ['eth1.10'] })] })
+    .when(applied('eth1.10'))
+    .then({
+      state: 'steady',
+      effects: [
+        { type: 'router.publish', params: { ncid: 'n1', reapplied: ['eth1.10'] } },
+        reply('', 'eth1.10'),
+      ],
+    });
+  t.pass();
+});

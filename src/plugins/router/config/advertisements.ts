@@ -13,6 +13,14 @@ export interface RaSource {
   readonly lifetime: number;
 }
 
+/** A prefix of an advertisement that the kernel received on a leg. */
+export interface ObservedRa {
+  readonly intf: string;
+  readonly prefix: string;
+  /** Seconds. */
+  readonly lifetime: number;
+}
+
 /** A prefix on a leg, and who announces it. */
 export interface AdvertisedPrefix {
   readonly prefix: string;

@@ -137,6 +137,11 @@ export class EmbeddedRouter {
     return { config, addresses: await this.#applier.addresses(config) };
   }
 
+  /** Runs work while no apply is running. */
+  whenIdle<T>(work: () => Promise<T>): Promise<T> {
+    return this.#mutex.run(work);
+  }
+
   /** Names of the files that the DHCP service reads, including files that an operator placed there. */
   dhcpFiles(): Promise<readonly string[]> {
     return this.#applier.dhcpFiles();
@@ -147,6 +152,8 @@ export class EmbeddedRouter {
     return this.#mutex.run(async () => {
       const { ncid } = await this.active();
       const config = await this.#config();
+      const { observed } = params;
+      if (observed) return { type: 'WAN_APPLIED', ncid, reapplied: [...observed] };
       if (!interfaceOf(config, params.wan)) return refusedWan(`the config has no interface ${params.wan}`);
       try {
         return {

@@ -83,6 +83,12 @@ export const router = definePlugin({
         ? undefined
         : { ok: false, reason: `the stored config is not applied: ${fault}` };
     });
+    context.health('kernelWatch', ({ watch }) => {
+      const report = watch?.report();
+      return report?.running === false
+        ? { ok: false, reason: `changes of the kernel are not seen: ${String(report.reason)}` }
+        : report;
+    });
     for (const check of routerChecks({ redisUrl, token })) context.check(check);
 
     registerCommands(context, {

@@ -17,6 +17,7 @@ import { EmbeddedRouter, type RouterAccess } from './embedded-router.ts';
 import { ensureConfig } from './first-config.ts';
 import { GeneratedFolder } from './generated-folder.ts';
 import type { KernelDriver } from './kernel/driver.ts';
+import type { KernelWatch } from './kernel/watch.ts';
 import type { RouterOptions } from './options.ts';
 import { SealedConfigs } from './sealed-configs.ts';
 import { RedisBackend } from './store/redis-backend.ts';
@@ -29,6 +30,8 @@ export interface RouterServices extends RouterAccess {
   readonly collisions: CollisionWatch;
   /** Where the config is kept in Redis. */
   readonly redis: RedisBackend | undefined;
+  /** Watches a real kernel. */
+  readonly watch: KernelWatch | undefined;
   close(): Promise<void>;
 }
 
@@ -54,6 +57,7 @@ export async function startRouter(
     const { windowMs, retryMs, queueLimit, replyTimeoutMs, generatedDir } = options;
     const configs = new SealedConfigs(log, vault);
     const storedContext = () => actors.get(configActor, CONFIG_KEY)?.context;
+    const kernel = await kernelOf(options);
     const router = new EmbeddedRouter({
       store,
       configs,
@@ -61,7 +65,7 @@ export async function startRouter(
       windowMs,
       versionOf: (ncid) =>
         [storedContext()?.active, storedContext()?.pending?.previous].find((one) => one?.ncid === ncid),
-      kernel: await kernelOf(options),
+      kernel,
       files: new GeneratedFolder(isAbsolute(generatedDir) ? generatedDir : join(dataDir, generatedDir)),
     });
 
@@ -81,7 +85,13 @@ export async function startRouter(
     const collisions = new CollisionWatch();
     await collisions.start(router, services);
     const writes = new ConfigWrites(services, router, configs, replyTimeoutMs);
-    return { services, router, writes, collisions, redis, close };
+    const watch = await watchOf(kernel, router, services, options);
+    watch?.start();
+    const stop = async () => {
+      await watch?.stop();
+      await close();
+    };
+    return { services, router, writes, collisions, redis, watch, close: stop };
   } catch (error) {
     await close();
     throw error;
@@ -91,6 +101,31 @@ export async function startRouter(
 async function kernelOf({ kernel, namespace }: RouterOptions): Promise<KernelDriver> {
   if (kernel === 'memory') return new (await import('./kernel/memory.ts')).MemoryKernel();
   return new (await import('./kernel/linux.ts')).LinuxKernel({ namespace });
+}
+
+/** @returns undefined for the model of a kernel, which changes only through the router */
+async function watchOf(
+  kernel: KernelDriver,
+  router: EmbeddedRouter,
+  services: Services,
+  options: RouterOptions,
+): Promise<KernelWatch | undefined> {
+  if (options.kernel === 'memory') return undefined;
+  const { LinuxKernel } = await import('./kernel/linux.ts');
+  if (!(kernel instanceof LinuxKernel)) return undefined;
+  const [{ KernelWatch }, { KernelEvents }] = await Promise.all([
+    import('./kernel/watch.ts'),
+    import('./kernel-events.ts'),
+  ]);
+  const events = new KernelEvents(router, services);
+  const { clock, logger } = services;
+  return new KernelWatch({
+    namespace: options.namespace,
+    clock,
+    logger,
+    read: () => router.whenIdle(() => kernel.snapshot()),
+    onChange: (now) => events.follow(now),
+  });
 }
 
 /**

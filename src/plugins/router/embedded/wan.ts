@@ -29,11 +29,12 @@ export const wanEvent = defineTopic(
   'router.wan_event',
   z.object({
     wan: z.string(),
-    kind: z.enum(['pd-change', 'down', 'up']),
+    kind: z.enum(['pd-change', 'down', 'up', 'lost', 'connected', 'readdressed']),
     prefix: z.string().exactOptional(),
+    legs: z.array(z.string()).exactOptional(),
     request: z.string().exactOptional(),
   }),
-  'A WAN was delegated another prefix, went down or came up.',
+  'A WAN was delegated another prefix, changed its address or its connection, went down or came up.',
 );
 
 export const apcEvent = defineTopic(
@@ -74,6 +75,22 @@ export function registerWans(context: PluginContext<RouterAccess>): void {
     },
     { onRecovery: 'retry', adapter: 'bus' },
   );
+}
+
+/** What will be known of a WAN once the changes that wait have been applied. */
+export function expectedWan(
+  { actors }: Pick<Services, 'actors'>,
+  key: string,
+): { readonly up: boolean; readonly connected: boolean; readonly prefix?: string | undefined } {
+  const { up = true, connected = true, prefix, job, queue = [] } = actors.get(wanActor, key)?.context ?? {};
+  const expected = { up, connected, prefix };
+  for (const change of [...(job ? [job] : []), ...queue]) {
+    if (change.kind === 'down' || change.kind === 'up') expected.up = change.kind === 'up';
+    if (change.kind === 'lost' || change.kind === 'connected')
+      expected.connected = change.kind === 'connected';
+    if (change.kind === 'pd-change') expected.prefix = change.prefix;
+  }
+  return expected;
 }
 
 /** The newest state of each WAN in the log, by interface. */

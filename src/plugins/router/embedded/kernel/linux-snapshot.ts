@@ -3,6 +3,7 @@ import { isObject } from '../../../../core/kernel/json.ts';
 import { stringsOf } from '../../config/network-config.ts';
 import type { InterfaceState } from './driver.ts';
 import type { IpBatch } from './linux-batch.ts';
+import { isDelegatedPrefix, isRunning } from './monitor-lines.ts';
 
 export interface LinuxAddress {
   readonly family: 4 | 6;
@@ -29,6 +30,8 @@ export interface LinuxRoute {
 export interface LinuxLink {
   readonly name: string;
   readonly up: boolean;
+  /** It is up and has a carrier; absent for a link that this apply made. */
+  readonly running?: boolean;
   /** `vlan`, `bridge`, `veth`, …; absent for hardware. */
   readonly kind?: string;
   /** The device below a VLAN. */
@@ -41,6 +44,8 @@ export interface LinuxLink {
 export interface Snapshot {
   readonly links: ReadonlyMap<string, LinuxLink>;
   readonly routes: readonly LinuxRoute[];
+  /** Prefixes that a DHCPv6 client was delegated, by the routes that drop what no leg of them takes. */
+  readonly delegated: readonly string[];
 }
 
 /** The protocol number of our own routes (rtnetlink leaves 5 to 255 to programs). */
@@ -48,8 +53,12 @@ export const OWN_PROTOCOL = '158';
 
 export async function readSnapshot(batch: IpBatch): Promise<Snapshot> {
   const links = (await batch.ask('address show')).map(linkOf);
-  const routes = (await batch.ask('route show table all')).flatMap(routeOf);
-  return { links: new Map(links.map((link) => [link.name, link])), routes };
+  const found = await batch.ask('route show table all');
+  return {
+    links: new Map(links.map((link) => [link.name, link])),
+    routes: found.flatMap(routeOf),
+    delegated: [...new Set(found.flatMap(delegationOf))],
+  };
 }
 
 /** In the form that all drivers share. */
@@ -84,6 +93,7 @@ function linkOf(found: Fields): LinuxLink {
   return {
     name: text(found.ifname) ?? '',
     up: stringsOf(found.flags).includes('UP'),
+    running: isRunning(stringsOf(found.flags)),
     addresses,
     ...(kind !== undefined && { kind }),
     ...(lower !== undefined && { lower }),
@@ -131,6 +141,11 @@ function routeOf(found: Fields): LinuxRoute[] {
       ...Object.fromEntries(present),
     },
   ];
+}
+
+function delegationOf({ type, dst }: Fields): string[] {
+  const isDropped = type === 'unreachable' || type === 'blackhole' || type === 'prohibit';
+  return isDropped && typeof dst === 'string' && isDelegatedPrefix(dst) ? [dst] : [];
 }
 
 function fields(value: unknown): Fields {

@@ -53,11 +53,11 @@ export class LinuxKernel implements KernelDriver {
   }
 
   async state(intf: string): Promise<InterfaceState | undefined> {
-    return stateOf(await this.#read(), intf);
+    return stateOf(await this.snapshot(), intf);
   }
 
   async addresses(interfaces: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
-    const now = await this.#read();
+    const now = await this.snapshot();
     const addresses = interfaces.flatMap((intf): [string, readonly string[]][] => {
       const state = stateOf(now, intf);
       return state ? [[intf, state.ip6]] : [];
@@ -65,7 +65,8 @@ export class LinuxKernel implements KernelDriver {
     return new Map(addresses);
   }
 
-  async #read(): Promise<Snapshot> {
+  /** Links, addresses and routes as they are now, with one process. */
+  async snapshot(): Promise<Snapshot> {
     const batch = new IpBatch(this.#options, AbortSignal.timeout(READ_DEADLINE_MS));
     try {
       return await readSnapshot(batch);

@@ -123,7 +123,7 @@ const LEG_BITS = 64;
  * @param place of the leg among those that get theirs from this WAN, from 0
  * @returns undefined when no prefix is known, or it has no /64 left for this leg
  */
-function delegatedAddress(wans: Wans, wan: string, place: number): string | undefined {
+export function delegatedAddress(wans: Wans, wan: string, place: number): string | undefined {
   const prefix = wans.get(wan)?.prefix;
   if (prefix === undefined || place < 0 || !isDelegable(prefix)) return undefined;
   const [address, bits] = ipaddr.IPv6.parseCIDR(prefix);
