@@ -107,6 +107,9 @@ test('[C6] an export of some actors is checked record by record, and no runtime 
   await t.throwsAsync(importLog(file, tempDir(t)), { code: 'HF_PORTABLE_FILTERED' });
   const verified = await call(['log', 'verify', file], { cwd: tempDir(t) });
   t.is(verified.code, 0, verified.err);
+  const part = ['log', 'export', file, '--from', '7', '--out', join(tempDir(t), 'part.jsonl')];
+  const { code, err } = await call(part, { cwd: tempDir(t) });
+  t.is(code, 0, `what a part chains to was in the file: ${err}`);
   const edited = readFileSync(file, 'utf8').replace('KNOCK', 'BREAK');
   writeFileSync(file, edited);
   await t.throwsAsync(raws(file), { code: 'HF_LOG_CORRUPT' });
