@@ -142,6 +142,7 @@ const area: Area = {
       'src/plugins/gateway/http/',
     ],
     tests: [
+      'machines/gateway/rejections',
       'core/host/http/admission',
       'core/host/http/surface',
       'gateway/admin-admission',
