@@ -43,6 +43,11 @@ export const RouterError = defineErrors({
     what: 'The config is not valid at {path}: {reason}.',
     remedy: 'Correct that field; nothing was applied.',
   },
+  HF_ROUTER_BODY_ENCODING: {
+    status: 415,
+    what: 'A body with {what} is not supported here.',
+    remedy: 'Send the body as it is, or with content encoding gzip; its JSON is in UTF-8.',
+  },
   HF_ROUTER_STATIC_ROUTE: {
     status: 400,
     what: 'The config holds a static route at {path}: routing carries the WAN default policy only, and the next reapply would remove any other route; addressing is the durable lever.',

@@ -24,6 +24,12 @@ export interface Answer {
 
 export const exampleConfig = (): Config => structuredClone(example);
 
+/** A config that passes every check and that no kernel takes: two bridges, each a member of the other. */
+export function withCircle(config: Config): Config {
+  Object.assign(config.interface.bridge, { br8: { intf: ['br9'] }, br9: { intf: ['br8'] } });
+  return config;
+}
+
 export interface RigOptions {
   readonly dataDir?: string;
   readonly clock?: VirtualClock;

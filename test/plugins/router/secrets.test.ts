@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { countSecrets } from '../../../src/plugins/router/config/secrets.ts';
-import { type Config, Rig } from './rig.ts';
+import { type Config, Rig, withCircle } from './rig.ts';
 
 let canaries = 0;
 const CANARY = /CANARY\w+/;
@@ -42,7 +42,7 @@ test('[R32] secrets of posted configs reach no record, blob, store file, log lin
   await post(withCanaries(first), { ignoreNcid: true });
   await post(first);
   const broken = withCanaries(await rig.active());
-  broken.interface.vlan['eth9.1'] = { intf: 'eth9', vid: 1 };
+  withCircle(broken);
   await post(broken);
   broken.interface.vlan['eth9.1'] = { intf: 'eth9', vid: 'CANARYvid' };
   await post(broken);

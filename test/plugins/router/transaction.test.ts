@@ -1,6 +1,6 @@
 import test from 'ava';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { type Config, Rig } from './rig.ts';
+import { type Config, Rig, withCircle } from './rig.ts';
 
 const LEG = 'eth1.30';
 const NONE_TEXT = 'No ongoing config change transaction context, cannot commit or revert';
@@ -99,7 +99,7 @@ test.serial(
     await rig.settled();
     await rig.pass(100_000);
     const broken = structuredClone(pending);
-    broken.interface.vlan['eth9.1'] = { intf: 'eth9', vid: 1 };
+    withCircle(broken);
     t.is((await rig.set(broken, append('t1'))).status, 500);
     t.deepEqual(await rig.active(), pending);
     t.deepEqual((await rig.state(LEG)).ip4, ['10.77.31.1/24']);

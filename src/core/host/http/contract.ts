@@ -37,6 +37,8 @@ export interface SurfaceOptions {
    * @param path of the request, without its query; undefined where there was none
    */
   readonly errorBody?: (error: SurfaceError, path: string | undefined) => unknown;
+  /** Paths are found in any letter case, and with a slash behind them; not unless set. */
+  readonly lenientPaths?: boolean;
   /** How long a client may take to send a whole request, milliseconds; 30,000 unless set. Answers may take longer. */
   readonly requestTimeoutMs?: number;
 }

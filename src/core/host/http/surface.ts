@@ -41,7 +41,8 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
   const token = tokenRequired ? (options.token ?? (() => undefined)) : undefined;
   const { allowedHosts = [], checkOriginOfReads = false } = options;
   const admission = new Admission({ host, allowedHosts, checkOriginOfReads, token });
-  const routes = new PathMethods();
+  const { lenientPaths = false } = options;
+  const routes = new PathMethods(lenientPaths);
   const log = logger.child({ surface: name });
   const requests = new OpenRequests({ surface: name, log, metrics });
   const enter = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -65,7 +66,11 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     forceCloseConnections: true, // `close` waits for answers itself, then wants an end
     return503OnClosing: false,
     genReqId: newCorrelation,
-    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    routerOptions: {
+      maxParamLength: MAX_PARAM_LENGTH,
+      caseSensitive: !lenientPaths,
+      ignoreTrailingSlash: lenientPaths,
+    },
     frameworkErrors(error, request, reply) {
       enter(request, reply); // it comes here before the first hook
       answer(error, request, reply);
@@ -211,9 +216,15 @@ interface Entry {
  */
 class PathMethods {
   readonly #entries = new Map<string, Entry>();
+  readonly #lenient: boolean;
+
+  /** @param lenient whether letter case and a slash at the end make no difference */
+  constructor(lenient: boolean) {
+    this.#lenient = lenient;
+  }
 
   add({ url, method }: Pick<RouteOptions, 'url' | 'method'>): void {
-    const entry = this.#entries.get(url) ?? { pattern: patternOf(url), methods: new Set() };
+    const entry = this.#entries.get(url) ?? { pattern: patternOf(url, this.#lenient), methods: new Set() };
     for (const name of [method].flat()) entry.methods.add(name);
     this.#entries.set(url, entry);
   }
@@ -231,10 +242,10 @@ class PathMethods {
 /** What a path pattern has besides plain text: `:name`, with or without a pattern or `?` behind it; `*`; special signs of RegExp. */
 const PART = /:\w+(?:\([^)]*\))?(\?)?|\*|[.+^${}()|[\]\\?]/g;
 
-function patternOf(url: string): RegExp {
+function patternOf(url: string, lenient: boolean): RegExp {
   const source = url.replace(PART, (part, optional?: string) => {
     if (part.startsWith(':')) return optional ? '[^/]*' : '[^/]+';
     return part === '*' ? '.*' : `\\${part}`;
   });
-  return new RegExp(`^${source}$`);
+  return lenient ? new RegExp(`^${source}/?$`, 'i') : new RegExp(`^${source}$`);
 }

@@ -5,6 +5,7 @@ import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { isObject, nestedDeeper } from '../../../core/kernel/json.ts';
 import { RouterError } from '../errors.ts';
+import { isLabel, misfits } from './references.ts';
 
 /**
  * Names that the kernel accepts for a device, without characters that have a meaning in a generated line, a path or a
@@ -51,7 +52,30 @@ const ipv4 = z.string().refine(isIpv4, 'an IPv4 address is wanted').optional();
 const ipv6List = addresses(isIpv6, 'an IPv6 address').optional();
 const ipList = addresses((text) => isIpv4(text) || isIpv6(text), 'an IP address').optional();
 const lease = z.number().positive().optional();
-const map = <T extends z.ZodType>(value: T) => z.record(z.string(), value).optional();
+const LABEL = 'a name has at most 64 letters, digits, dots, dashes, underscores, colons and @';
+const label = z.string().refine(isLabel, LABEL);
+/** A part of the config by interface or by label; `interface` is checked on its own. */
+const map = <T extends z.ZodType>(value: T) => z.record(label, value).optional();
+/** Parts that are checked by their names only, and may be lists. */
+const checkedByName = z
+  .unknown()
+  .superRefine((value: unknown, context: Context) => {
+    for (const name of Object.keys(isObject(value) ? value : {}))
+      if (!isLabel(name)) context.addIssue({ code: 'custom', message: LABEL, path: [name] });
+  })
+  .optional();
+
+const VID = 'the number of a VLAN is 1 to 4094';
+/** Apps write it as a number, some as text. */
+const vid = z.union(
+  [
+    z.int().min(1).max(4094),
+    z.string().refine((text) => /^\d{1,4}$/.test(text) && +text > 0 && +text < 4095),
+  ],
+  VID,
+);
+/** As the daemon checks it: any version, any variant. */
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const anyObject = z.looseObject({});
 
 const networkInterface = z
@@ -60,7 +84,7 @@ const networkInterface = z
     intf: z
       .union([z.string().min(1), z.array(z.string().min(1))], 'an interface name, or several')
       .optional(),
-    vid: z.int().min(1).max(4094).optional(),
+    vid: vid.optional(),
     ipv4: cidr4,
     ipv4s: cidr4,
     ipv6: cidr6,
@@ -71,7 +95,7 @@ const networkInterface = z
       .looseObject({
         name: z.string().optional(),
         type: z.string().optional(),
-        uuid: z.string().min(1).optional(),
+        uuid: z.union([z.string().regex(UUID), z.literal('')], 'a UUID is wanted').optional(),
       })
       .optional(),
     listenPort: z.int().min(1).max(65_535).optional(),
@@ -83,7 +107,7 @@ const networkInterface = z
 
 /** The kernel can create a VLAN only from its parent device and its number. */
 const vlan = networkInterface.safeExtend({
-  vid: z.int('a VLAN needs its number').min(1).max(4094),
+  vid,
   intf: z.string('a VLAN needs the device that it stands on').min(1),
 });
 
@@ -108,7 +132,24 @@ const interfaces = z
       }
     }
   })
-  .pipe(z.looseObject({ vlan: map(vlan) }).catchall(z.record(z.string(), networkInterface)));
+  .pipe(
+    z
+      .looseObject({ vlan: z.record(z.string(), vlan).optional() })
+      .catchall(z.record(z.string(), networkInterface)),
+  );
+
+const BY_NAME = [
+  'sshd',
+  'upnp',
+  'nat_passthrough',
+  'mdns_reflector',
+  'igmp_proxy',
+  'mroute',
+  'icmp',
+  'hostapd',
+  'docker',
+  'apc',
+];
 
 const networkConfig = z.looseObject({
   interface: interfaces,
@@ -129,7 +170,13 @@ const networkConfig = z.looseObject({
     }),
   ),
   dhcp6: map(z.looseObject({ nameservers: ipv6List, lease })),
-  nat: map(z.looseObject({ in: z.string().optional(), out: z.string().optional() })),
+  nat: map(
+    z.looseObject({
+      in: z.string().optional(),
+      out: z.string().refine(isConfigurable, DEVICE_NAME).optional(),
+    }),
+  ),
+  ...Object.fromEntries(BY_NAME.map((part) => [part, checkedByName])),
 });
 
 /**
@@ -143,10 +190,13 @@ export function validateConfig(config: NetworkConfig): void {
   const route = staticRouteIn(config);
   if (route) throw new RouterError('HF_ROUTER_STATIC_ROUTE', { path: maskText(route.join('.')) });
   const result = networkConfig.safeParse(config);
-  if (result.success) return;
-  const [first, ...more] = result.error.issues;
+  const issues = result.success
+    ? misfits(config)
+    : result.error.issues.map(({ path, message: reason }) => ({ path, reason }));
+  const [first, ...more] = issues;
+  if (!first) return;
   const also = more.length > 0 ? ` (and ${more.length} more)` : '';
-  refuse(first?.path.join('.') ?? '', `${first?.message ?? 'it is not a network config'}${also}`);
+  refuse(first.path.join('.'), `${first.reason}${also}`);
 }
 
 /** The path holds keys as they were posted. */

@@ -6,6 +6,7 @@ import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import { CONFIG_KEY, configActor } from './config-actor.ts';
 import type { ConfigWrites, Writer } from './config-writes.ts';
 import type { RouterAccess } from './embedded-router.ts';
+import { checkIgnoredBody, readEncodedBody } from './http-body.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const HISTORY_SHOWN = 100;
@@ -21,6 +22,8 @@ export function routerRoutes(
   surface: HttpSurface,
   { router, writes, services: { actors } }: RouterAccess & { readonly writes: ConfigWrites },
 ): void {
+  surface.addHook('preParsing', readEncodedBody);
+
   // The config is served as it is stored, secrets included: that is the contract of this endpoint.
   surface.get('/v1/config/active', async (_request, reply) => {
     const { body } = await router.active();
@@ -32,9 +35,11 @@ export function routerRoutes(
   );
 
   surface.register((scope, _options, registered) => {
-    // Clients send an empty body, `{}`, or a form without fields. The body is ignored.
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => {
+      checkIgnoredBody(request, body as Buffer);
+      done(null, undefined);
+    });
     scope.post('/v1/config/apply_current_config', async (request, reply) =>
       answer(reply, await writes.applyCurrent(writerOf(request))),
     );

@@ -65,6 +65,7 @@ export const router = definePlugin({
         portVariable: 'HOLDFAST_ROUTER_PORT',
         tryPath: '/v1/config/active',
         bodyLimit,
+        lenientPaths: true,
         errorBody: routerErrorBody,
         token,
       },

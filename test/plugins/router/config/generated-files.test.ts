@@ -244,7 +244,7 @@ test('[R19] the real dnsmasq parses what any valid config generates', (t) => {
   fc.assert(
     fc.property(valid, ({ servers, dns, lease, raInterval }) => {
       const own = {
-        interface: { vlan: { [MAIN]: { intf: 'eth1', vid: 10, meta: { type: 'lan' } } } },
+        interface: { phy: { eth1: {} }, vlan: { [MAIN]: { intf: 'eth1', vid: 10, meta: { type: 'lan' } } } },
         dhcp6: {
           [MAIN]: { nameservers: servers, ...(lease && { lease }), ...(raInterval && { raInterval }) },
         },

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { routerChannels } from '../../../../src/core/contracts/router.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
-import { exampleConfig, Rig, type RigOptions } from '../rig.ts';
+import { exampleConfig, Rig, type RigOptions, withCircle } from '../rig.ts';
 
 const MAIN = 'eth1.10';
 const LAB = 'eth1.40';
@@ -62,7 +62,7 @@ test.serial(
     const config = await rig.active();
     config.dhcp6[MAIN].nameservers = ['fd00::53'];
     config.interface.vlan[MAIN].ipv6 = [];
-    config.interface.vlan['eth7.9'] = { intf: 'eth7', vid: 9 };
+    withCircle(config);
     const { status, body } = await rig.set(config);
     t.is(status, 500);
     t.is(body.code, 'HF_ROUTER_APPLY_FAILED');

@@ -52,7 +52,7 @@ function interfaceSteps(
       kind,
       lower: stringsOf(fields.intf),
       up,
-      ...(typeof fields.vid === 'number' && { vid: fields.vid }),
+      ...(fields.vid !== undefined && { vid: Number(fields.vid) }),
     },
     { step: 'applyIpv4Settings', intf, addresses: [...stringsOf(fields.ipv4), ...stringsOf(fields.ipv4s)] },
     { step: 'flushIP', intf, family: 6 },
