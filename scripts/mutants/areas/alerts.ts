@@ -287,8 +287,8 @@ const area: Area = {
     {
       breaks: 'O17: a signal that never came is critical',
       tests: ['machines/alerts'],
-      find: "severity: state === 'firing' ? 'warning' : 'info'",
-      put: "severity: 'critical'",
+      find: "name: `rule.${name}.unseen`, severity: state === 'firing' ? 'warning' : 'info'",
+      put: "name: `rule.${name}.unseen`, severity: 'critical'",
     },
     {
       breaks: 'O17: each restart begins the day of a signal anew',
@@ -317,8 +317,8 @@ const area: Area = {
     {
       breaks: 'O19: failed runs of every job count',
       tests: ['alerts/rules'],
-      find: "fits(rule.runs ?? '', run)",
-      put: 'true',
+      find: "filter(({ run }) => fits(rule.runs ?? '', run))",
+      put: 'filter(() => true)',
     },
     {
       breaks: 'R28: the rule reads the gauge of every instance',
@@ -509,7 +509,7 @@ const area: Area = {
     {
       breaks: 'O17: a rule that cannot be evaluated is ok',
       tests: ['alerts/checks'],
-      find: "if (verdict !== 'firing' && failures > 0) return 'unknown';",
+      find: "if (verdict !== 'firing' && (failures > 0 || $1)) return 'unknown';",
       put: '',
     },
     {

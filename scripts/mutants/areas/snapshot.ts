@@ -102,8 +102,8 @@ const area: Area = {
     {
       breaks: 'B4: a second look forgets what was seen first',
       tests: ['machines/memory'],
-      find: 'seen: [...$1.backups.filter($2), ...seen]',
-      put: 'seen: [...$1.backups, ...seen]',
+      find: 'seen: [...$1.backups.filter($2), ...$3]',
+      put: 'seen: [...$1.backups, ...$3]',
     },
     {
       breaks: 'B4: seeds are written unless they are named',

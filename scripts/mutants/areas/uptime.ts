@@ -138,8 +138,8 @@ const area: Area = {
     {
       breaks: 'R27: the token stays in headers and the msg of an answer',
       id: 'R27',
-      find: '$1.replaceAll(form, $2)',
-      put: '$1',
+      find: 'maskText(withoutSecrets(text, formsOf(token), TOKEN_MARK), limit)',
+      put: 'maskText(text, limit)',
     },
     {
       breaks: 'O16: labelSuffix is no unit of the period',
