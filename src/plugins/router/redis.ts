@@ -11,8 +11,8 @@ import { maskRedisUrl, parseRedisUrl } from '../../core/host/redis/url.ts';
 export const CONFIG_DATABASE = 1;
 /** The active config as plain JSON. */
 export const CONFIG_KEY = 'sysdb:networkConfig';
-/** Where a daemon keeps the config of a transaction that is neither committed nor reverted. */
-const PENDING_KEY = 'sysdb:transaction:networkConfig';
+/** Where a daemon keeps the config of a transaction; it never deletes it. */
+export const PENDING_KEY = 'sysdb:transaction:networkConfig';
 
 export const HISTORY_DATABASE = 0;
 /** A sorted set of the accepted writes. */
@@ -165,28 +165,12 @@ async function plaintextCheck(url: string): Promise<CheckResult> {
   return { state: 'warn', lookedAt, found: `${what}; no password is in the URL`, remedy };
 }
 
-/** A pending transaction of a daemon, which its API does not report: every plain write is refused meanwhile. */
-export async function transactionCheck(url: string): Promise<CheckResult> {
-  const lookedAt = `${maskRedisUrl(url)}, key ${PENDING_KEY}`;
-  const exists = await askRedis(url, async (redis) => {
-    await redis.select(CONFIG_DATABASE);
-    return redis.exists(PENDING_KEY);
-  });
-  if (typeof exists === 'string') {
-    return { state: 'warn', lookedAt, found: `it cannot be read: ${exists}`, remedy: 'See router.store.' };
-  }
-  if (exists === 0) return { state: 'ok', lookedAt, found: 'no transaction is pending' };
-  const remedy =
-    'Commit or revert it, or wait: an uncommitted one reverts after 120 s, and legs wait until then.';
-  return { state: 'warn', lookedAt, found: 'a transaction is pending, so plain writes are refused', remedy };
-}
-
 /**
  * One question to a Redis.
  *
  * @returns the answer, or why there is none
  */
-export async function askRedis<T extends number>(
+export async function askRedis<T extends number | readonly unknown[]>(
   url: string,
   question: Parameters<typeof RedisClient.prototype.run<T>>[0],
 ): Promise<T | string> {

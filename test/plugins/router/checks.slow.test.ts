@@ -30,8 +30,8 @@ test.serial(
     t.is(appended.status, 200);
     const during = await doctor();
     t.is(during.code, 1);
-    t.like(during.found['router.config'], { state: 'warn' });
-    t.regex(during.found['router.config'].found, /tour-1 by .* is pending/);
+    t.like(during.found['router.transaction'], { state: 'warn' });
+    t.regex(during.found['router.transaction'].found, /tour-1 by .* is pending/);
     t.like(during.found['router.address_sets'], { state: 'fail' });
     t.regex(
       during.found['router.address_sets'].found,
@@ -41,9 +41,9 @@ test.serial(
     await child.kill('SIGKILL');
     const after = await doctor();
     t.like(after.found['router.api'], { state: 'warn' });
-    t.like(after.found['router.config'], { state: 'warn' });
+    t.like(after.found['router.transaction'], { state: 'warn' });
     t.regex(
-      after.found['router.config'].found,
+      after.found['router.transaction'].found,
       /tour-1 by .* is pending, \d+ s left; the next start reverts it/,
     );
     t.regex(after.found['router.store'].found, /^it holds ncid/);

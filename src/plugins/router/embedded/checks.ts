@@ -22,7 +22,7 @@ export function routerChecks({ redisUrl, token }: Checked): CheckDefinition[] {
     ...(redisUrl === undefined
       ? [{ name: 'router.store', run: ({ dataDir }: CheckContext) => storeCheck(dataDir) }]
       : redisChecks(redisUrl)),
-    { name: 'router.config', run: transactionCheck },
+    { name: 'router.transaction', run: transactionCheck },
     { name: 'router.address_sets', run: ({ dataDir }) => setsCheck({ dataDir, redisUrl }) },
   ];
 }

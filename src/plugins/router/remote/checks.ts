@@ -1,13 +1,15 @@
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { maskRedisUrl } from '../../../core/host/redis/url.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { countSecrets } from '../config/secrets.ts';
-import { askRedis, redisChecks, transactionCheck } from '../redis.ts';
+import { askRedis, redisChecks } from '../redis.ts';
 import { channelNames } from './events.ts';
 import type { RouterRemoteOptions } from './options.ts';
 import { RemoteRouter, routerClient } from './remote-router.ts';
+import { transactionCheck } from './transaction-check.ts';
 
 const READ_MS = 10_000;
 
@@ -21,27 +23,38 @@ export function remoteChecks(
     { name: 'router.api', run: ({ signal }) => apiCheck(options, token, signal) },
     { name: 'router.events', run: (context) => eventsCheck(options, context) },
     ...(redisUrl === undefined ? [] : redisChecks(redisUrl)),
-    ...(redisUrl === undefined ? [] : [{ name: 'router.config', run: () => transactionCheck(redisUrl) }]),
+    {
+      name: 'router.transaction',
+      run: ({ signal }) => transactionCheck(redisUrl, () => readActive(options, token, signal)),
+    },
   ];
 }
 
-async function apiCheck(
+/** @throws HF_ROUTER_UNREACHABLE, HF_CONFIG_SECRET_* */
+async function readActive(
   { url, answerLimit }: RouterRemoteOptions,
   token: () => string | undefined,
   signal: AbortSignal,
-): Promise<CheckResult> {
+): Promise<NetworkConfig> {
   const http = routerClient(url, answerLimit, systemClock);
-  const api = new RemoteRouter({
-    http,
-    token,
-    readTimeoutMs: READ_MS,
-    writeTimeoutMs: READ_MS,
-    onCall: () => {},
-  });
-  const began = performance.now();
-  const lookedAt = `${url.replace(/\/*$/, '')}/v1/config/active`;
+  const times = { readTimeoutMs: READ_MS, writeTimeoutMs: READ_MS };
+  const api = new RemoteRouter({ http, token, ...times, onCall: () => {} });
   try {
-    const config = await api.active(signal);
+    return await api.active(signal);
+  } finally {
+    await http.close();
+  }
+}
+
+async function apiCheck(
+  options: RouterRemoteOptions,
+  token: () => string | undefined,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  const began = performance.now();
+  const lookedAt = `${options.url.replace(/\/*$/, '')}/v1/config/active`;
+  try {
+    const config = await readActive(options, token, signal);
     const ms = Math.round(performance.now() - began);
     if (typeof config.ncid !== 'string' || !isObject(config.interface)) {
       const found = 'it answers JSON that is no network config: it has no ncid, or no interface';
@@ -62,8 +75,6 @@ async function apiCheck(
   } catch (error) {
     if (!isCoded(error)) throw error;
     return { state: 'fail', lookedAt, found: error.what, remedy: error.remedy };
-  } finally {
-    await http.close();
   }
 }
 

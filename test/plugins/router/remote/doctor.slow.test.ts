@@ -56,17 +56,39 @@ test.serial(
   },
 );
 
-test.serial("a daemon's pending transaction, which its API does not tell, is seen", async (t) => {
+test.serial('[R40] what a daemon leaves of its last transaction is judged, not only seen', async (t) => {
   const daemon = await Daemon.start(t);
   const redis = await RedisServer.start(t);
   const client = redis.client(t, 1);
-  await client.set('sysdb:networkConfig', '{"ncid":"n1"}');
-  const before = await doctor(t, { url: daemon.url, redisUrl: redis.url });
-  t.like(before.found['router.config'], { state: 'ok' });
-  await client.set('sysdb:transaction:networkConfig', '{"ncid":"n2"}');
-  const pending = await doctor(t, { url: daemon.url, redisUrl: redis.url });
-  t.like(pending.found['router.config'], { state: 'warn' });
-  t.regex(pending.found['router.config'].remedy, /120 s/);
+  const options = { url: daemon.url, redisUrl: redis.url };
+  const check = async () => (await doctor(t, options)).found['router.transaction'];
+  const persist = (config: unknown) => client.set('sysdb:networkConfig', JSON.stringify(config));
+  const pend = (config: unknown) => client.set('sysdb:transaction:networkConfig', JSON.stringify(config));
+  const save = (ipv4: string) =>
+    daemon.appSaves((config) => {
+      config.interface.vlan['eth1.40'].ipv4 = ipv4;
+    });
+  await persist(daemon.config);
+  t.like(await check(), { state: 'ok', found: 'no transaction is pending' });
+  await save('10.77.41.1/24'); // appended: served, and not persisted
+  await pend(daemon.config);
+  const pending = await check();
+  t.is(pending.state, 'warn');
+  t.regex(pending.found, /a transaction is pending since \d+ s ago, \d+ s left/);
+  t.regex(pending.remedy, /120 s/);
+  await persist(daemon.config); // committed; the key stays for good
+  const committed = await check();
+  t.is(committed.state, 'ok');
+  t.regex(committed.found, /committed/);
+  await save('10.77.42.1/24'); // and a later save replaced it
+  await persist(daemon.config);
+  const replaced = await check();
+  t.is(replaced.state, 'ok');
+  t.regex(replaced.found, /reverted, or replaced by a later save/);
+  await daemon.stop();
+  t.like(await check(), { state: 'warn' });
+  await redis.down();
+  t.like(await check(), { state: 'unknown' });
 });
 
 test.serial('nothing there, a login page, and no Redis: each is told with what to do', async (t) => {
@@ -86,6 +108,8 @@ test.serial('nothing there, a login page, and no Redis: each is told with what t
   t.regex(page.found['router.api'].found, /no JSON object/);
   t.like(page.found['router.events'], { state: 'warn' });
   t.false('router.store' in page.found);
+  t.like(page.found['router.transaction'], { state: 'unknown' });
+  t.regex(page.found['router.transaction'].remedy, /HOLDFAST_REDIS_URL/);
   daemon.mishaps.push('answersNoNcid');
   t.regex((await doctor(t, { url: daemon.url })).found['router.api'].found, /no network config/);
 });
