@@ -131,6 +131,12 @@ export const RouterError = defineErrors({
     remedy:
       "Install iproute2 and run Holdfast with the rights to change the network, or set the router's `kernel` to 'memory'.",
   },
+  HF_ROUTER_TOOL: {
+    status: 500,
+    what: 'The program {program} did not do its work: {reason}.',
+    remedy:
+      'Install it, give Holdfast the rights to run it, or correct what it complains about; it is run again.',
+  },
   HF_ROUTER_SIMULATION: {
     status: 409,
     what: 'Nothing is simulated: {reason}.',

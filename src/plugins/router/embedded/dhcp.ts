@@ -6,6 +6,7 @@ import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { dhcpService, type RestartParams } from '../../../machines/router/dhcp.ts';
 import { legsOfFiles } from '../config/generated-files.ts';
 import { describeDhcpRecord } from '../words.ts';
+import type { DhcpServer } from './dhcp-server.ts';
 import type { RouterAccess } from './embedded-router.ts';
 
 const dhcpActor = defineActor({
@@ -29,7 +30,10 @@ export const dhcpRewritten = defineTopic(
  *
  * @param quietMs from the last rewrite of a burst to the restart, milliseconds
  */
-export function registerDhcpService(context: PluginContext<RouterAccess>, quietMs: number): void {
+export function registerDhcpService(
+  context: PluginContext<RouterAccess & { readonly dhcpServer: DhcpServer | undefined }>,
+  quietMs: number,
+): void {
   const input = { quietMs, longestMs: Math.max(quietMs, LONGEST_BURST_MS) };
   context.actor({ ...dhcpActor, input: () => input });
   context.route(dhcpRewritten, dhcpActor, ({ payload }) => [
@@ -37,9 +41,9 @@ export function registerDhcpService(context: PluginContext<RouterAccess>, quietM
   ]);
   context.effect<RestartParams>(
     'router.restart_dhcp',
-    async ({ legs }, _effect, { router, services: { clock, logger, metrics } }) => {
-      // The embedded router has no DHCP daemon, so a restart only does what a daemon does first: it reads the
-      // directory.
+    async ({ legs }, _effect, { router, dhcpServer, services: { clock, logger, metrics } }) => {
+      // Without a server a restart only does what one does first: it reads the directory.
+      await dhcpServer?.restart();
       const files = await router.dhcpFiles();
       const adopted = files.filter((name) => legsOfFiles([`dhcp/conf/${name}`]).length === 0);
       metrics.counter('router_dhcp_restarts_total', { help: 'Restarts of the DHCP service.' }).inc();
@@ -48,4 +52,5 @@ export function registerDhcpService(context: PluginContext<RouterAccess>, quietM
     },
     { onRecovery: 'retry', adapter: 'DHCP directory' },
   );
+  context.health('dhcp', ({ dhcpServer }) => dhcpServer?.report());
 }

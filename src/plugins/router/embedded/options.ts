@@ -16,6 +16,8 @@ const kernelOptions = {
     .optional(),
   /** Folder for the files of the DHCP and DNS daemons; a relative path starts at the data folder. */
   generatedDir: z.string().min(1).default('router'),
+  /** Runs a dnsmasq that serves DHCP and sends router advertisements as those files say; with `linux` unless set to false. */
+  dnsmasq: z.boolean().optional(),
   /** From the last rewrite of a DHCP file to the restart of the service. */
   dhcpRestartMs: z.int().min(10).default(22_000),
   /** From a change of addresses until the packet filter's sets follow. */

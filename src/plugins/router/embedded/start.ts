@@ -13,6 +13,7 @@ import { CollisionWatch, publishAddresses } from './address-sets.ts';
 import { CONFIG_KEY, configActor, settingsChanged, storeLoaded } from './config-actor.ts';
 import { ConfigWrites } from './config-writes.ts';
 import { dhcpRewritten } from './dhcp.ts';
+import type { DhcpServer } from './dhcp-server.ts';
 import { EmbeddedRouter, type RouterAccess } from './embedded-router.ts';
 import { ensureConfig } from './first-config.ts';
 import { GeneratedFolder } from './generated-folder.ts';
@@ -32,6 +33,8 @@ export interface RouterServices extends RouterAccess {
   readonly redis: RedisBackend | undefined;
   /** Watches a real kernel. */
   readonly watch: KernelWatch | undefined;
+  /** The DHCP service, where it is a real one. */
+  readonly dhcpServer: DhcpServer | undefined;
   close(): Promise<void>;
 }
 
@@ -58,6 +61,7 @@ export async function startRouter(
     const configs = new SealedConfigs(log, vault);
     const storedContext = () => actors.get(configActor, CONFIG_KEY)?.context;
     const kernel = await kernelOf(options);
+    const root = isAbsolute(generatedDir) ? generatedDir : join(dataDir, generatedDir);
     const router = new EmbeddedRouter({
       store,
       configs,
@@ -66,7 +70,7 @@ export async function startRouter(
       versionOf: (ncid) =>
         [storedContext()?.active, storedContext()?.pending?.previous].find((one) => one?.ncid === ncid),
       kernel,
-      files: new GeneratedFolder(isAbsolute(generatedDir) ? generatedDir : join(dataDir, generatedDir)),
+      files: new GeneratedFolder(root),
     });
 
     const settings = { windowMs, retryMs, queueLimit };
@@ -87,11 +91,13 @@ export async function startRouter(
     const writes = new ConfigWrites(services, router, configs, replyTimeoutMs);
     const watch = await watchOf(kernel, router, services, options);
     watch?.start();
+    const dhcpServer = await dhcpServerOf(root, services, options);
+    await dhcpServer?.start();
     const stop = async () => {
-      await watch?.stop();
+      await Promise.all([watch?.stop(), dhcpServer?.stop()]);
       await close();
     };
-    return { services, router, writes, collisions, redis, watch, close: stop };
+    return { services, router, writes, collisions, redis, watch, dhcpServer, close: stop };
   } catch (error) {
     await close();
     throw error;
@@ -126,6 +132,17 @@ async function watchOf(
     read: () => router.whenIdle(() => kernel.snapshot()),
     onChange: (now) => events.follow(now),
   });
+}
+
+/** @returns undefined with a model of a kernel, which no client could reach */
+async function dhcpServerOf(
+  root: string,
+  { clock, bus, logger }: Services,
+  { kernel, namespace, dnsmasq = true }: RouterOptions,
+): Promise<DhcpServer | undefined> {
+  if (kernel === 'memory' || !dnsmasq) return undefined;
+  const { DhcpServer } = await import('./dhcp-server.ts');
+  return new DhcpServer({ root, namespace, clock, bus, logger });
 }
 
 /**

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { type RouterChange, routerChannels } from '../../../../src/core/contracts/router.ts';
@@ -98,3 +99,17 @@ export async function eventually(
     await sleep(20);
   }
 }
+
+/** Processes that this process has started and that have not ended. */
+export const children = (): string[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        const [, parent] = /^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+        if (Number(parent) !== process.pid) return [];
+        return [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`];
+      } catch {
+        return [];
+      }
+    });

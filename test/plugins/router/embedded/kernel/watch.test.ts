@@ -1,29 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { parseMonitorLine } from '../../../../../src/plugins/router/embedded/kernel/monitor-lines.ts';
 import { delegationsOf } from '../../../../../src/plugins/router/embedded/kernel-events.ts';
 import { testInNamespace } from '../../../../support/test-in-namespace.ts';
-import { eventually, LEG, realRig } from '../real-rig.ts';
+import { children, eventually, LEG, realRig } from '../real-rig.ts';
 
-/** Processes that this process has started and that have not ended. */
-const children = (): string[] =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((pid) => {
-      try {
-        const [, parent] = /^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-        if (Number(parent) !== process.pid) return [];
-        return [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`];
-      } catch {
-        return [];
-      }
-    });
 const monitors = () => children().filter((line) => line.includes(' monitor '));
 
 testInNamespace(
   '[R17][R18] a prefix that the kernel shows as delegated reapplies the legs and publishes it, under the same ncid',
   async (t) => {
-    const { space, rig, until } = await realRig(t);
+    const { space, rig, until } = await realRig(t, { options: { dnsmasq: false } });
     const { ncid } = await rig.active();
     for (const [prefix, address] of [
       ['2001:db8:7::/56', '2001:db8:7::1/64'],
@@ -49,7 +35,7 @@ testInNamespace(
 testInNamespace(
   '[R18] a WAN that loses its carrier, or its default route, publishes its two channels, and again when it is back',
   async (t) => {
-    const { space, rig, until } = await realRig(t);
+    const { space, rig, until } = await realRig(t, { options: { dnsmasq: false } });
     const channels = (up: boolean) => [`wan_conn_changed eth0 ${up}`, `wan_state_changed eth0 ${up}`];
     space.ip('link set eth0p down');
     t.deepEqual((await until(/^wan_conn/)).sort(), channels(false));
@@ -67,7 +53,7 @@ testInNamespace(
 testInNamespace(
   '[R18] an address that a DHCP client changed on a delegating leg is published, and stands',
   async (t) => {
-    const { space, rig, until } = await realRig(t);
+    const { space, rig, until } = await realRig(t, { options: { dnsmasq: false } });
     space.ip(`-6 address add 2001:db8:99::1/64 dev ${LEG}`);
     t.deepEqual(await until(/^change_applied/), [`iface_change_applied ${LEG}`, 'change_applied']);
     t.true((await rig.state(LEG)).ip6.includes('2001:db8:99::1/64'));
@@ -79,7 +65,7 @@ testInNamespace(
 testInNamespace(
   '[R29] the watcher is one process, started again after it ended, that ends with the router',
   async (t) => {
-    const { space, rig, until } = await realRig(t);
+    const { space, rig, until } = await realRig(t, { options: { dnsmasq: false } });
     t.is(monitors().length, 1);
     const [first = ''] = monitors();
     process.kill(Number.parseInt(first, 10), 'SIGKILL');
