@@ -227,12 +227,13 @@ const nothing = ({ active }: ConfigContext): Job => ({
 });
 
 export const publishParams = ({ context: { job }, event }: Args): PublishParams => {
-  const { reapplied = [], rewritten, apc } = event.type === 'APPLIED' ? event : {};
+  const { reapplied = [], rewritten, apc, apcOnly } = event.type === 'APPLIED' ? event : {};
   return {
     ncid: versionOf(event).ncid,
     reapplied,
     ...(rewritten && { rewritten }),
     ...(apc && { apc }),
+    ...(apcOnly && { apcOnly }),
     ...(job?.transID !== undefined && { transID: job.transID }),
     ...(job?.correlation !== undefined && { correlation: job.correlation }),
   };

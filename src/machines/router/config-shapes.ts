@@ -16,6 +16,8 @@ export interface AppliedChanges {
   readonly rewritten?: readonly string[];
   /** The access-point controller took a change. */
   readonly apc?: true;
+  /** Nothing but its part differs, so that nobody else is told. */
+  readonly apcOnly?: true;
 }
 
 type Op = 'save' | 'append' | 'commit' | 'revert' | 'reapply';
@@ -157,6 +159,7 @@ export interface PublishParams {
   readonly reapplied: readonly string[];
   readonly rewritten?: readonly string[];
   readonly apc?: true;
+  readonly apcOnly?: true;
   readonly transID?: string;
   /** The correlation of the request that caused it, when one did. */
   readonly correlation?: string;

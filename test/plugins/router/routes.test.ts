@@ -198,6 +198,33 @@ test.serial(
 );
 
 test.serial(
+  '[R18] a save that changes the access points alone publishes apc_change_applied alone',
+  async (t) => {
+    const rig = await Rig.start(t);
+    const heard: string[] = [];
+    for (const topic of Object.values(routerChannels))
+      rig.runtime.services.bus.subscribe(topic, 'test', () => void heard.push(topic.name));
+    const save = async (change: (config: any) => void): Promise<string[]> => {
+      heard.length = 0;
+      const config = await rig.active();
+      change(config);
+      t.is((await rig.set(config)).status, 200);
+      await rig.settled();
+      return [...heard];
+    };
+    t.deepEqual(await save((c) => (c.apc.globalSysConfig.country = 'DE')), ['router.apc_change_applied']);
+    t.deepEqual(await save((c) => delete c.apc), ['router.apc_change_applied']);
+    t.deepEqual(await save((c) => (c.apc = { a: 1 })), ['router.apc_change_applied']);
+    const renamed = await save((c) => {
+      c.apc = { a: 2 };
+      c.interface.vlan['eth1.10'].meta.name = 'Main renamed';
+    });
+    t.deepEqual(renamed, ['router.change_applied', 'router.apc_change_applied']);
+    t.deepEqual(await save(() => {}), ['router.change_applied']);
+  },
+);
+
+test.serial(
   '[R18] every reapplied interface is published with the ncid that is served by then, then the change',
   async (t) => {
     const rig = await Rig.start(t);

@@ -1,6 +1,7 @@
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import type { ErrorCode } from '../../../core/kernel/errors/holdfast-error.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { jsonEqual } from '../../../core/kernel/json.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import type { WanParams } from '../../../machines/router/wan.ts';
 import { generateFiles, legsOfFiles, rewrittenLegs } from '../config/generated-files.ts';
@@ -152,6 +153,8 @@ interface Reapplied {
   /** Legs whose file for the DHCP service was rewritten. */
   readonly rewritten?: string[];
   readonly apc?: true;
+  /** Nothing but the access-point controller's part differs. */
+  readonly apcOnly?: true;
 }
 
 /** The outcomes of applies and of changes of a WAN, as the events that their machines wait for. */
@@ -167,12 +170,20 @@ export function applied(
 
 function reappliedBy(plan: ReapplyPlan, before: NetworkConfig, after: NetworkConfig): Reapplied {
   const rewritten = rewrittenLegs(plan, before, after);
-  const apc = [...plan.removed, ...plan.applied].some(({ plugin }) => plugin === 'apc');
+  const touched = [...plan.removed, ...plan.applied];
+  const apc = touched.some(({ plugin }) => plugin === 'apc');
+  const apcOnly = apc && touched.every(({ plugin }) => plugin === 'apc') && sameBesideApc(before, after);
   return {
     reapplied: [...plan.interfaces],
     ...(rewritten.length > 0 && { rewritten }),
     ...(apc && { apc: true }),
+    ...(apcOnly && { apcOnly }),
   };
+}
+
+function sameBesideApc(before: NetworkConfig, after: NetworkConfig): boolean {
+  const rest = ({ apc: _, ncid: __, ...others }: NetworkConfig) => others;
+  return jsonEqual(rest(before), rest(after));
 }
 
 /** An apply that the kernel or the daemons' files refused, in words for the client. @throws any other error */

@@ -111,12 +111,12 @@ export function registerConfigActor(
   context.effect<PublishParams>(
     'router.publish',
     async (params, { at, cause, correlation }, { router, redis, services }) => {
-      const { ncid, reapplied, rewritten, apc, transID } = params;
+      const { ncid, reapplied, rewritten, apc, apcOnly, transID } = params;
       const { bus } = services;
       const meta = { correlation: params.correlation ?? correlation, cause };
       const change = { ncid, at, ...(transID !== undefined && { transID }) };
       for (const intf of reapplied) bus.publish(routerChannels.ifaceChangeApplied, { ...change, intf }, meta);
-      bus.publish(routerChannels.changeApplied, change, meta);
+      if (!apcOnly) bus.publish(routerChannels.changeApplied, change, meta);
       if (apc) bus.publish(routerChannels.apcChangeApplied, change, meta);
       if (rewritten) bus.publish(dhcpRewritten, { legs: [...rewritten], ncid }, meta);
       if (reapplied.length > 0) await publishAddresses(router, services, meta);
