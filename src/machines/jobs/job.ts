@@ -32,11 +32,13 @@ export interface JobContext {
 }
 
 export type JobEvent =
-  | { type: 'STARTED'; at: number; job: string }
+  /** `nth` of the runs of this job that began in the same minute, from 2 on. */
+  | { type: 'STARTED'; at: number; job: string; nth?: number }
   | {
       type: 'ENDED';
       at: number;
       job: string;
+      nth?: number;
       outcome: 'succeeded' | 'failed';
       cause?: string | undefined;
       text?: string | undefined;
@@ -84,7 +86,7 @@ export const job = setup({
     hasTime: ({ event }) => event.type === 'OBSERVED' && retention(event.facts, event.at).until !== undefined,
   },
   actions: {
-    begin: assign(({ event }) => (event.type === 'STARTED' ? ownRun(event.job, event.at) : {})),
+    begin: assign(({ event }) => (event.type === 'STARTED' ? ownRun(event) : {})),
     end: assign(({ context, event }) => (event.type === 'ENDED' ? endOf(context, event) : {})),
     orphan: assign(({ event }) =>
       event.type === 'ORPHANED'
@@ -147,14 +149,19 @@ export const job = setup({
   },
 });
 
-/** A run of this process, named as a CronJob names its Jobs: by the minute. */
-function ownRun(name: string, at: number): JobContext {
-  const run = `${name}-${Math.floor(at / MINUTE_MS)}`;
-  return { source: 'own', namespace: OWN_NAMESPACE, name: run, job: name, startedAt: at, seenAt: at };
+/** A run of this process, named as a CronJob names its Jobs: by the minute, and then by the number within it. */
+function ownRun({ job, at, nth }: Extract<JobEvent, { readonly job: string }>): JobContext {
+  const name = nth === undefined ? ownRunName(job, at) : `${ownRunName(job, at)}-${nth}`;
+  return { source: 'own', namespace: OWN_NAMESPACE, name, job, startedAt: at, seenAt: at };
+}
+
+/** The name of the first run of a minute. @param at epoch milliseconds */
+export function ownRunName(job: string, at: number): string {
+  return `${job}-${Math.floor(at / MINUTE_MS)}`;
 }
 
 function endOf(context: JobContext, event: Extract<JobEvent, { type: 'ENDED' }>): Partial<JobContext> {
-  const begun = context.name === '' ? ownRun(event.job, event.at) : {};
+  const begun = context.name === '' ? ownRun(event) : {};
   const { at, outcome, text = '' } = event;
   if (outcome === 'succeeded') return { ...begun, ...endAt(at), cause: undefined };
   const kind = event.cause === 'exit' || event.cause === 'deadline' ? event.cause : 'unknown';

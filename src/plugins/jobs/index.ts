@@ -5,10 +5,17 @@
  */
 import { z } from 'zod';
 import { ClusterToken } from '../../core/contracts/cluster.ts';
-import { type FailedRun, jobRun, type ScheduledRuns, ScheduledRunsToken } from '../../core/contracts/jobs.ts';
+import {
+  type FailedRun,
+  type JobRun,
+  jobRun,
+  type ScheduledRuns,
+  ScheduledRunsToken,
+} from '../../core/contracts/jobs.ts';
 import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { ownRunName } from '../../machines/jobs/job.ts';
 import { isFailing, type JobsAnswer, type JobView, jobsCommand, jobsView, LIST_PATH } from './view.ts';
 import { type JobSnapshot, JobWatch, jobActor } from './watch.ts';
 
@@ -45,7 +52,13 @@ export const jobs = definePlugin({
     const watch = cluster && new JobWatch(services, cluster, options);
     watch?.start();
     const endMeasuring = measureJobs(find(TelemetryToken), runs);
-    return { view: () => jobsView(runs(), clock.now(), options.heartbeatJobs), cluster, watch, endMeasuring };
+    return {
+      runs,
+      view: () => jobsView(runs(), clock.now(), options.heartbeatJobs),
+      cluster,
+      watch,
+      endMeasuring,
+    };
   },
   register(context) {
     context.actor(jobActor);
@@ -60,13 +73,14 @@ export const jobs = definePlugin({
         },
       }),
     );
-    context.route(jobRun, jobActor, ({ payload, correlation }) => {
+    context.route(jobRun, jobActor, ({ payload, correlation }, { runs }) => {
       const key = `${payload.job}/${correlation}`;
+      const nth = numberInMinute(payload, key, runs());
       if (payload.phase === 'started') {
-        return [{ key, event: { type: 'STARTED', job: payload.job, at: payload.at } }];
+        return [{ key, event: { type: 'STARTED', job: payload.job, at: payload.at, ...nth } }];
       }
       const { phase: _, ...end } = payload;
-      return [{ key, event: { type: 'ENDED', ...end } }];
+      return [{ key, event: { type: 'ENDED', ...end, ...nth } }];
     });
     context.control((surface, { view, cluster, watch }) => {
       serveOperation(
@@ -103,6 +117,16 @@ export const jobs = definePlugin({
     });
   },
 });
+
+/** Which of the runs of its minute this is, if it is not the first; one that has a name keeps it. */
+function numberInMinute({ job, at }: JobRun, key: string, runs: readonly JobSnapshot[]): { nth?: number } {
+  const first = ownRunName(job, at);
+  const taken = new Set(runs.filter((run) => run.key !== key).map(({ context }) => context.name));
+  if (!taken.has(first)) return {};
+  let nth = 2;
+  while (taken.has(`${first}-${nth}`)) nth += 1;
+  return { nth };
+}
 
 /** A failed run, as it is published to other plugins. */
 function failedRun({ run, namespace, means, cause }: JobView): FailedRun {

@@ -193,6 +193,32 @@ test('[O13,O19] our own runs have the same states, and only those that failed ar
   );
 });
 
+test('[O19] runs of one minute have names of their own, which each of them keeps', async (t) => {
+  const { runtime, view } = await rig(t, {});
+  const at = 29_384_123 * 60_000;
+  const publish = (correlation: string, phase: 'started' | 'ended', later = 0) =>
+    runtime.services.bus.publish(
+      jobRun,
+      { phase, job: 'watchdog', at: at + later, ...(phase === 'ended' && { outcome: 'failed' }) } as any,
+      { correlation },
+    );
+  const names = () =>
+    view()
+      .map(({ run }) => run)
+      .sort();
+  publish('one', 'started');
+  publish('two', 'started', 1_000);
+  publish('one', 'ended', 2_000);
+  publish('three', 'ended', 59_999);
+  const all = ['watchdog-29384123', 'watchdog-29384123-2', 'watchdog-29384123-3'];
+  t.deepEqual(names(), all);
+  publish('two', 'ended', 3_000);
+  publish('one', 'started', 4_000);
+  t.deepEqual(names(), all, 'a run that is taken up again is the same one');
+  publish('next', 'started', 60_000);
+  t.deepEqual(names(), [...all, 'watchdog-29384124']);
+});
+
 test('[O13] the end of a run says something about the stack for the declared jobs only', async (t) => {
   const { runtime, view } = await rig(t, { heartbeatJobs: ['stack-check'] });
   const end = { phase: 'ended', at: 60_000, outcome: 'failed', cause: 'exit' } as const;
