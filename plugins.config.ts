@@ -91,8 +91,9 @@ export default defineConfig({
     // uptimeMonitor({ monitors: [{ name: 'backup', interval: 86_400, retries: 1, retryInterval: 3_600 }, …] })
     ...(process.env.HOLDFAST_UPTIME_URL ? [] : [uptimeMonitor()]),
     // Every five minutes: does the database answer, do signals arrive, are engines what they must be? Only then a heartbeat.
-    // A signal that must never be silent: watchdog({ producers: ['otel_logs'] })
-    watchdog(),
+    // With a ClickHouse elsewhere, its logs and gauges are required from their first row on. With the embedded engine, which
+    // may hold a trial, a signal is required once it has come for a day, or: watchdog({ signals: ['otel_logs'] })
+    watchdog(process.env.HOLDFAST_CLICKHOUSE_URL ? { signals: ['otel_logs', 'otel_metrics_gauge'] } : {}),
     // Scheduled runs, ours and the Jobs of the cluster: why one failed, and why it is still there. Only of some namespaces:
     // jobs({ namespaces: ['observability', 'agent-memory'] })
     jobs(),

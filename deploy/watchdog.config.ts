@@ -12,7 +12,11 @@ export default defineConfig({
     uptime({
       monitors: { 'clickstack-watchdog': { tokenFile: `${process.env.CREDENTIALS_DIRECTORY}/push-token` } },
     }),
-    // What must never be silent here; without it, no row at all is taken for a fresh installation.
-    watchdog({ producers: ['otel_logs', 'otel_metrics_gauge'] }),
+    // What must never be silent here. A job whose data folder is empty each time remembers no signal: one that is not
+    // declared would never be required.
+    watchdog({
+      signals: ['otel_logs', 'otel_metrics_gauge'],
+      producers: ['otel_logs', 'otel_metrics_gauge'],
+    }),
   ],
 });

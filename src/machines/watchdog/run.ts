@@ -22,6 +22,15 @@ export interface RunReport {
   readonly startedAt: number;
 }
 
+/** How a table gets its rows, by the times of its newest row (epoch ms). */
+export interface Arrival {
+  /** Since when no gap was longer than an hour. */
+  readonly since: number;
+  readonly newestAt: number;
+  /** It came for a day, and is required from then on. */
+  readonly steady: boolean;
+}
+
 export interface WatchdogContext {
   readonly startedAt: number;
   /** The deadline that was given for this run, milliseconds; `DEADLINE_MS` unless present. */
@@ -34,6 +43,10 @@ export interface WatchdogContext {
   readonly drift: number;
   /** Watched tables that have had rows: from then on it is a fault when one has none. */
   readonly produced?: readonly string[] | undefined;
+  /** How each watched table gets its rows. */
+  readonly arrivals?: Readonly<Record<string, Arrival>> | undefined;
+  /** What was seen of signals that are not required yet, as sentences. */
+  readonly unknown?: readonly string[] | undefined;
   /** How long the checks took, milliseconds. */
   readonly tookMs: number;
   readonly last?: RunReport | undefined;
@@ -49,7 +62,8 @@ export type WatchdogEvent =
   | { type: 'RUN'; at: number; deadlineMs?: number; remainingMs?: number }
   /**
    * `time` is `at` as ISO 8601, because a machine has no calendar; `stale` is in seconds; `produced` lists tables that were
-   * seen with rows for the first time.
+   * seen with rows for the first time; `ages` has the age of the newest row of each watched table that has any, seconds;
+   * `unknown` says what was seen of signals that are not required yet.
    */
   | {
       type: 'CHECKED';
@@ -60,6 +74,8 @@ export type WatchdogEvent =
       drift: number;
       failures: readonly Failure[];
       produced?: readonly string[];
+      ages?: Readonly<Record<string, number>>;
+      unknown?: readonly string[];
     }
   | { type: 'PUSHED'; at: number; status: number }
   | { type: 'PUSH_REFUSED'; at: number; status: number; msg?: string; body: string; exitStatus: number }
@@ -139,7 +155,9 @@ export const watchdogRun = setup({
       );
       const { stale, drift, tookMs, at, produced } = event;
       const seen = produced && { produced: [...new Set([...(context.produced ?? []), ...produced])] };
-      return { failing, stale, drift, tookMs, startedAt: at - tookMs, ...seen };
+      const { ages = {}, unknown } = event;
+      const arrivals = arrivalsAfter(context.arrivals, ages, at);
+      return { failing, stale, drift, tookMs, startedAt: at - tookMs, ...seen, arrivals, unknown };
     }),
     noteDelivery: assign(({ context, event }) =>
       event.type === 'PUSHED' ? { deliveredAt: event.at, deliveredMsg: verdict(context) } : {},
@@ -209,13 +227,36 @@ export const watchdogRun = setup({
   },
 });
 
+/** A longer gap between two rows begins the day anew, for which a signal must come until it is required. */
+const LONGEST_GAP_MS = 3_600_000;
+const STEADY_MS = 86_400_000;
+
+function arrivalsAfter(
+  before: WatchdogContext['arrivals'],
+  ages: Readonly<Record<string, number>>,
+  now: number,
+): WatchdogContext['arrivals'] {
+  const after = Object.entries(ages).map(([table, age]) => [table, arrival(before?.[table], age, now)]);
+  return after.length === 0 ? before : { ...before, ...Object.fromEntries(after) };
+}
+
+/** @param age of the newest row, seconds */
+function arrival(before: Arrival | undefined, age: number, now: number): Arrival {
+  const newestAt = now - Math.round(age * 1_000);
+  // After the clock was set back, nothing is known of the time before.
+  const begins = !before || newestAt - before.newestAt > LONGEST_GAP_MS || before.newestAt > now;
+  const since = begins ? newestAt : before.since;
+  const latest = begins ? newestAt : Math.max(newestAt, before.newestAt);
+  return { since, newestAt: latest, steady: before?.steady === true || latest - since >= STEADY_MS };
+}
+
 /** The line of a healthy stack, on standard output and as the heartbeat's message. */
 function verdict({ stale, drift }: WatchdogContext): string {
   return `stale=${stale}s drift=${drift}`;
 }
 
 function delivered(context: WatchdogContext): RunReport {
-  return report(context, 'delivered', [verdict(context), '{"ok":true}'], 0);
+  return report(context, 'delivered', [verdict(context), '{"ok":true}', ...unknownLines(context)], 0);
 }
 
 /** Each failing check with what was asked, what came back and since when. */
@@ -225,7 +266,12 @@ function unhealthy({ context, event }: Args): RunReport {
     ({ check, query, found }: Failure) =>
       `${check}: asked ${query}, got ${found}, since ${context.failing[check] ?? 'now'}`,
   );
-  return report(context, 'unhealthy', [`HEALTH CHECK FAILED: ${texts.join('; ')}`], 0);
+  const unknown = unknownLines({ unknown: event.type === 'CHECKED' ? event.unknown : undefined });
+  return report(context, 'unhealthy', [`HEALTH CHECK FAILED: ${texts.join('; ')}`, ...unknown], 0);
+}
+
+function unknownLines({ unknown = [] }: Pick<WatchdogContext, 'unknown'>): string[] {
+  return unknown.map((text) => `UNKNOWN: ${text}`);
 }
 
 /** The line ends like that of the job's former client, because searches of stored logs look for that text. */

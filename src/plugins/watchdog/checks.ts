@@ -23,8 +23,11 @@ export const watchdogOptions = z.strictObject({
   cron: z.string().default('*/5 * * * *'),
   /** Seconds after which the newest row of a watched signal is too old. */
   staleAfter: z.int().min(1).max(86_400).default(300),
-  /** The tables that must keep getting rows, once they have any. */
-  signals: z.array(signal).min(1).default(['otel_logs', 'otel_metrics_gauge']),
+  /**
+   * The tables that are watched, and must keep getting rows once they have any. Without it the logs and the gauges are
+   * watched, and each is required once it has come for a day.
+   */
+  signals: z.array(signal).optional(),
   /** Tables that have a producer: no row at all is a failure there, and not a fresh installation. */
   producers: z.array(signal).default([]),
 });
@@ -40,21 +43,23 @@ export interface Findings {
   readonly failures: readonly Failure[];
   /** Watched tables that have rows, and had none when they were checked before. */
   readonly produced?: readonly SignalTable[];
+  /** Age of the newest row of each watched table that has any, seconds. */
+  readonly ages?: Readonly<Record<string, number>>;
+  /** What was seen of signals that are not required yet, as sentences. */
+  readonly unknown?: readonly string[];
 }
 
 type Expected = Pick<WatchdogOptions, 'staleAfter' | 'signals' | 'producers'> & {
   /** Tables that have had rows: one that has none any more is no fresh installation. */
   readonly produced?: readonly string[];
+  /** Tables that got rows for a whole day: they are required though nobody declared them. */
+  readonly steady?: readonly string[];
 };
 
-/** What is said of a table whose signal is lost. */
-interface LossTexts {
-  readonly late: string;
-  readonly missing: string | undefined;
-}
+/** Watched where no setting names the signals. */
+const WATCHED: readonly SignalTable[] = ['otel_logs', 'otel_metrics_gauge'];
 
-/** How a signal that nobody declared is given up, for it is watched from its first row on. */
-const TRIAL = ' (was it a trial? then take it out of `signals` of watchdog())';
+const NOT_REQUIRED = 'not required until `signals` of watchdog() names it, or it has come for a day';
 
 /** Deadline of one query, seconds. */
 const QUERY_SECONDS = 20;
@@ -68,12 +73,14 @@ const newest = z.tuple([z.object({ rows: z.coerce.number().int().min(0), age: z.
  * Checks the stack (O10): the database answers, signals arrive, tables have the engines they must have, and results have
  * the expected shape.
  *
+ * A signal that is not required yet is no failure, whatever is seen of it.
+ *
  * @param database undefined when there is none; `absent` says why
  */
 export async function checkStack(
   database: ColumnarDatabase | undefined,
   absent: string,
-  { staleAfter, signals, producers, produced: before = [] }: Expected,
+  expected: Expected,
   signal: AbortSignal,
 ): Promise<Findings> {
   if (!database) {
@@ -86,21 +93,7 @@ export async function checkStack(
   // Further queries to a database that does not answer would only repeat the failure.
   if (!reached) return { stale: 0, drift: 0, failures: checks.failures };
 
-  let stale = 0;
-  const produced: SignalTable[] = [];
-  for (const table of new Set([...signals, ...producers])) {
-    const isDeclared = producers.includes(table);
-    const setting = isDeclared ? '' : TRIAL;
-    const missing = before.includes(table)
-      ? `no row at all, though it has had some: they were deleted, or none came for the whole retention${setting}`
-      : isDeclared
-        ? 'no row at all: no producer yet, though one is declared'
-        : undefined;
-    const late = `more than ${staleAfter} s${setting}`;
-    const age = await ageOf(checks, table, { staleAfter, late, missing });
-    if (age !== undefined && !before.includes(table)) produced.push(table);
-    stale = Math.max(stale, age ?? 0);
-  }
+  const ingest = await checkIngest(checks, expected);
   const drifted = await checks.ask('engine', 'the engines of its tables', async (options) => ({
     success: true as const,
     data: await database.drift(options),
@@ -111,40 +104,81 @@ export async function checkStack(
       .map(({ table, engine, expected }) => `${table} ${engine}, not ${expected}`);
     checks.fail('engine', 'the engines of its tables', `${drifted.length} drifted: ${named.join(', ')}`);
   }
+  return { ...ingest, drift: drifted?.length ?? 0, failures: checks.failures };
+}
+
+/** Whether the watched tables get rows. */
+async function checkIngest(
+  checks: Checks,
+  expected: Expected,
+): Promise<Pick<Findings, 'stale' | 'produced' | 'ages' | 'unknown'>> {
+  const { staleAfter, signals = WATCHED, producers, produced: before = [] } = expected;
+  let stale = 0;
+  const produced: SignalTable[] = [];
+  const unknown: string[] = [];
+  const ages: Record<string, number> = {};
+  for (const table of new Set([...signals, ...producers])) {
+    const query = `the age of the newest row of ${table}`;
+    const age = await ageOf(checks, table, query);
+    if (age === 'unanswered') continue;
+    if (age !== undefined) {
+      ages[table] = age;
+      if (!before.includes(table)) produced.push(table);
+    }
+    const lost = lossOf(age, before.includes(table), producers.includes(table), staleAfter);
+    const because = requirement(table, expected);
+    if (lost !== undefined && because === undefined) unknown.push(`${table}: ${lost}; ${NOT_REQUIRED}`);
+    else stale = Math.max(stale, age ?? 0);
+    if (lost !== undefined && because !== undefined) checks.fail('ingest', query, `${lost} (${because})`);
+  }
   return {
     stale: Math.round(stale),
-    drift: drifted?.length ?? 0,
-    failures: checks.failures,
     ...(produced.length > 0 && { produced }),
+    ...(Object.keys(ages).length > 0 && { ages }),
+    ...(unknown.length > 0 && { unknown }),
   };
 }
 
-/**
- * Age of the newest row that Holdfast did not write itself, seconds; undefined when nothing produces yet.
- *
- * @param losses what is wrong when its newest row is too old, and when it has none; undefined when that is no fault
- */
+/** What is wrong with a signal that must come; undefined when nothing is. @param age of its newest row, seconds */
+function lossOf(
+  age: number | undefined,
+  hadRows: boolean,
+  isProduced: boolean,
+  staleAfter: number,
+): string | undefined {
+  if (age !== undefined)
+    return age > staleAfter ? `${Math.round(age)} s, more than ${staleAfter} s` : undefined;
+  if (hadRows)
+    return 'no row at all, though it has had some: they were deleted, or none came for the whole retention';
+  return isProduced ? 'no row at all: no producer yet, though one is declared' : undefined;
+}
+
+/** Why a signal is required, with the setting; undefined while it is not. */
+function requirement(
+  table: SignalTable,
+  { signals, producers, steady = [] }: Pick<Expected, 'signals' | 'producers' | 'steady'>,
+): string | undefined {
+  if (producers.includes(table)) return 'required by `producers` of watchdog()';
+  if (signals?.includes(table)) return 'required by `signals` of watchdog()';
+  if (!steady.includes(table)) return undefined;
+  return 'required since it came for a day, unless `signals` of watchdog() names only others';
+}
+
+/** Age of the newest row that Holdfast did not write itself, seconds; undefined when there is none. */
 async function ageOf(
   checks: Checks,
   table: SignalTable,
-  { staleAfter, late, missing }: Pick<WatchdogOptions, 'staleAfter'> & LossTexts,
-): Promise<number | undefined> {
-  const query = `the age of the newest row of ${table}`;
+  query: string,
+): Promise<number | undefined | 'unanswered'> {
   const recent = await checks.ask('ingest', query, (options) => checks.newestRow(table, true, options));
-  if (!recent) return undefined;
+  if (!recent) return 'unanswered';
   let [row] = recent;
   if (row.rows === 0) {
     const ever = await checks.ask('ingest', query, (options) => checks.newestRow(table, false, options));
-    if (!ever) return undefined;
+    if (!ever) return 'unanswered';
     [row] = ever;
   }
-  if (row.rows === 0) {
-    if (missing !== undefined) checks.fail('ingest', query, missing);
-    return undefined;
-  }
-  const age = Math.max(0, row.age);
-  if (age > staleAfter) checks.fail('ingest', query, `${Math.round(age)} s, ${late}`);
-  return age;
+  return row.rows === 0 ? undefined : Math.max(0, row.age);
 }
 
 type Parsed<T> =

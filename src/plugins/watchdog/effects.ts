@@ -34,9 +34,10 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
       const { signal: isOver } = work;
       bus.publish(jobRun, { phase: 'started', job: options.monitor, at: began }, { correlation, cause });
       const ends = AbortSignal.any([signal, isOver]);
-      const { produced = [] } = actors.get(runActor, options.monitor)?.context ?? {};
+      const { produced = [], arrivals = {} } = actors.get(runActor, options.monitor)?.context ?? {};
+      const steady = Object.keys(arrivals).filter((table) => arrivals[table]?.steady);
       const database = find(ColumnarDatabaseToken);
-      const expected = { ...options, produced };
+      const expected = { ...options, produced, steady };
       const checks = checkStack(database, absentReason(plugins()), expected, ends);
       const findings = await untilAborted(ends, checks).catch((error: unknown) => {
         if (isOver.aborted) return undefined;

@@ -16,7 +16,7 @@ import { registerEffects } from './effects.ts';
 
 const runFields = z.strictObject({ deadlineMs: z.int().min(1).max(DEADLINE_MS).default(DEADLINE_MS) });
 
-/** @example watchdog({ producers: ['otel_logs'], staleAfter: 300 }) */
+/** @example watchdog({ signals: ['otel_logs'], staleAfter: 300 }) */
 export const watchdog = definePlugin({
   name: 'watchdog',
   about: {
@@ -72,7 +72,7 @@ function reportOfNextRun(
 }
 
 /** The heartbeat shows the state of the stack; the outcome of the run itself is shown beside it. */
-function status({ last, deliveredAt, deliveredMsg }: WatchdogContext) {
+function status({ last, deliveredAt, deliveredMsg, unknown }: WatchdogContext) {
   if (!last) return { heartbeat: 'none yet: the first run is still to come' };
   const { outcome, lines, exitCode } = last;
   const before =
@@ -81,6 +81,7 @@ function status({ last, deliveredAt, deliveredMsg }: WatchdogContext) {
     ...(outcome !== 'delivered' && { ok: false, reason: `no heartbeat: ${lines[0]}` }),
     heartbeat:
       outcome === 'delivered' ? `sent at ${iso(deliveredAt ?? 0)}: ${deliveredMsg}` : `not sent; ${before}`,
+    ...(unknown && unknown.length > 0 && { unknown: unknown.join('; ') }),
     lastRun: `${outcome}, exit ${exitCode} (says how the run went, not how the stack is)`,
   };
 }

@@ -169,3 +169,59 @@ test('[O10] tables that have had rows are remembered, whatever comes later', (t)
   }
   t.pass();
 });
+
+const HOUR = 3_600_000;
+const pushed = { type: 'PUSHED', at: T, status: 200 } as const;
+/** A run at that time, and the age of the newest row, seconds. */
+const sees = (at: number, age: number) => [
+  { type: 'RUN', at } as const,
+  checked({ at, ages: { otel_logs: age } }),
+  pushed,
+];
+const hourly = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, hour) => sees(T + (from + hour) * HOUR, 2)).flat();
+/** What is remembered after these runs and one without any row. */
+function remembers(events: ReturnType<typeof sees>, since: number, newestAt: number, steady: boolean) {
+  given(watchdogRun, { events: [...events, { type: 'RUN', at: T }] })
+    .when(checked())
+    .then({
+      state: { running: 'pushing' },
+      effects: [push],
+      timers: deadline,
+      context: { arrivals: { otel_logs: { since, newestAt, steady } } },
+    });
+}
+
+test('[O10] a signal is steady once its rows came for a day without a gap of more than an hour', (t) => {
+  const first = T - 2_000;
+  remembers(hourly(0, 23), first, first + 23 * HOUR, false);
+  remembers(hourly(0, 24), first, first + 24 * HOUR, true);
+  remembers([...hourly(0, 24), ...sees(T + 24 * HOUR, 400)], first, first + 24 * HOUR, true);
+  const late = sees(T + 24 * HOUR + 1, 2);
+  remembers([...hourly(0, 23), ...late], first + 24 * HOUR + 1, first + 24 * HOUR + 1, false);
+  remembers([...hourly(0, 24), ...sees(T + 90 * HOUR, 2)], first + 90 * HOUR, first + 90 * HOUR, true);
+  remembers([...hourly(0, 20), ...sees(T, 2)], first, first, false);
+  remembers([...hourly(0, 20), ...sees(T + 30 * HOUR, 36_000 + 2)], first, first + 20 * HOUR, false);
+  t.pass();
+});
+
+test('[O10] what is not required is told after the verdict, and fails nothing', (t) => {
+  const unknown = ['otel_logs: 400 s, more than 300 s; not required yet'];
+  const told = `UNKNOWN: ${unknown[0]}`;
+  given(watchdogRun, { events: [run] })
+    .when(checked({ unknown }))
+    .then({ state: { running: 'pushing' }, effects: [push], timers: deadline })
+    .when({ type: 'PUSHED', at: T + 50, status: 200 })
+    .then({
+      state: 'delivered',
+      effects: [report('delivered', ['stale=4s drift=0', '{"ok":true}', told], 0)],
+      timers: {},
+    });
+  const failures = [{ check: 'engine', query: 'the engines', found: '1 drifted' }] as const;
+  const failed =
+    'HEALTH CHECK FAILED: engine: asked the engines, got 1 drifted, since 2026-01-01T00:00:00.000Z';
+  given(watchdogRun, { events: [run] })
+    .when(checked({ unknown, failures }))
+    .then({ state: 'unhealthy', effects: [report('unhealthy', [failed, told], 0)], timers: {} });
+  t.pass();
+});

@@ -21,6 +21,7 @@ import { watchdogDue, watchdogReported } from '../../../src/plugins/watchdog/act
 import { watchdog } from '../../../src/plugins/watchdog/index.ts';
 import { call, root, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 type Handler = Parameters<typeof createServer>[1];
 
@@ -47,10 +48,12 @@ interface Setup {
   readonly push: string;
   readonly database?: Parameters<typeof columnar>[0];
   readonly options?: Parameters<typeof watchdog>[0];
+  readonly clock?: VirtualClock;
+  readonly dataDir?: string;
 }
 
 /** A runtime with the watchdog; the real engine inside unless a server is named. */
-async function rig(t: ExecutionContext, { push, database, options }: Setup) {
+async function rig(t: ExecutionContext, { push, database, options, clock, dataDir }: Setup) {
   let found: ColumnarDatabase | undefined;
   const probe = definePlugin({
     name: 'probe',
@@ -68,9 +71,9 @@ async function rig(t: ExecutionContext, { push, database, options }: Setup) {
     probe(),
   ];
   const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
-  const dataDir = withToken(tempDir(t));
   const logger = createLogger({ level: 'silent' });
-  const runtime = createRuntime({ plugins, dataDir, logger });
+  const folder = dataDir ?? withToken(tempDir(t));
+  const runtime = createRuntime({ plugins, dataDir: folder, logger, ...(clock && { clock }) });
   t.teardown(() => runtime.stop('test over'));
   await runtime.start();
   const { bus } = runtime.services;
@@ -123,7 +126,7 @@ test.serial(
     t.like(stale, { outcome: 'unhealthy', exitCode: 0 });
     t.regex(
       stale.lines[0]!,
-      /^HEALTH CHECK FAILED: ingest: asked the age of the newest row of otel_logs, got 4\d\d s, more than 300 s \(was it a trial\? then take it out of `signals` of watchdog\(\)\), since 20/,
+      /^HEALTH CHECK FAILED: ingest: asked the age of the newest row of otel_logs, got 4\d\d s, more than 300 s \(required by `signals` of watchdog\(\)\), since 20/,
     );
     t.is(pushed.length, 1, 'no heartbeat');
     t.like(ends.at(-1), { outcome: 'succeeded' }, 'the run went well, and the stack is not well');
@@ -190,6 +193,64 @@ test.serial('[O10] a table that has had rows and lost all of them is no fresh in
   t.is(pushes, 1, 'no heartbeat for what is gone');
 });
 
+/** The engine has the real time, so that the run's clock cannot move by just the hour that is the longest gap. */
+const STEP_MS = 3_000_000;
+/** Of 50 minutes each: the first that are a day. */
+const STEPS_OF_A_DAY = 29;
+
+test.serial(
+  '[O10] a trial of telemetry fails no run until its signal has come for a day, also over restarts',
+  async (t) => {
+    const pushed: string[] = [];
+    const push = await serve(t, (request, response) => {
+      pushed.push(request.url!);
+      response.end('{"ok":true}');
+    });
+    const clock = new VirtualClock(Date.now());
+    const dataDir = withToken(tempDir(t));
+    let { run, database, runtime } = await rig(t, { push, clock, dataDir });
+    const LOST =
+      /^UNKNOWN: otel_logs: 4\d\d s, more than 300 s; not required until `signals` of watchdog\(\) names it/;
+    const REQUIRED =
+      /^HEALTH CHECK FAILED: ingest: .*otel_logs, got 4\d\d s, more than 300 s \(required since it came for a day, unless `signals` of watchdog\(\) names only others\)/;
+    await database.insert('otel_logs', [row(400)]);
+    const trial = await run();
+    t.is(trial.outcome, 'delivered', trial.lines.join());
+    t.deepEqual(trial.lines.slice(0, 2), ['stale=0s drift=0', '{"ok":true}']);
+    t.regex(trial.lines[2]!, LOST);
+    t.is(trial.lines.length, 3, 'nothing of the table that never had a row');
+    t.is(pushed.length, 1);
+    t.regex((runtime.health().watchdog as any).unknown, /^otel_logs: 4/);
+    await runtime.stop('test');
+
+    for (let step = 0; step <= STEPS_OF_A_DAY; step += 1) {
+      if (step % 10 === 0) ({ run, database, runtime } = await rig(t, { push, clock, dataDir }));
+      await database.query('TRUNCATE TABLE otel_logs').catch(() => {});
+      await database.insert('otel_logs', [row(1)]);
+      t.is((await run()).outcome, 'delivered');
+      await database.query('TRUNCATE TABLE otel_logs').catch(() => {});
+      await database.insert('otel_logs', [row(400)]);
+      const { outcome, lines } = await run();
+      const isDay = step === STEPS_OF_A_DAY;
+      t.is(outcome, isDay ? 'unhealthy' : 'delivered', `${step}: ${lines.join()}`);
+      t.regex(lines[isDay ? 0 : 2]!, isDay ? REQUIRED : LOST);
+      if (step % 10 === 9) await runtime.stop('test');
+      await clock.advance(STEP_MS);
+    }
+    t.is(pushed.length, 1 + 2 * STEPS_OF_A_DAY + 1, 'no heartbeat without a required signal');
+  },
+);
+
+test.serial(
+  '[O10] a signal that `signals` does not name is not watched, and none has to be named',
+  async (t) => {
+    const push = await serve(t, (_, response) => response.end('{"ok":true}'));
+    const { run, database } = await rig(t, { push, options: { signals: [] } });
+    await database.insert('otel_logs', [row(400)]);
+    t.deepEqual((await run()).lines, ['stale=0s drift=0', '{"ok":true}']);
+  },
+);
+
 test('[O10] unless configured it checks every 5 minutes, and 300 s are too old', (t) => {
   const { plugins } = resolveConfig({ plugins: [watchdog()] }, { env: {} });
   const logger = createLogger({ level: 'silent' });
@@ -214,7 +275,7 @@ test.serial('[O10] a declared producer that never sent is a fault', async (t) =>
   await database.insert('otel_logs', [{ ...row(1), ServiceName: 'holdfast-heartbeat' }]);
   t.regex(
     (await run()).lines[0]!,
-    /got 4\d\d s, more than 300 s, since 20/,
+    /got 4\d\d s, more than 300 s \(required by `producers` of watchdog\(\)\), since 20/,
     'a declared one is no trial, and our own heartbeat no producer',
   );
 });
