@@ -126,17 +126,27 @@ export function explainCommand(settings: CommandSettings): CommandDefinition {
       const target = openTarget(flags, context, settings);
       const config = await target.active(context.signal);
       const currentAddresses = await target.addresses(config, context.signal);
-      const filled = await target.filledSets(context.signal);
-      const sets = filled ?? prefixesBySet(config, currentAddresses);
+      const reading = await target.filledSets(context.signal);
+      const sets = reading.state === 'filled' ? reading.sets : prefixesBySet(config, currentAddresses);
       const answer = explainFlow(networksOf(config, currentAddresses), sets, from, to);
       const { json, print, note, terminal } = context;
-      if (json) return print(JSON.stringify({ from, to, ...answer }));
+      if (json) {
+        const { state } = reading;
+        const source = state === 'filled' ? { source: reading.source } : { reason: reading.reason };
+        return print(JSON.stringify({ from, to, sets: { state, ...source }, ...answer }));
+      }
       for (const { chain, why } of answer.steps)
         print(`${terminal.paint('bold', chain.padEnd(17))}  ${plainText(why)}`);
       print(`${terminal.paint('bold', 'accepted by')}: ${plainText(answer.accepts)}`);
       for (const missing of answer.missing) print(`missing: ${plainText(missingText(missing))}`);
-      const how = filled ? 'as filled now' : 'as they follow from the addresses within a minute';
-      note(`read from ${target.from}; the address sets ${how}`);
+      if (reading.state === 'assumed') {
+        const how = 'as they follow from the addresses within a minute';
+        print(
+          `${terminal.paint('bold', 'assumed')}: the address sets are ${how}; ${plainText(reading.reason)}`,
+        );
+      }
+      const by = reading.state === 'filled' ? `; the address sets by ${reading.source}` : '';
+      note(`read from ${target.from}${by}`);
     },
   };
 }

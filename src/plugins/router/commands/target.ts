@@ -15,11 +15,11 @@ import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import type { RaSource } from '../config/advertisements.ts';
-import type { FilledSets } from '../config/firewall.ts';
 import { interfacesOf, stringsOf } from '../config/network-config.ts';
 import type { AddressLookup } from '../config/networks.ts';
 import { RouterError } from '../errors.ts';
 import { RouterClient } from './client.ts';
+import type { SetsReading } from './packet-filter.ts';
 
 /** Control path of the running instance: what the address sets hold. */
 export const SETS_PATH = '/router/sets';
@@ -58,8 +58,8 @@ export interface RouterTarget {
   history(limit: number, signal: AbortSignal): Promise<readonly ListedEntry[]>;
   /** The present addresses of interfaces, delegated ones included; undefined for an unknown interface. */
   addresses(config: NetworkConfig, signal: AbortSignal): Promise<AddressLookup>;
-  /** The present content of the packet filter's address sets; undefined where it cannot be read. */
-  filledSets(signal: AbortSignal): Promise<FilledSets | undefined>;
+  /** The present content of the packet filter's address sets, or why it cannot be read. */
+  filledSets(signal: AbortSignal): Promise<SetsReading>;
   /** When the router will revert a pending transaction, epoch milliseconds; undefined where it does not say. */
   deadline(transID: string): Promise<number | undefined>;
   /** @returns the API that takes changes @throws HF_ROUTER_UNREACHABLE nothing runs */
@@ -160,8 +160,8 @@ class RouterByUrl implements RouterTarget {
     return (intf) => addresses.get(intf);
   }
 
-  async filledSets(_signal: AbortSignal): Promise<FilledSets | undefined> {
-    return undefined;
+  async filledSets(signal: AbortSignal): Promise<SetsReading> {
+    return (await import('./packet-filter.ts')).readPacketFilter(this.#client.url, signal);
   }
 
   /** Only an instance of Holdfast reports it. The URL may be another address of the instance on the data folder. */
@@ -231,13 +231,15 @@ class RunningInstance extends RouterByUrl {
     this.#settings = settings;
   }
 
-  override async filledSets(signal: AbortSignal): Promise<FilledSets | undefined> {
+  override async filledSets(signal: AbortSignal): Promise<SetsReading> {
     const answer = await postControl(this.dataDir, SETS_PATH, {}, signal).catch((error: unknown) => {
       if (!isCoded(error, 'HF_CONTROL_UNREACHABLE')) throw error;
     });
     const sets = answer?.status === 200 && isObject(answer.body) ? answer.body.sets : undefined;
-    if (!isObject(sets)) return undefined;
-    return new Map(Object.entries(sets).map(([name, prefixes]) => [name, stringsOf(prefixes)]));
+    if (!isObject(sets))
+      return { state: 'assumed', reason: 'the running instance did not say what they hold' };
+    const filled = new Map(Object.entries(sets).map(([name, prefixes]) => [name, stringsOf(prefixes)]));
+    return { state: 'filled', source: 'the running instance', sets: filled };
   }
 
   override readStore<T>(read: (store: ReadableStore) => Promise<T>): Promise<T> {
@@ -271,8 +273,8 @@ class StoppedInstance implements RouterTarget {
     return () => undefined;
   }
 
-  async filledSets(): Promise<FilledSets | undefined> {
-    return undefined;
+  async filledSets(): Promise<SetsReading> {
+    return { state: 'assumed', reason: 'no instance runs here that could be asked' };
   }
 
   async deadline(): Promise<number | undefined> {
