@@ -114,7 +114,7 @@ export class Rig {
   }
 
   async state(intf: string): Promise<any> {
-    return (await this.call('GET', `/v1/config/interfaces/${intf}`)).body.state;
+    return (await this.call('GET', `/v1/interface/${intf}`)).body.state;
   }
 
   actor(): any {

@@ -53,8 +53,11 @@ test('[R32] secrets of posted configs reach no record, blob, store file, log lin
   t.true(CANARY.test(JSON.stringify(await rig.active())), 'the config itself is served whole');
 
   const names = Object.values(first.interface).flatMap((map: any) => Object.keys(map));
-  for (const path of ['history', ...names.map((name) => `interfaces/${name}`)])
-    pages.push(JSON.stringify((await rig.call('GET', `/v1/config/${path}`)).body));
+  for (const path of ['config/history', ...names.map((name) => `interface/${name}`)])
+    pages.push(JSON.stringify((await rig.call('GET', `/v1/${path}`)).body));
+  // What a router's main daemon reads has the config's entries whole, like the config itself; the log lines below do not.
+  for (const path of ['interfaces', 'wans', 'lans', ...names.map((name) => `interfaces/${name}`)])
+    t.is((await rig.call('GET', `/v1/config/${path}`)).status, 200);
   await rig.settled();
 
   for (const page of pages) t.notRegex(page, CANARY);

@@ -8,6 +8,7 @@ import { generateFiles, legsOfFiles, rewrittenLegs } from '../config/generated-f
 import { delegatingLegs, interfacesOf } from '../config/network-config.ts';
 import { planInterfaces, planReapply, type ReapplyPlan } from '../config/reapply.ts';
 import type { GeneratedFolder } from './generated-folder.ts';
+import type { Observed } from './interface-view.ts';
 import { type InterfaceState, type KernelDriver, KernelRefusal, type Undo } from './kernel/driver.ts';
 import { kernelSteps, type Wan } from './kernel/steps.ts';
 
@@ -134,6 +135,16 @@ export class ConfigApplier {
 
   state(intf: string): Promise<InterfaceState | undefined> {
     return this.#kernel.state(intf);
+  }
+
+  /** Every device of the kernel, and what is known of the WANs. */
+  async observe(): Promise<Observed> {
+    return { states: await this.#kernel.states(), wans: this.#wans };
+  }
+
+  /** Names of the devices that are hardware. */
+  hardware(): Promise<readonly string[]> {
+    return this.#kernel.hardware();
   }
 
   /** Every IPv6 address that the kernel has now, by interface; none of an interface it does not know. */

@@ -28,6 +28,7 @@ import {
   refusedWan,
   unavailable,
 } from './applier.ts';
+import type { Observed } from './interface-view.ts';
 import { type InterfaceState, KernelRefusal } from './kernel/driver.ts';
 import type { Wan } from './kernel/steps.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
@@ -115,6 +116,17 @@ export class EmbeddedRouter {
     const entry = interfaceOf(await this.#config(), intf);
     if (!entry) throw new RouterError('HF_ROUTER_INTERFACE_UNKNOWN', { intf });
     return { config: entry.config, state: await this.#applier.state(intf) };
+  }
+
+  /** The active config beside what the kernel has, for the read routes. */
+  async observe(): Promise<{ config: NetworkConfig; observed: Observed }> {
+    const [config, observed] = await Promise.all([this.#config(), this.#applier.observe()]);
+    return { config, observed };
+  }
+
+  /** Names of the devices that are hardware. */
+  hardware(): Promise<readonly string[]> {
+    return this.#applier.hardware();
   }
 
   /**

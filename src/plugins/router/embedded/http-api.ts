@@ -3,10 +3,13 @@ import type { HistoryEntry } from '../../../core/contracts/config-store.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
+import { interfaceOf } from '../config/network-config.ts';
+import { RouterError } from '../errors.ts';
 import { CONFIG_KEY, configActor } from './config-actor.ts';
 import type { ConfigWrites, Writer } from './config-writes.ts';
-import type { RouterAccess } from './embedded-router.ts';
+import type { EmbeddedRouter, RouterAccess } from './embedded-router.ts';
 import { checkIgnoredBody, readEncodedBody } from './http-body.ts';
+import { interfaceView, interfaceViews, wanConnectivity } from './interface-view.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const HISTORY_SHOWN = 100;
@@ -55,12 +58,42 @@ export function routerRoutes(
     return { entries: listed.filter(({ op }) => op !== 'seed' || first === 'true') };
   });
 
-  for (const path of ['/v1/config/interfaces/:intf', '/v1/interface/:intf']) {
-    surface.get<{ Params: { intf: string } }>(path, async ({ params: { intf } }) => {
-      // A single interface is never posted back, so its secrets are not needed.
-      return redact(await router.interface(intf), PAGE);
-    });
-  }
+  surface.get<{ Params: { intf: string } }>('/v1/interface/:intf', async ({ params: { intf } }) => {
+    // A single interface is never posted back, so its secrets are not needed.
+    return redact(await router.interface(intf), PAGE);
+  });
+  readRoutes(surface, router);
+}
+
+/**
+ * What the main daemon of a router reads, in the shape of the router's daemon. The entries of the config are served with
+ * their secrets, as `/v1/config/active` serves them.
+ */
+function readRoutes(surface: HttpSurface, router: EmbeddedRouter): void {
+  const views = (role?: 'wan' | 'lan') => async () => {
+    const { config, observed } = await router.observe();
+    return interfaceViews(config, observed, role);
+  };
+  surface.get('/v1/config/wans', views('wan'));
+  surface.get('/v1/config/lans', views('lan'));
+  surface.get('/v1/config/interfaces', views());
+  surface.get<{ Params: { intf: string } }>('/v1/config/interfaces/:intf', async ({ params: { intf } }) => {
+    const { config, observed } = await router.observe();
+    const entry = interfaceOf(config, intf);
+    if (!entry) throw new RouterError('HF_ROUTER_INTERFACE_UNKNOWN', { intf });
+    return interfaceView(config, entry, observed);
+  });
+  surface.get('/v1/config/wan/connectivity', async (_request, reply) => {
+    const { config, observed } = await router.observe();
+    return reply.type(JSON_TYPE).send(JSON.stringify(wanConnectivity(config, observed)));
+  });
+  surface.get('/v1/config/phy_interfaces', async () => ({ intfs: await router.hardware() }));
+  surface.get('/v1/config/phy_interfaces/state/simple', async () => {
+    const [names, { config, observed }] = await Promise.all([router.hardware(), router.observe()]);
+    const carrierOf = (name: string) =>
+      interfaceOf(config, name) && observed.states.get(name)?.link.carrier === '1' ? 1 : 0;
+    return Object.fromEntries(names.map((name) => [name, { carrier: carrierOf(name) }]));
+  });
 }
 
 /** Marks the appends that are newer than the config that a revert would restore. Entries are newest first. */

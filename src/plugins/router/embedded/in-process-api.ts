@@ -4,9 +4,10 @@ import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { newCorrelation } from '../../../core/kernel/clock.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import { stringsOf, withoutControlFields } from '../config/network-config.ts';
+import { interfaceOf, stringsOf, withoutControlFields } from '../config/network-config.ts';
 import type { ConfigWrites, Writer } from './config-writes.ts';
 import type { RouterAccess } from './embedded-router.ts';
+import { interfaceView } from './interface-view.ts';
 
 /** The name of in-process writers in records and in the history. */
 const WHO = 'holdfast';
@@ -57,13 +58,10 @@ async function interfaceState(
   router: RouterAccess['router'],
   intf: string,
 ): Promise<InterfaceView | undefined> {
-  try {
-    const { config, state } = await router.interface(intf);
-    return { config: isObject(config) ? config : {}, state: { ...state, ip6: state?.ip6 ?? null } };
-  } catch (error) {
-    if (isCoded(error, 'HF_ROUTER_INTERFACE_UNKNOWN')) return undefined;
-    throw error;
-  }
+  const { config, observed } = await router.observe();
+  const entry = interfaceOf(config, intf);
+  if (!entry) return undefined;
+  return { config: entry.config, state: { ...interfaceView(config, entry, observed).state } };
 }
 
 /** A reapply keeps the ncid, so it loses no race for it. */

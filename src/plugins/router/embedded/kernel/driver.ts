@@ -49,6 +49,32 @@ export type KernelStep =
       readonly gateway6?: string;
     };
 
+/** A device as the kernel shows it under `/sys/class/net`, as text; null where it does not say. */
+export interface LinkFacts {
+  readonly mac: string | null;
+  readonly mtu: string | null;
+  /** `1` or `0`; null while the device is off. */
+  readonly carrier: string | null;
+  readonly duplex: string | null;
+  /** Mbit/s. */
+  readonly speed: string | null;
+  readonly operstate: string | null;
+  readonly txBytes: string | null;
+  readonly rxBytes: string | null;
+}
+
+/** Of a device that the kernel does not know, or was not asked about. */
+export const NO_FACTS: LinkFacts = {
+  mac: null,
+  mtu: null,
+  carrier: null,
+  duplex: null,
+  speed: null,
+  operstate: null,
+  txBytes: null,
+  rxBytes: null,
+};
+
 /** The state of one interface in the kernel. */
 export interface InterfaceState {
   readonly up: boolean;
@@ -56,6 +82,7 @@ export interface InterfaceState {
   /** Link-local addresses included. */
   readonly ip6: readonly string[];
   readonly routes: readonly Omit<Route, 'devices'>[];
+  readonly link: LinkFacts;
 }
 
 /** Undoes an apply, as far as the kernel allows it. */
@@ -71,6 +98,10 @@ export interface KernelDriver {
   apply(steps: readonly KernelStep[], signal: AbortSignal): Promise<Undo>;
   /** @returns undefined for a device that the kernel does not know */
   state(intf: string): Promise<InterfaceState | undefined>;
+  /** The state of every device that the kernel knows, by name. */
+  states(): Promise<ReadonlyMap<string, InterfaceState>>;
+  /** Names of the devices that are hardware. */
+  hardware(): Promise<readonly string[]>;
   /** @returns the IPv6 addresses of those of the interfaces that the kernel knows */
   addresses(interfaces: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
 }

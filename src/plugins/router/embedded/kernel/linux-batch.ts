@@ -10,6 +10,8 @@ export interface IpOptions {
   readonly namespace?: string | undefined;
   /** Continues after a line that fails, to undo as much as possible. */
   readonly force?: boolean;
+  /** Prints counters, too. */
+  readonly statistics?: boolean;
 }
 
 /** Its answer shows that all lines before it are done, because `ip` runs them in order. */
@@ -31,10 +33,11 @@ export class IpBatch {
   #failure: Error | undefined;
   #hasEnded = false;
 
-  constructor({ namespace, force = false }: IpOptions, signal: AbortSignal) {
+  constructor({ namespace, force = false, statistics = false }: IpOptions, signal: AbortSignal) {
     this.#namespace = namespace;
     const inside = namespace === undefined ? [] : ['-netns', namespace];
-    const child = spawn('ip', [...inside, ...(force ? ['-force'] : []), '-json', '-details', '-batch', '-'], {
+    const options = [...(force ? ['-force'] : []), ...(statistics ? ['-statistics'] : [])];
+    const child = spawn('ip', [...inside, ...options, '-json', '-details', '-batch', '-'], {
       stdio: 'pipe',
     });
     this.#child = child;

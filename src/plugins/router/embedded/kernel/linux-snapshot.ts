@@ -1,7 +1,7 @@
 /** The network as `ip -json -details` prints it, read before a change so that the change can be undone. */
 import { isObject } from '../../../../core/kernel/json.ts';
 import { stringsOf } from '../../config/network-config.ts';
-import type { InterfaceState } from './driver.ts';
+import { type InterfaceState, type LinkFacts, NO_FACTS } from './driver.ts';
 import type { IpBatch } from './linux-batch.ts';
 import { isDelegatedPrefix, isRunning } from './monitor-lines.ts';
 
@@ -39,6 +39,8 @@ export interface LinuxLink {
   readonly vid?: number;
   readonly master?: string;
   readonly addresses: readonly LinuxAddress[];
+  /** Absent for a link that this apply made. */
+  readonly facts?: LinkFacts;
 }
 
 export interface Snapshot {
@@ -78,6 +80,7 @@ export function stateOf({ links, routes }: Snapshot, intf: string): InterfaceSta
       ...(gateway !== undefined && { via: gateway }),
       origin: protocol === OWN_PROTOCOL ? 'router' : protocol,
     })),
+    link: link.facts ?? NO_FACTS,
   };
 }
 
@@ -95,10 +98,27 @@ function linkOf(found: Fields): LinuxLink {
     up: stringsOf(found.flags).includes('UP'),
     running: isRunning(stringsOf(found.flags)),
     addresses,
+    facts: factsOf(found),
     ...(kind !== undefined && { kind }),
     ...(lower !== undefined && { lower }),
     ...(kind === 'vlan' && typeof vid === 'number' && { vid }),
     ...(master !== undefined && { master }),
+  };
+}
+
+/** Counters are there only where they were asked for. */
+function factsOf({ address, mtu, flags, operstate, stats64, link_type }: Fields): LinkFacts {
+  const has = (flag: string) => stringsOf(flags).includes(flag);
+  const bytes = (side: 'rx' | 'tx') => fields(fields(stats64)[side]).bytes;
+  return {
+    mac: link_type === 'none' ? null : (text(address) ?? null),
+    mtu: mtu === undefined ? null : String(mtu),
+    carrier: has('UP') ? (has('LOWER_UP') ? '1' : '0') : null,
+    duplex: null,
+    speed: null,
+    operstate: text(operstate)?.toLowerCase() ?? null,
+    txBytes: bytes('tx') === undefined ? null : String(bytes('tx')),
+    rxBytes: bytes('rx') === undefined ? null : String(bytes('rx')),
   };
 }
 

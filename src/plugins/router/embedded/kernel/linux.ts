@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { isConfigurable } from '../../config/validate.ts';
 import type { InterfaceState, KernelDriver, KernelStep, Undo } from './driver.ts';
 import { IpBatch, type IpOptions } from './linux-batch.ts';
@@ -53,7 +54,26 @@ export class LinuxKernel implements KernelDriver {
   }
 
   async state(intf: string): Promise<InterfaceState | undefined> {
-    return stateOf(await this.snapshot(), intf);
+    return (await this.states()).get(intf);
+  }
+
+  async states(): Promise<ReadonlyMap<string, InterfaceState>> {
+    const now = await this.snapshot(true);
+    const states = [...now.links.keys()].flatMap((intf): [string, InterfaceState][] => {
+      const state = stateOf(now, intf);
+      return state ? [[intf, state]] : [];
+    });
+    if (this.#options.namespace !== undefined) return new Map(states); // its /sys is not seen from here
+    return new Map(
+      await Promise.all(states.map(async ([intf, state]) => [intf, await withSpeed(intf, state)] as const)),
+    );
+  }
+
+  async hardware(): Promise<readonly string[]> {
+    const { links } = await this.snapshot();
+    return [...links.values()].flatMap(({ name, kind }) =>
+      kind === undefined && name !== 'lo' ? [name] : [],
+    );
   }
 
   async addresses(interfaces: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -66,14 +86,25 @@ export class LinuxKernel implements KernelDriver {
   }
 
   /** Links, addresses and routes as they are now, with one process. */
-  async snapshot(): Promise<Snapshot> {
-    const batch = new IpBatch(this.#options, AbortSignal.timeout(READ_DEADLINE_MS));
+  async snapshot(statistics = false): Promise<Snapshot> {
+    const batch = new IpBatch({ ...this.#options, statistics }, AbortSignal.timeout(READ_DEADLINE_MS));
     try {
       return await readSnapshot(batch);
     } finally {
       await batch.kill();
     }
   }
+}
+
+/** `ip` does not print speed and duplex; the kernel refuses both for a device that is off or has none. */
+async function withSpeed(intf: string, state: InterfaceState): Promise<InterfaceState> {
+  const read = (file: string) =>
+    readFile(`/sys/class/net/${intf}/${file}`, 'utf8').then(
+      (text) => text.trim(),
+      () => null,
+    );
+  const [speed, duplex] = await Promise.all([read('speed'), read('duplex')]);
+  return { ...state, link: { ...state.link, speed, duplex } };
 }
 
 /** Long enough for any network; a kernel that hangs must not delay the answer of an apply for ever. */

@@ -5,6 +5,7 @@ import {
   type KernelDriver,
   KernelRefusal,
   type KernelStep,
+  type LinkFacts,
   type Route,
   type Undo,
 } from './driver.ts';
@@ -38,9 +39,21 @@ export class MemoryKernel implements KernelDriver {
   async state(intf: string): Promise<InterfaceState | undefined> {
     const device = this.#devices.get(intf);
     if (!device) return undefined;
-    const { up, ip4, ip6, routes } = device;
+    return this.#stateOf(intf, device);
+  }
+
+  async states(): Promise<ReadonlyMap<string, InterfaceState>> {
+    return new Map([...this.#devices].map(([intf, device]) => [intf, this.#stateOf(intf, device)]));
+  }
+
+  async hardware(): Promise<readonly string[]> {
+    return [...this.#devices].flatMap(([intf, { kind }]) => (HARDWARE.has(kind) ? [intf] : []));
+  }
+
+  #stateOf(intf: string, { up, ip4, ip6, routes, kind }: Device): InterfaceState {
     const shared = this.#multipath.filter(({ devices }) => devices.includes(intf));
-    return { up, ip4, ip6, routes: [...routes, ...shared].map(({ devices: _, ...route }) => route) };
+    const all = [...routes, ...shared].map(({ devices: _, ...route }) => route);
+    return { up, ip4, ip6, routes: all, link: linkFacts(intf, kind, up) };
   }
 
   async addresses(interfaces: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -209,6 +222,22 @@ function hash(text: string): number {
   let value = 0x811c9dc5;
   for (const character of text) value = Math.imul(value ^ character.charCodeAt(0), 0x01000193) >>> 0;
   return value;
+}
+
+/** What the model has: no counters, and a hardware address that follows from the name. */
+function linkFacts(intf: string, kind: string, up: boolean): LinkFacts {
+  const isTunnel = kind === 'wireguard' || kind === 'openvpn';
+  const id = hash(intf).toString(16).padStart(8, '0');
+  return {
+    mac: isTunnel ? null : `02:5e${id.replace(/../g, ':$&')}`,
+    mtu: kind === 'wireguard' ? '1420' : '1500',
+    carrier: up ? '1' : null,
+    duplex: up && !isTunnel ? 'full' : null,
+    speed: up && !isTunnel ? '1000' : null,
+    operstate: up ? 'up' : 'down',
+    txBytes: '0',
+    rxBytes: '0',
+  };
 }
 
 function deviceOf(draft: Draft, intf: string): Device {
