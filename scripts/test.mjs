@@ -15,7 +15,9 @@ const SYSTEM_PACKAGES = [
   { command: 'cc', packages: ['gcc', 'libc6-dev'] }, // builds the LD_PRELOAD shim that delays fsync
   { command: 'redis-server', packages: ['redis-server'] }, // the store of the router's config, on ports of the tests' own
   { command: 'ip', packages: ['iproute2', 'procps'] }, // the router's kernel driver, in network namespaces
-  { command: 'dnsmasq', packages: ['dnsmasq-base'] }, // says whether the generated files are right
+  { command: 'dnsmasq', packages: ['dnsmasq-base'] }, // says whether the generated files are right, and serves them
+  { command: 'nft', packages: ['nftables'] }, // the packet filter's address sets, in network namespaces
+  { command: 'ipset', packages: ['ipset'] }, // the same by the other tool
   { command: 'curl', packages: ['curl'] }, // is started by the conformance suite in the place of each client
   { command: 'openssl', packages: ['openssl'] }, // certificates of tests
   { command: 'prometheus-alertmanager', packages: ['prometheus-alertmanager'] }, // takes our alerts, and beats at our monitor
@@ -23,8 +25,11 @@ const SYSTEM_PACKAGES = [
   { command: 'systemd-analyze', packages: ['systemd'] }, // says whether the units of deploy/ are right
 ];
 
+/** On the PATH of the system: `nft` is also the name of a package of npm. */
 const onPath = (command) =>
-  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, command)));
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .some((folder) => !folder.includes('node_modules') && existsSync(join(folder, command)));
 
 const ended = (child) => new Promise((resolve) => child.on('error', () => resolve(1)).on('close', resolve));
 

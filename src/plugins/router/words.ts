@@ -110,6 +110,7 @@ export function describeSetsRecord({ event }: RecordOf<typeof addressSets>): str
   if (delayOf(event.type) !== undefined) return 'fills the sets';
   if (event.type === 'ADDRESSES')
     return `addresses changed, ${Object.keys(event.sets).length} sets will follow`;
+  if (event.type === 'READ') return `the kernel holds ${Object.keys(event.sets).length} sets with prefixes`;
   return event.type === 'POPULATED' ? `${Object.keys(event.sets).length} sets are filled` : DEFAULT_WORDS;
 }
 

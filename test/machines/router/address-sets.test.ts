@@ -7,6 +7,15 @@ const two = { ...one, c_net_b_set6: ['fd00:2::/64'] };
 const addresses = (sets: Record<string, string[]>) => ({ type: 'ADDRESSES' as const, sets });
 const populated = (sets: Record<string, string[]>, at: number) => ({ type: 'POPULATED' as const, at, sets });
 const fill = (sets: object) => ({ type: 'router.populate_sets', params: { sets } as never });
+const refused = (labels: Record<string, string>) => ({
+  type: 'alerts.raise',
+  params: {
+    name: 'router.sets_refused',
+    severity: 'critical',
+    text: 'The packet filter did not take the address sets, so per-network policy does not cover new prefixes. Filling them is tried again within a minute.',
+    labels,
+  } as never,
+});
 
 test('[R21] sets follow within a minute of the first change, with all changes of that time', (t) => {
   given(addressSets)
@@ -58,7 +67,61 @@ test('[R21] what changes while the sets are filled, or a filling that failed, ha
     .then({ state: 'behind', timers: { population: 45_000 } })
     .when(elapsed('population'))
     .then({ state: 'populating', effects: [fill(two)] })
-    .when({ type: 'effect.failed', effect: 'router.populate_sets' })
-    .then({ state: 'behind', timers: { population: 45_000 }, context: { populated: one } });
+    .when({ type: 'effect.lost', effect: 'router.populate_sets' })
+    .then({
+      state: 'behind',
+      effects: [refused({ state: 'firing', reason: 'it was interrupted' })],
+      timers: { population: 45_000 },
+      context: { populated: one },
+    });
+  t.pass();
+});
+
+test('[R21] sets that the kernel lost while the router was away are filled at once', (t) => {
+  const read = (sets: Record<string, string[]>) => ({ type: 'READ' as const, sets });
+  const events = [addresses(two), elapsed('population'), populated(two, 7)];
+  given(addressSets, { events })
+    .when(read(two))
+    .then({ state: 'current', ignored: true })
+    .when(read(one))
+    .then({
+      state: 'populating',
+      effects: [fill(two)],
+      context: { populated: one, since: { c_net_a_set6: 7 } },
+    })
+    .when(populated(two, 9))
+    .then({ state: 'current', context: { since: { c_net_a_set6: 7, c_net_b_set6: 9 } } });
+  given(addressSets, { events: [addresses({ c_net_a_set6: [] }), elapsed('population'), populated({}, 7)] })
+    .when(read({}))
+    .then({ state: 'behind', ignored: true });
+  t.pass();
+});
+
+test('[R21] a packet filter that refuses is told once, and when it takes the sets again', (t) => {
+  const failed = {
+    type: 'effect.failed' as const,
+    effect: 'router.populate_sets',
+    message: 'Operation not permitted',
+  };
+  given(addressSets, { events: [addresses(one), elapsed('population')] })
+    .when(failed)
+    .then({
+      state: 'behind',
+      effects: [refused({ state: 'firing', reason: 'Operation not permitted' })],
+      context: { refusal: 'Operation not permitted', populated: {} },
+      timers: { population: 45_000 },
+    })
+    .when(elapsed('population'))
+    .then({ state: 'populating', effects: [fill(one)] })
+    .when(failed)
+    .then({ state: 'behind', effects: [], timers: { population: 45_000 } })
+    .when(elapsed('population'))
+    .then({ state: 'populating', effects: [fill(one)] })
+    .when(populated(one, 9))
+    .then({
+      state: 'current',
+      effects: [refused({ state: 'resolved' })],
+      context: { refusal: undefined, populated: one },
+    });
   t.pass();
 });

@@ -9,11 +9,12 @@ import { routerChannels } from '../../../core/contracts/router.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { type JsonObject, jsonEqual } from '../../../core/kernel/json.ts';
-import { addressSets, type PopulateParams } from '../../../machines/router/address-sets.ts';
+import { addressSets, type PopulateParams, type SetPrefixes } from '../../../machines/router/address-sets.ts';
 import { SETS_PATH } from '../commands/target.ts';
 import { collisionText, prefixesBySet, type SetCollision, setCollisions } from '../config/networks.ts';
 import { describeSetsRecord } from '../words.ts';
 import type { EmbeddedRouter, RouterAccess } from './embedded-router.ts';
+import { fillSets, heldPrefixes, readSets, type SetTool } from './kernel/set-tools.ts';
 
 const setsActor = defineActor({
   type: 'router.address_sets',
@@ -29,35 +30,86 @@ const addressesChanged = defineTopic(
   "The networks' addresses ask for other address sets than before.",
 );
 
+/** What the sets of the kernel hold, read when the router starts: a machine that started anew has lost them. */
+const setsRead = defineTopic(
+  'router.sets_read',
+  z.object({ sets: z.record(z.string(), z.array(z.string())) }),
+  'The address sets of the kernel were read at start.',
+);
+
+/** The sets of a real packet filter. */
+export interface PacketFilter {
+  readonly tool: SetTool;
+  readonly namespace: string | undefined;
+}
+
 /**
  * Registers the actor, its route, filling the sets as an effect, and what `router explain` asks for.
  *
  * @param delayMs from a change of addresses until the sets follow, milliseconds
  */
 export function registerAddressSets(
-  context: PluginContext<RouterAccess & { readonly collisions: CollisionWatch }>,
+  context: PluginContext<
+    RouterAccess & { readonly collisions: CollisionWatch; readonly packetFilter: PacketFilter | undefined }
+  >,
   delayMs: number,
 ): void {
   context.actor({ ...setsActor, input: () => ({ delayMs }) });
   context.route(addressesChanged, setsActor, ({ payload }) => [
     { key: SETS_KEY, event: { type: 'ADDRESSES', ...payload } },
   ]);
+  context.route(setsRead, setsActor, ({ payload }) => [
+    { key: SETS_KEY, event: { type: 'READ', ...payload } },
+  ]);
   context.effect<PopulateParams>(
     'router.populate_sets',
-    ({ sets }, _effect, { services: { clock, logger } }) => {
-      // The embedded router has no packet filter: `router explain` reads the actor's own state.
-      logger.info({ sets: Object.keys(sets).length }, 'router.sets_populated');
-      return { type: 'POPULATED', at: clock.now(), sets };
+    async ({ sets }, { signal }, { packetFilter, services: { clock, logger } }) => {
+      const tool = packetFilter?.tool ?? 'none';
+      // Without a packet filter the sets are the actor's own state, which `router explain` reads.
+      const held = packetFilter ? await filled(packetFilter, sets, signal) : sets;
+      logger.info({ sets: Object.keys(sets).length, tool }, 'router.sets_populated');
+      return { type: 'POPULATED', at: clock.now(), sets: held };
     },
     { onRecovery: 'retry', adapter: 'packet filter' },
   );
-  context.control((surface, { services: { actors } }) => {
+  context.control((surface, { packetFilter, services: { actors } }) => {
     surface.post(SETS_PATH, async () => {
       const context = actors.get(setsActor, SETS_KEY)?.context;
-      return { sets: context?.populated ?? {}, wanted: context?.wanted ?? {} };
+      const { populated: sets = {}, wanted = {} } = context ?? {};
+      return { sets, wanted, tool: packetFilter?.tool ?? 'model' };
     });
   });
+  context.health('packetFilter', ({ packetFilter, services: { actors } }) => {
+    const refusal = actors.get(setsActor, SETS_KEY)?.context.refusal;
+    if (refusal !== undefined) return { ok: false, reason: `the address sets are not filled: ${refusal}` };
+    return packetFilter && { tool: packetFilter.tool };
+  });
   context.health('addressSets', ({ collisions }) => collisions.report());
+}
+
+/** Fills the sets and reads them again. @returns those of the prefixes that they hold */
+async function filled(
+  { tool, namespace }: PacketFilter,
+  sets: SetPrefixes,
+  signal: AbortSignal,
+): Promise<SetPrefixes> {
+  await fillSets(tool, sets, { namespace, signal });
+  return heldPrefixes(sets, await readSets(tool, { namespace, signal }));
+}
+
+/** Publishes what the kernel's sets hold. What keeps it from being read keeps them from being filled, and is reported there. */
+export async function publishSets(
+  { tool, namespace }: PacketFilter,
+  { bus, logger }: Pick<Services, 'bus' | 'logger'>,
+): Promise<void> {
+  try {
+    const content = await readSets(tool, { namespace });
+    const sets = Object.entries(content).map(([name, prefixes]): [string, string[]] => [name, [...prefixes]]);
+    bus.publish(setsRead, { sets: Object.fromEntries(sets.filter(([, prefixes]) => prefixes.length > 0)) });
+  } catch (error) {
+    logger.warn({ err: error }, 'router.sets_unread');
+    bus.publish(setsRead, { sets: {} });
+  }
 }
 
 /** Publishes which prefixes the sets must hold now, delegated ones included, when that differs from what is known. */

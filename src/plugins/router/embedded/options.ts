@@ -20,6 +20,11 @@ const kernelOptions = {
   dnsmasq: z.boolean().optional(),
   /** From the last rewrite of a DHCP file to the restart of the service. */
   dhcpRestartMs: z.int().min(10).default(22_000),
+  /**
+   * The tool that fills the packet filter's address sets; with `linux` and unless set, the first of the two that is
+   * installed. `none`: they are a model that `router explain` reads.
+   */
+  packetFilter: z.enum(['nft', 'ipset', 'none']).optional(),
   /** From a change of addresses until the packet filter's sets follow. */
   addressSetsMs: z.int().min(10).max(60_000).default(45_000),
 };

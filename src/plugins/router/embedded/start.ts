@@ -9,7 +9,7 @@ import type { ConfigStore } from '../../../core/contracts/config-store.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { jsonEqual } from '../../../core/kernel/json.ts';
-import { CollisionWatch, publishAddresses } from './address-sets.ts';
+import { CollisionWatch, type PacketFilter, publishAddresses, publishSets } from './address-sets.ts';
 import { CONFIG_KEY, configActor, settingsChanged, storeLoaded } from './config-actor.ts';
 import { ConfigWrites } from './config-writes.ts';
 import { dhcpRewritten } from './dhcp.ts';
@@ -35,6 +35,8 @@ export interface RouterServices extends RouterAccess {
   readonly watch: KernelWatch | undefined;
   /** The DHCP service, where it is a real one. */
   readonly dhcpServer: DhcpServer | undefined;
+  /** Where address sets are filled; undefined where they are a model. */
+  readonly packetFilter: PacketFilter | undefined;
   close(): Promise<void>;
 }
 
@@ -93,11 +95,14 @@ export async function startRouter(
     watch?.start();
     const dhcpServer = await dhcpServerOf(root, services, options);
     await dhcpServer?.start();
+    const packetFilter = await packetFilterOf(options);
+    if (packetFilter) await publishSets(packetFilter, services);
+    else if (options.kernel === 'linux') logger.warn({}, 'router.sets_are_a_model');
     const stop = async () => {
       await Promise.all([watch?.stop(), dhcpServer?.stop()]);
       await close();
     };
-    return { services, router, writes, collisions, redis, watch, dhcpServer, close: stop };
+    return { services, router, writes, collisions, redis, watch, dhcpServer, packetFilter, close: stop };
   } catch (error) {
     await close();
     throw error;
@@ -143,6 +148,18 @@ async function dhcpServerOf(
   if (kernel === 'memory' || !dnsmasq) return undefined;
   const { DhcpServer } = await import('./dhcp-server.ts');
   return new DhcpServer({ root, namespace, clock, bus, logger });
+}
+
+/** @returns undefined with a model of a kernel, and where no tool is installed */
+async function packetFilterOf({
+  kernel,
+  namespace,
+  packetFilter,
+}: RouterOptions): Promise<PacketFilter | undefined> {
+  if (kernel === 'memory' || packetFilter === 'none') return undefined;
+  const { installedSetTool } = await import('./kernel/set-tools.ts');
+  const tool = packetFilter ?? installedSetTool();
+  return tool && { tool, namespace };
 }
 
 /**

@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { RouterError } from '../../errors.ts';
 
 export interface ToolCall {
@@ -24,8 +26,9 @@ export async function runTool(call: ToolCall): Promise<string> {
   const { program, input, signal } = call;
   const timeout = AbortSignal.timeout(DEADLINE_MS);
   const cut = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
-  const [command, ...args] = commandOf(call);
   const refuse = (reason: string) => new RouterError('HF_ROUTER_TOOL', { program, reason });
+  if (pathOf(program) === undefined) throw refuse('it is not installed');
+  const [command, ...args] = commandOf(call);
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: 'pipe', signal: cut, killSignal: 'SIGKILL' });
     let [output, errors] = ['', ''];
@@ -51,7 +54,29 @@ export async function runTool(call: ToolCall): Promise<string> {
 
 /** The command line that starts a program inside a namespace; `ip` becomes the program, so that it has the same pid. */
 export function commandOf({ program, args, namespace }: ToolCall): [string, ...string[]] {
-  return namespace === undefined ? [program, ...args] : ['ip', 'netns', 'exec', namespace, program, ...args];
+  const file = pathOf(program) ?? program;
+  return namespace === undefined ? [file, ...args] : ['ip', 'netns', 'exec', namespace, file, ...args];
+}
+
+/** Where the system keeps its tools. `nft` is also the name of a package of npm, whose scripts put it on the PATH. */
+const SYSTEM_FOLDERS = ['/usr/sbin', '/sbin', '/usr/local/sbin', '/usr/bin', '/bin'];
+
+/** @returns the file of a program: that of the system before any other on the PATH; undefined when there is none */
+export function pathOf(program: string): string | undefined {
+  const folders = [...SYSTEM_FOLDERS, ...(process.env.PATH ?? '').split(delimiter)];
+  return folders
+    .filter((folder) => !folder.includes('node_modules'))
+    .map((folder) => join(folder, program))
+    .find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function firstLine(text: string): string {
