@@ -2,8 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { request } from 'undici';
-import { canMakeNamespaces, namespace } from '../../support/netns.ts';
+import { namespace } from '../../support/netns.ts';
 import { tempDir } from '../../support/temp.ts';
+import { testInNamespace } from '../../support/test-in-namespace.ts';
 import { exampleConfig, Rig } from './rig.ts';
 
 /** The fields of a state, as a real daemon answers them. */
@@ -12,7 +13,6 @@ const FIELDS = [
   ...['routableSubnets', 'ip6', 'gateway', 'gateway6', 'dns', 'origDns', 'dns6', 'origDns6', 'pds', 'rtid'],
   ...['wanConnState', 'wanTestResult', 'present', 'subIntfs'],
 ];
-const testInNamespace = canMakeNamespaces() ? test.serial : test.serial.skip;
 const UP = { ready: true, pendingTest: false, active: true, inUse: true };
 const read = async (rig: Rig, path: string) => (await rig.call('GET', `/v1/config/${path}`)).body;
 

@@ -14,6 +14,9 @@ export interface IpOptions {
   readonly statistics?: boolean;
 }
 
+/** `ip` reads at most some 500 words from a line. */
+const KEYS_PER_LINE = 200;
+
 /** Its answer shows that all lines before it are done, because `ip` runs them in order. */
 const BARRIER = 'link show dev lo';
 const isBarrier = (answer: string | undefined): boolean =>
@@ -93,20 +96,30 @@ export class IpBatch {
     return this.#answers.splice(0).slice(0, -1);
   }
 
-  /** Sets `disable_ipv6` of a device, after the lines so far. */
-  async disableIpv6(intf: string, disable: boolean): Promise<void> {
+  /**
+   * Sets `disable_ipv6` of devices, in order, after the lines so far. In another namespace that needs a process, so many
+   * devices share one.
+   */
+  async disableIpv6(interfaces: readonly string[], disable: boolean): Promise<void> {
+    if (interfaces.length === 0) return;
     const value = disable ? '1' : '0';
     if (this.#namespace !== undefined) {
       // This process sees only its own namespace's settings.
-      const key = `net/ipv6/conf/${intf}/disable_ipv6=${value}`;
-      return this.run(`netns exec ${this.#namespace} sysctl -q -w ${key}`);
+      for (let first = 0; first < interfaces.length; first += KEYS_PER_LINE) {
+        const some = interfaces.slice(first, first + KEYS_PER_LINE);
+        const keys = some.map((intf) => `net/ipv6/conf/${intf}/disable_ipv6=${value}`);
+        this.run(`netns exec ${this.#namespace} sysctl -q -w ${keys.join(' ')}`);
+      }
+      return;
     }
     await this.sync();
-    try {
-      await writeFile(`/proc/sys/net/ipv6/conf/${intf}/disable_ipv6`, value);
-    } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-      throw new KernelRefusal(`IPv6 of ${intf} could not be switched (${code})`);
+    for (const intf of interfaces) {
+      try {
+        await writeFile(`/proc/sys/net/ipv6/conf/${intf}/disable_ipv6`, value);
+      } catch (error) {
+        const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+        throw new KernelRefusal(`IPv6 of ${intf} could not be switched (${code})`);
+      }
     }
   }
 

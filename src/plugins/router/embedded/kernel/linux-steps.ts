@@ -30,23 +30,21 @@ export class LinuxSteps {
     this.#links = new Map(before.links);
   }
 
-  /** @param step a checked one */
-  async run(step: KernelStep): Promise<void> {
-    if (step.step !== 'setLink' && !this.#links.has(step.intf)) return; // off, and so never made
-    switch (step.step) {
-      case 'removeLink':
-        return this.#removeLink(step);
-      case 'setLink':
-        return this.#setLink(step);
-      case 'applyIpv4Settings':
-        return this.#applyIpv4Settings(step);
-      case 'flushIP':
-        return this.#flushIP(step);
-      case 'applyIpv6Settings':
-        return this.#applyIpv6Settings(step);
-      case 'changeRoutingTables':
-        return this.#changeRoutingTables(step);
-    }
+  /**
+   * Carries out the steps of all devices kind by kind, and those of a kind in the given order, in which a device comes after
+   * the ones it stands on. So one process switches the IPv6 of many devices, where each would need its own.
+   *
+   * @param steps checked ones, those of each device in the order of their kinds
+   */
+  async run(steps: readonly KernelStep[]): Promise<void> {
+    for (const step of ofKind(steps, 'removeLink')) await this.#removeLink(step);
+    for (const step of ofKind(steps, 'setLink')) this.#setLink(step);
+    // A device that is off was perhaps never made.
+    const made = steps.filter(({ intf }) => this.#links.has(intf));
+    for (const step of ofKind(made, 'applyIpv4Settings')) this.#applyIpv4Settings(step);
+    await this.#flush(ofKind(made, 'flushIP'));
+    await this.#applyIpv6Settings(ofKind(made, 'applyIpv6Settings'));
+    for (const step of ofKind(made, 'changeRoutingTables')) this.#changeRoutingTables(step);
   }
 
   async #removeLink({ intf }: Step<'removeLink'>): Promise<void> {
@@ -57,7 +55,7 @@ export class LinuxSteps {
       return;
     }
     this.#applyIpv4Settings({ step: 'applyIpv4Settings', intf, addresses: [] });
-    await this.#batch.disableIpv6(intf, true);
+    await this.#batch.disableIpv6([intf], true);
     this.#batch.run(`link set dev ${intf} down`);
   }
 
@@ -115,20 +113,25 @@ export class LinuxSteps {
     for (const address of addresses) this.#batch.run(`address replace ${address} brd + dev ${intf}`);
   }
 
-  async #flushIP({ intf, family }: Step<'flushIP'>): Promise<void> {
-    if (family === 4) return this.#applyIpv4Settings({ step: 'applyIpv4Settings', intf, addresses: [] });
-    this.#flushed.add(intf);
-    await this.#batch.disableIpv6(intf, true);
-    this.#batch.run(`link set dev ${intf} down`);
-    await this.#batch.disableIpv6(intf, false);
-    if (this.#isUp(intf)) this.#batch.run(`link set dev ${intf} up`);
+  async #flush(steps: readonly Step<'flushIP'>[]): Promise<void> {
+    for (const { intf, family } of steps)
+      if (family === 4) this.#applyIpv4Settings({ step: 'applyIpv4Settings', intf, addresses: [] });
+    const interfaces = steps.filter(({ family }) => family === 6).map(({ intf }) => intf);
+    for (const intf of interfaces) this.#flushed.add(intf);
+    await this.#batch.disableIpv6(interfaces, true);
+    for (const intf of interfaces) this.#batch.run(`link set dev ${intf} down`);
+    await this.#batch.disableIpv6(interfaces, false);
+    for (const intf of interfaces) if (this.#isUp(intf)) this.#batch.run(`link set dev ${intf} up`);
   }
 
-  async #applyIpv6Settings(step: Step<'applyIpv6Settings'>): Promise<void> {
-    const { intf, enabled, addresses, delegated } = step;
-    if (!enabled || !this.#isUp(intf)) return this.#batch.disableIpv6(intf, true);
-    const wanted = new Set([...addresses, ...(delegated === undefined ? [] : [delegated])]);
-    for (const address of wanted) this.#batch.run(`address replace ${address} dev ${intf}`);
+  async #applyIpv6Settings(steps: readonly Step<'applyIpv6Settings'>[]): Promise<void> {
+    const isOn = ({ enabled, intf }: Step<'applyIpv6Settings'>) => enabled && this.#isUp(intf);
+    const off = steps.filter((step) => !isOn(step)).map(({ intf }) => intf);
+    await this.#batch.disableIpv6(off, true);
+    for (const { intf, addresses, delegated } of steps.filter(isOn)) {
+      const wanted = new Set([...addresses, ...(delegated === undefined ? [] : [delegated])]);
+      for (const address of wanted) this.#batch.run(`address replace ${address} dev ${intf}`);
+    }
   }
 
   #changeRoutingTables({ intf, defaultRoute, gateway, gateway6 }: Step<'changeRoutingTables'>): void {
@@ -158,6 +161,10 @@ export class LinuxSteps {
   #isUp(intf: string): boolean {
     return this.#up.get(intf) ?? this.#links.get(intf)?.up ?? false;
   }
+}
+
+function ofKind<Name extends KernelStep['step']>(steps: readonly KernelStep[], name: Name): Step<Name>[] {
+  return steps.filter((one): one is Step<Name> => one.step === name);
 }
 
 function isDefault({ destination }: LinuxRoute): boolean {

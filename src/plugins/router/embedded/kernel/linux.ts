@@ -33,7 +33,7 @@ export class LinuxKernel implements KernelDriver {
     try {
       before = await readSnapshot(batch);
       const work = new LinuxSteps(batch, before);
-      for (const step of steps) await work.run(step);
+      await work.run(steps);
       await batch.sync();
       await batch.end();
     } catch (error) {
@@ -148,14 +148,14 @@ async function restoreAddresses(
   now: Snapshot,
 ): Promise<void> {
   // This also removes every route that the failed apply added.
-  await batch.disableIpv6(name, true);
+  await batch.disableIpv6([name], true);
   batch.run(`link set dev ${name} down`);
   const had = new Set(addresses.map(({ address }) => address));
   for (const { family, address } of now.links.get(name)?.addresses ?? []) {
     if (family === 4 && !had.has(address)) batch.run(`address del ${cidrWord(address, 4, name)} dev ${name}`);
   }
   const hasIpv6 = addresses.some(({ family }) => family === 6);
-  if (hasIpv6 || !up) await batch.disableIpv6(name, false);
+  if (hasIpv6 || !up) await batch.disableIpv6([name], false);
   if (up) batch.run(`link set dev ${name} up`);
   for (const { family, address, linkLocal, dynamic } of addresses) {
     if (linkLocal || (dynamic && family === 6)) continue; // the kernel and the next advertisement make these

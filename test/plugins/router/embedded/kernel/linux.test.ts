@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { planReapply } from '../../../../../src/plugins/router/config/reapply.ts';
@@ -7,6 +9,7 @@ import { LinuxKernel } from '../../../../../src/plugins/router/embedded/kernel/l
 import { checkStep } from '../../../../../src/plugins/router/embedded/kernel/linux-lines.ts';
 import { kernelSteps } from '../../../../../src/plugins/router/embedded/kernel/steps.ts';
 import { type Namespace, namespace } from '../../../../support/netns.ts';
+import { tempDir } from '../../../../support/temp.ts';
 import { testInNamespace } from '../../../../support/test-in-namespace.ts';
 import type { Config } from '../../rig.ts';
 
@@ -241,4 +244,35 @@ test('no name and no address of a config can become a second command', async (t)
   const names = ['eth0\nlink del eth1', 'lo', 'a-name-that-is-far-too-long'];
   const removals = names.map((intf) => ({ step: 'removeLink', intf }) as const);
   await t.notThrowsAsync(kernel.apply(removals, never), 'they were never made: nothing is run');
+});
+
+testInNamespace('[R15] an apply of many legs starts no process for each of them', async (t) => {
+  const space = namespace(t);
+  const names = Array.from({ length: 30 }, (_, n) => `leg${n}x`);
+  for (const name of names) space.ip(`link add ${name} type veth peer name far-${name}`);
+  // Every line that `ip` is given, and so every process that it starts.
+  const dir = tempDir(t);
+  const lines = join(dir, 'lines');
+  const real = execFileSync('sh', ['-c', 'command -v ip'], { encoding: 'utf8' }).trim();
+  writeFileSync(join(dir, 'ip'), `#!/bin/sh\ntee -a ${lines} | exec ${real} "$@"\n`, { mode: 0o755 });
+  const path = process.env.PATH;
+  process.env.PATH = `${dir}:${path}`;
+  t.teardown(() => {
+    process.env.PATH = path;
+  });
+  const legs = names.map((name, n) => [name, { ipv4: `10.7.${n}.1/24`, ipv6: [`fd00:${n}::1/64`] }]);
+  await apply(new LinuxKernel({ namespace: space.name }), { interface: { phy: Object.fromEntries(legs) } });
+  process.env.PATH = path;
+  const given = readFileSync(lines, 'utf8').split('\n');
+  t.is(given.filter((line) => line.startsWith('netns exec')).length, 2, 'off and on again');
+  for (const [n, name] of names.entries()) {
+    t.regex(space.ip(`-6 address show dev ${name}`), new RegExp(`fd00:${n || ''}:`));
+    const order = given
+      .filter((line) => line.includes(name))
+      .map((line) => line.replace(/.*exec.*/, 'sysctl'));
+    t.deepEqual(
+      order.map((line) => line.split(' ').at(-1)),
+      ['up', name, 'sysctl', 'down', 'sysctl', 'up', name],
+    );
+  }
 });
