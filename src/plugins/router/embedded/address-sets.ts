@@ -12,9 +12,9 @@ import { type JsonObject, jsonEqual } from '../../../core/kernel/json.ts';
 import { addressSets, type PopulateParams, type SetPrefixes } from '../../../machines/router/address-sets.ts';
 import { SETS_PATH } from '../commands/target.ts';
 import { collisionText, prefixesBySet, type SetCollision, setCollisions } from '../config/networks.ts';
+import { fillSets, heldPrefixes, readSets, type SetTool } from '../host/set-tools.ts';
 import { describeSetsRecord } from '../words.ts';
 import type { EmbeddedRouter, RouterAccess } from './embedded-router.ts';
-import { fillSets, heldPrefixes, readSets, type SetTool } from './kernel/set-tools.ts';
 
 const setsActor = defineActor({
   type: 'router.address_sets',

@@ -7,8 +7,8 @@ import { alertRaised } from '../../../core/contracts/alerts.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import { RouterError } from '../errors.ts';
+import { commandOf, runTool } from '../host/tool.ts';
 import { SupervisedChild } from './kernel/supervised-child.ts';
-import { commandOf, runTool } from './kernel/tool.ts';
 
 export interface DhcpServerOptions {
   /** The folder of generated files: it reads `dhcp/conf/*.conf` there, and keeps its leases in `dhcp/leases`. */

@@ -157,7 +157,7 @@ async function packetFilterOf({
   packetFilter,
 }: RouterOptions): Promise<PacketFilter | undefined> {
   if (kernel === 'memory' || packetFilter === 'none') return undefined;
-  const { installedSetTool } = await import('./kernel/set-tools.ts');
+  const { installedSetTool } = await import('../host/set-tools.ts');
   const tool = packetFilter ?? installedSetTool();
   return tool && { tool, namespace };
 }

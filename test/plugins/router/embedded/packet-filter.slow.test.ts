@@ -6,8 +6,8 @@ import {
   heldPrefixes,
   readSets,
   type SetTool,
-} from '../../../../src/plugins/router/embedded/kernel/set-tools.ts';
-import { pathOf } from '../../../../src/plugins/router/embedded/kernel/tool.ts';
+} from '../../../../src/plugins/router/host/set-tools.ts';
+import { pathOf } from '../../../../src/plugins/router/host/tool.ts';
 import { namespace } from '../../../support/netns.ts';
 import { testInNamespace } from '../../../support/test-in-namespace.ts';
 import { Rig } from '../rig.ts';

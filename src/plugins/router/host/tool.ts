@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { RouterError } from '../../errors.ts';
+import { RouterError } from '../errors.ts';
 
 export interface ToolCall {
   readonly program: string;

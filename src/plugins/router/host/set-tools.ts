@@ -1,7 +1,7 @@
 /** The packet filter's IPv6 address sets in the kernel, by `nft` or by `ipset`. */
 import ipaddr from 'ipaddr.js';
-import { isObject } from '../../../../core/kernel/json.ts';
-import { RouterError } from '../../errors.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import { RouterError } from '../errors.ts';
 import { pathOf, runTool } from './tool.ts';
 
 /** The prefixes of each set, by the set's name. */
@@ -18,6 +18,8 @@ export interface SetToolOptions {
 /** The table of nftables that holds the sets. Rules of other programs may name sets of it. */
 const TABLE = 'holdfast';
 const SET_NAME = /^c_net_[A-Za-z0-9-]{1,13}_set6$/;
+/** Other programs' sets of that kind may have names that this one does not give. */
+const ANY_SET = /^c_net_.*_set6$/;
 /** While a set of `ipset` is filled, its next content is in another one. */
 const NEXT = '_next';
 
@@ -38,7 +40,7 @@ export async function fillSets(tool: SetTool, wanted: Sets, options: SetToolOpti
     const reason = `a network's uuid gives a set the name ${name.replace(/[^\w-]/g, '?')}, which it does not take`;
     throw new RouterError('HF_ROUTER_TOOL', { program: tool, reason });
   }
-  const existing = Object.keys(await readSets(tool, options));
+  const existing = Object.keys(await readSets(tool, options)).filter((name) => SET_NAME.test(name));
   const all: Sets = { ...Object.fromEntries(existing.map((name) => [name, []])), ...wanted };
   const lines = Object.entries(all).flatMap(([name, prefixes]) =>
     tool === 'nft' ? nftLines(name, widest(prefixes)) : ipsetLines(name, prefixes),
@@ -100,31 +102,39 @@ function setsOfNft(output: string): Sets {
   const { nftables } = JSON.parse(output) as { nftables?: unknown };
   const sets: Record<string, string[]> = {};
   for (const entry of Array.isArray(nftables) ? nftables : []) {
-    const set = isObject(entry) ? entry.set : undefined;
-    if (!isObject(set) || typeof set.name !== 'string' || !SET_NAME.test(set.name)) continue;
-    const elements = Array.isArray(set.elem) ? set.elem : [];
-    sets[set.name] = [...(sets[set.name] ?? []), ...elements.flatMap(prefixOf)];
+    const set = isObject(entry) && isObject(entry.set) ? entry.set : {};
+    if (typeof set.name !== 'string' || !ANY_SET.test(set.name)) continue;
+    const members = (Array.isArray(set.elem) ? set.elem : []).flatMap(memberOfNft);
+    sets[set.name] = [...(sets[set.name] ?? []), ...members];
   }
   return sets;
 }
 
-/** A range that is no prefix is left out: it holds no network as a whole that this could prove. */
-function prefixOf(element: unknown): string[] {
-  if (typeof element === 'string') return [`${element}/128`];
-  const prefix = isObject(element) ? element.prefix : undefined;
-  return isObject(prefix) ? [`${String(prefix.addr)}/${String(prefix.len)}`] : [];
+/** A text, `{ prefix: { addr, len } }`, or either inside of `{ elem: { val } }`. A range holds no prefix that it could prove. */
+function memberOfNft(member: unknown): string[] {
+  if (typeof member === 'string') return prefixOf(member);
+  if (!isObject(member)) return [];
+  if (isObject(member.elem)) return memberOfNft(member.elem.val);
+  const { addr, len } = isObject(member.prefix) ? member.prefix : {};
+  return prefixOf(`${String(addr)}/${String(len)}`);
 }
 
+/** `create NAME hash:net …`, then `add NAME MEMBER …`. */
 function setsOfIpset(output: string): Sets {
   const sets: Record<string, string[]> = {};
   for (const line of output.split('\n')) {
-    const [verb, name = '', element = ''] = line.split(' ');
-    if (!SET_NAME.test(name)) continue;
+    const [verb, name = '', member = ''] = line.split(' ');
+    if (!ANY_SET.test(name)) continue;
     if (verb === 'create') sets[name] ??= [];
-    if (verb === 'add')
-      sets[name] = [...(sets[name] ?? []), element.includes('/') ? element : `${element}/128`];
+    if (verb === 'add') sets[name]?.push(...prefixOf(member));
   }
   return sets;
+}
+
+/** Members of other kinds, such as the name of another set, hold no prefix. */
+function prefixOf(member: string): string[] {
+  if (ipaddr.IPv6.isValidCIDR(member)) return [member];
+  return ipaddr.IPv6.isValid(member) ? [`${member}/128`] : [];
 }
 
 function isWithin(prefix: string, wide: string): boolean {
