@@ -1,6 +1,7 @@
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
+import type { AnnouncedBy } from '../config/advertisements.ts';
 import { fieldsOf, interfacesOf, stringsOf } from '../config/network-config.ts';
 import { type CommandSettings, openTarget, targetFlags } from './target.ts';
 
@@ -75,11 +76,13 @@ export function raCommand(settings: CommandSettings): CommandDefinition {
       const target = openTarget(flags, context, settings);
       const config = await target.active(context.signal);
       const currentAddresses = await target.addresses(config, context.signal);
-      const legs = advertisements(config, settings.raSources, currentAddresses);
+      const reading = await target.received(context.signal);
+      const received = reading.state === 'received' ? reading.prefixes : [];
+      const legs = advertisements(config, settings.raSources, currentAddresses, received);
       const { json, print, note, terminal } = context;
       if (json) {
         const described = legs.map((leg) => ({ ...leg, notes: advertisementNotes(leg) }));
-        return print(JSON.stringify({ legs: described, sources: settings.raSources }));
+        return print(JSON.stringify({ legs: described, sources: settings.raSources, received: reading }));
       }
       for (const leg of legs) {
         const { intf, label, advertises, interval, routerLifetime, prefixes } = leg;
@@ -88,14 +91,24 @@ export function raCommand(settings: CommandSettings): CommandDefinition {
           : 'does not advertise';
         print(`${terminal.paint('bold', label === intf ? intf : plainText(`${label} (${intf})`))}: ${how}`);
         for (const { prefix, ula, sources } of prefixes) {
-          const who = sources.map(({ name, lifetime }) => `${name} ${lifetime} s`).join(', ') || 'nobody';
+          const who = sources.map(announcedText).join(', ') || 'nobody';
           print(`  ${prefix.padEnd(28)} ${(ula ? 'ULA' : 'global').padEnd(6)}  announced by ${who}`);
         }
         for (const text of advertisementNotes(leg)) print(`  ${plainText(text)}`);
       }
-      note(`read from ${target.from}; other sources are the option raSources of the router plugin`);
+      const others =
+        reading.state === 'received'
+          ? 'and what its kernel received (on legs where it accepts advertisements: accept_ra 2)'
+          : `and nothing is observed: ${reading.reason}`;
+      note(
+        `read from ${target.from}; other sources are the option raSources of the router plugin, ${others}`,
+      );
     },
   };
+}
+
+function announcedText({ name, lifetime, received }: AnnouncedBy): string {
+  return `${name} ${lifetime} s${received ? ' (received)' : ''}`;
 }
 
 /** `holdfast router explain`: which chain accepts a packet, and why (R22). */

@@ -14,7 +14,7 @@ import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
-import type { RaSource } from '../config/advertisements.ts';
+import type { ObservedRa, RaSource } from '../config/advertisements.ts';
 import { interfacesOf, stringsOf } from '../config/network-config.ts';
 import type { AddressLookup } from '../config/networks.ts';
 import { RouterError } from '../errors.ts';
@@ -23,6 +23,8 @@ import type { SetsReading } from './packet-filter.ts';
 
 /** Control path of the running instance: what the address sets hold. */
 export const SETS_PATH = '/router/sets';
+/** Control path of the running instance: which prefixes of advertisements its kernel received. */
+export const RECEIVED_PATH = '/router/received';
 /** Control path of the running instance: which transaction is pending, and until when. */
 export const TRANSACTION_PATH = '/router/transaction';
 
@@ -35,6 +37,11 @@ export const targetFlags: readonly CommandFlag[] = [
 /** The documented window of a router that is not an instance of Holdfast. */
 const WINDOW_MS = 120_000;
 const TRANSACTION_TIMEOUT_MS = 2_000;
+
+/** What others advertised on the legs, or why that is not known. */
+export type RaReading =
+  | { readonly state: 'received'; readonly prefixes: readonly ObservedRa[] }
+  | { readonly state: 'unknown'; readonly reason: string };
 
 /** The parts of a config store that commands read. */
 export type ReadableStore = Pick<ConfigStore, 'active' | 'history' | 'entry'>;
@@ -60,6 +67,8 @@ export interface RouterTarget {
   addresses(config: NetworkConfig, signal: AbortSignal): Promise<AddressLookup>;
   /** The present content of the packet filter's address sets, or why it cannot be read. */
   filledSets(signal: AbortSignal): Promise<SetsReading>;
+  /** Prefixes of advertisements that the router's kernel received, or why nobody can say. */
+  received(signal: AbortSignal): Promise<RaReading>;
   /** When the router will revert a pending transaction, epoch milliseconds; undefined where it does not say. */
   deadline(transID: string): Promise<number | undefined>;
   /** @returns the API that takes changes @throws HF_ROUTER_UNREACHABLE nothing runs */
@@ -164,6 +173,10 @@ class RouterByUrl implements RouterTarget {
     return (await import('./packet-filter.ts')).readPacketFilter(this.#client.url, signal);
   }
 
+  async received(_signal: AbortSignal): Promise<RaReading> {
+    return { state: 'unknown', reason: 'the API of this router does not say what its kernel received' };
+  }
+
   /** Only an instance of Holdfast reports it. The URL may be another address of the instance on the data folder. */
   async deadline(transID: string): Promise<number | undefined> {
     const signal = AbortSignal.timeout(TRANSACTION_TIMEOUT_MS);
@@ -242,9 +255,26 @@ class RunningInstance extends RouterByUrl {
     return { state: 'filled', source: 'the running instance', sets: filled };
   }
 
+  override async received(signal: AbortSignal): Promise<RaReading> {
+    const answer = await postControl(this.dataDir, RECEIVED_PATH, {}, signal).catch((error: unknown) => {
+      if (!isCoded(error, 'HF_CONTROL_UNREACHABLE')) throw error;
+    });
+    const prefixes = isObject(answer?.body) ? answer.body.prefixes : undefined;
+    if (Array.isArray(prefixes)) return { state: 'received', prefixes: prefixes.filter(isReceived) };
+    return { state: 'unknown', reason: 'its kernel is not watched' };
+  }
+
   override readStore<T>(read: (store: ReadableStore) => Promise<T>): Promise<T> {
     return this.#settings.readStore(this.dataDir, read);
   }
+}
+
+function isReceived(value: unknown): value is ObservedRa {
+  return (
+    isObject(value) &&
+    [value.intf, value.prefix].every((text) => typeof text === 'string') &&
+    typeof value.lifetime === 'number'
+  );
 }
 
 /** The store of an instance that does not run: it can be read and not changed. */
@@ -275,6 +305,10 @@ class StoppedInstance implements RouterTarget {
 
   async filledSets(): Promise<SetsReading> {
     return { state: 'assumed', reason: 'no instance runs here that could be asked' };
+  }
+
+  async received(): Promise<RaReading> {
+    return { state: 'unknown', reason: 'no instance runs here that could have received any' };
   }
 
   async deadline(): Promise<number | undefined> {

@@ -21,12 +21,19 @@ export interface ObservedRa {
   readonly lifetime: number;
 }
 
+export interface AnnouncedBy {
+  readonly name: string;
+  readonly lifetime: number;
+  /** The kernel received it; otherwise it follows from the config or from the option. */
+  readonly received?: true;
+}
+
 /** A prefix on a leg, and who announces it. */
 export interface AdvertisedPrefix {
   readonly prefix: string;
   readonly ula: boolean;
   /** The router first, when it advertises there; lifetimes in seconds. */
-  readonly sources: readonly { readonly name: string; readonly lifetime: number }[];
+  readonly sources: readonly AnnouncedBy[];
   /** It has two or more sources, so a client uses the lifetime of the advertisement that it received last. */
   readonly conflict: boolean;
 }
@@ -43,6 +50,7 @@ export interface LegAdvertisement {
 }
 
 const ROUTER = 'the router';
+const UNNAMED = 'another sender';
 
 /**
  * What each leg advertises (R20): the DHCP daemon's `constructor:` mode announces the prefix of every global-scope
@@ -50,11 +58,14 @@ const ROUTER = 'the router';
  *
  * @param sources others that announce on these networks
  * @param currentAddresses addresses that an interface has now; else the static ones of the config
+ * @param received prefixes of advertisements that the kernel received. One with the lifetime of a source's own, or of the
+ * router's where it advertises, is taken for that source's: the kernel does not say who sent it
  */
 export function advertisements(
   config: NetworkConfig,
   sources: readonly RaSource[],
   currentAddresses?: AddressLookup,
+  received: readonly ObservedRa[] = [],
 ): LegAdvertisement[] {
   const speaking = new Set(advertisingLegs(config));
   const files = generateFiles(config);
@@ -63,20 +74,28 @@ export function advertisements(
     if (type !== 'lan' || isWan(fields)) return [];
     const advertises = speaking.has(intf) && fields.enabled !== false;
     const [, lease, interval, routerLifetime] = timesIn(files.get(v6File(intf)) ?? '');
-    const prefixes = [
-      ...new Set((currentAddresses?.(intf) ?? stringsOf(fields.ipv6)).flatMap(globalNetwork)),
-    ];
+    const here = received.filter((one) => one.intf === intf);
+    const own = new Set((currentAddresses?.(intf) ?? stringsOf(fields.ipv6)).flatMap(globalNetwork));
+    const foreign = here.map(({ prefix }) => prefix).filter((prefix) => !own.has(prefix));
     return {
       intf,
       label: typeof name === 'string' && name !== '' ? name : intf,
       advertises,
       ...(advertises && { interval: Number(interval), routerLifetime: Number(routerLifetime) }),
-      prefixes: prefixes.map((prefix): AdvertisedPrefix => {
+      prefixes: [...own, ...new Set(foreign)].map((prefix): AdvertisedPrefix => {
+        const routers = advertises && own.has(prefix) ? [{ name: ROUTER, lifetime: Number(lease) }] : [];
         const others = sources.filter((source) => source.prefixes.some((wide) => isInside(prefix, wide)));
-        const all = [
-          ...(advertises ? [{ name: ROUTER, lifetime: Number(lease) }] : []),
-          ...others.map(({ name, lifetime }) => ({ name, lifetime })),
-        ];
+        const known = [...routers, ...others.map(({ name, lifetime }) => ({ name, lifetime }))];
+        const lifetimes = new Set(
+          here.filter((one) => one.prefix === prefix).map(({ lifetime }) => lifetime),
+        );
+        const all: AnnouncedBy[] = known.map((one) => ({
+          ...one,
+          ...(one.name !== ROUTER && lifetimes.has(one.lifetime) && { received: true as const }),
+        }));
+        for (const lifetime of lifetimes)
+          if (!known.some((one) => one.lifetime === lifetime))
+            all.push({ name: UNNAMED, lifetime, received: true });
         return { prefix, ula: isInside(prefix, 'fc00::/7'), sources: all, conflict: all.length > 1 };
       }),
     };

@@ -7,7 +7,7 @@ import { RouterApiToken } from '../../../core/contracts/router.ts';
 import { definePlugin } from '../../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { registerCommands } from '../commands/register.ts';
-import { TRANSACTION_PATH } from '../commands/target.ts';
+import { RECEIVED_PATH, TRANSACTION_PATH } from '../commands/target.ts';
 import { RouterError } from '../errors.ts';
 import { secretFields } from '../secret-fields.ts';
 import { registerAddressSets } from './address-sets.ts';
@@ -99,7 +99,8 @@ export const router = definePlugin({
       readStore: async (dataDir, read) =>
         (await import('./store/read-store.ts')).readStore({ dataDir, redisUrl }, read),
     });
-    context.control((surface, { services: { actors, clock } }) => {
+    context.control((surface, { watch, services: { actors, clock } }) => {
+      surface.post(RECEIVED_PATH, async () => (watch ? { prefixes: watch.received.list() } : {}));
       surface.post(
         TRANSACTION_PATH,
         async () => pendingTransaction(actors.snapshot(CONFIG_ACTOR), clock.now()) ?? {},

@@ -73,3 +73,41 @@ test('[R20] a lease and other sources are taken from where they are set; without
     { name: 'ns1', lifetime: 600 },
   ]);
 });
+
+test('[R20] what the kernel received is a source: the pair where lifetime and prefix are its own, else another sender', (t) => {
+  const intf = 'eth1.10';
+  const prefix = 'fd5e:21aa:90c4:10::/64';
+  const main = (...received: { intf: string; prefix: string; lifetime: number }[]) =>
+    advertisements(exampleConfig(), [PAIR], undefined, received).find((one) => one.intf === intf)!;
+  const [router, pair] = [
+    { name: 'the router', lifetime: 86_400 },
+    { name: 'the resolver pair', lifetime: 7200 },
+  ];
+  t.deepEqual(main({ intf: 'eth1.20', prefix, lifetime: 7200 }).prefixes[0]?.sources, [router, pair]);
+  t.deepEqual(
+    main({ intf, prefix, lifetime: 86_400 }).prefixes[0]?.sources,
+    [router, pair],
+    "the router's own",
+  );
+  t.deepEqual(main({ intf, prefix, lifetime: 7200 }).prefixes[0]?.sources, [
+    router,
+    { ...pair, received: true },
+  ]);
+  const third = { name: 'another sender', lifetime: 1800, received: true };
+  t.deepEqual(main({ intf, prefix, lifetime: 1800 }).prefixes[0]?.sources, [router, pair, third]);
+  const other = main({ intf, prefix: '2001:db8:bad::/64', lifetime: 1800 });
+  t.deepEqual(other.prefixes[1], {
+    prefix: '2001:db8:bad::/64',
+    ula: false,
+    sources: [third],
+    conflict: false,
+  });
+  const silent = advertisements(exampleConfig(), [], undefined, [
+    { intf: 'eth1.40', prefix: 'fd5e:21aa:90c4:40::/64', lifetime: 86_400 },
+  ]).find((one) => one.intf === 'eth1.40');
+  t.deepEqual(
+    silent?.prefixes[0]?.sources,
+    [{ name: 'another sender', lifetime: 86_400, received: true }],
+    'where the router does not advertise nothing is its own',
+  );
+});
