@@ -1,11 +1,17 @@
-// What deploy/ula-reconcile.service runs: the reconciler beside a real router, and nothing else. Copy it to
-// /etc/holdfast/ and put your legs into it; docs/guides/reconcile-a-real-router.md goes through it.
-//
-// The router is named by variables: HOLDFAST_ROUTER_URL (needed), HOLDFAST_REDIS_URL, HOLDFAST_ROUTER_CHANNEL_PREFIX.
+// What deploy/ula-reconcile.service runs on the router's host: the reconciler beside a real router, its beats, its gauge and
+// its alerts, and the `holdfast router …` commands. Copy it to /etc/holdfast/ and put your legs into it;
+// docs/guides/reconcile-a-real-router.md goes through it, and names the variables of the router, the monitor, the collector
+// and the webhook.
 import { defineConfig } from 'holdfast';
+import { alerts } from 'holdfast/plugins/alerts';
 import { consolePlugin } from 'holdfast/plugins/console';
 import { reconciler } from 'holdfast/plugins/reconciler';
 import { routerRemote } from 'holdfast/plugins/router';
+import { telemetry } from 'holdfast/plugins/telemetry';
+import { uptime } from 'holdfast/plugins/uptime';
+
+// Files of mode 0600 that belong to the unit's user. A secrets agent writes and rewrites them; each is read when it is used.
+const secrets = process.env.HOLDFAST_SECRETS_DIR || '/etc/holdfast/ula-reconcile';
 
 export default defineConfig({
   plugins: [
@@ -20,6 +26,12 @@ export default defineConfig({
         { intf: 'eth1.70', label: 'MainWireless', address: 'fd5e:21aa:90c4:70::1/64' },
       ],
     }),
+    // Beats to the monitor `router-ula`.
+    uptime({ monitors: { 'router-ula': { tokenFile: `${secrets}/push-token` } } }),
+    // The gauge `router.ula_reconcile.up`, each minute.
+    telemetry({ tokenFile: `${secrets}/ingest-key` }),
+    // What the reconciler itself raises. The rule over the gauge runs elsewhere: here it would end with what it watches.
+    alerts({ rules: [] }),
     // Health and metrics on 127.0.0.1:7800.
     consolePlugin(),
   ],

@@ -33,7 +33,7 @@ import { webhook } from '../support/webhook.ts';
 import { runPod } from './kubelet.ts';
 import { containersOf, deploy, IMAGE, objectsOf, pinned, podOf } from './manifests.ts';
 import { Tree } from './tree.ts';
-import { installUnits, settingsOf, unitOf } from './units.ts';
+import { deliver, installUnits, settingsOf, unitOf } from './units.ts';
 
 const ends: (() => unknown)[] = [];
 const scope: Scope = { teardown: (end) => void ends.push(end), log: () => {} };
@@ -312,6 +312,10 @@ test.serial('[O10,O18,R38] systemd understands every unit, and finds its program
     const [node = '', script = ''] = command.split(' ');
     for (const path of [node, script]) t.true(existsSync(join(tree.path, path)), `${name}: ${path}`);
   }
+  const users = join(deploy, 'ula-reconcile.sysusers.conf');
+  const made = spawnSync('systemd-sysusers', ['--dry-run', users], { encoding: 'utf8' });
+  t.is(made.status, 0);
+  t.regex(made.stdout + made.stderr, /^Creating user 'ula-reconcile' /m, made.stderr);
   const hardened = analyze(
     'security',
     '--offline=true',
@@ -324,15 +328,19 @@ test.serial('[O10,O18,R38] systemd understands every unit, and finds its program
 const legs = join(deploy, 'ula-reconcile.config.ts');
 
 test.serial(
-  '[R38] the unit of the reconciler heals a leg beside a daemon, from the tree that is released',
+  '[R27,R38] the unit of the reconciler heals a leg beside a daemon, and beats with the token that an agent rewrites for its user',
   async (t) => {
     const daemon = await Daemon.start(t);
     const redis = await RedisServer.start(t);
     const publisher = redis.client(t);
     daemon.publish = (channel, payload) => publisher.publish(channel, payload);
+    const receiver = await webhook(t);
+    receiver.behave((answer) => answer.setHeader('content-type', 'application/json').end('{"ok":true}'));
     const unit = unitOf(t, 'ula-reconcile.service', {
       etc: { 'ula-reconcile.config.ts': readFileSync(legs, 'utf8') },
+      agent: { folder: 'ula-reconcile', secrets: { 'push-token': 'the-first-token' } },
       env: {
+        HOLDFAST_UPTIME_URL: new URL(receiver.url).origin,
         HOLDFAST_ROUTER_URL: daemon.url,
         HOLDFAST_REDIS_URL: redis.url,
         HOLDFAST_ROUTER_CHANNEL_PREFIX: 'firerouter.',
@@ -353,6 +361,12 @@ test.serial(
       delete saved.interface.vlan['eth1.10'].ipv6;
     });
     await until('Main has its address', () => daemon.leg('eth1.10').ipv6 !== undefined);
+    const beats = (token: string) =>
+      receiver.received.some(({ path }) => path.startsWith(`/api/push/${token}?status=up&`));
+    await until('a beat', () => beats('the-first-token'));
+    deliver(unit.secrets, 'push-token', 'the-second-token');
+    await publisher.publish('firerouter.iface_change_applied', '');
+    await until('a beat with the new token', () => beats('the-second-token'));
     child.kill('SIGTERM');
     t.deepEqual(await ended, [0, null]);
   },

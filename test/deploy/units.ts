@@ -1,12 +1,12 @@
 /** Units of `deploy/`, started as systemd starts them: variables, specifiers, folders and credentials. */
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Scope } from '../support/scope.ts';
 import { tempDir } from '../support/temp.ts';
 import { deploy } from './manifests.ts';
 import type { Container, Mount } from './tree.ts';
 
-/** The user that stands in for one of `DynamicUser`. */
+/** The user that stands in for one of `DynamicUser`, or of `User`. */
 const USER = 65_532;
 
 /** Settings of a unit, in order; a name may come several times. */
@@ -23,17 +23,23 @@ export interface Installation {
   /** What the operator's `EnvironmentFile` holds. */
   readonly env: Readonly<Record<string, string>>;
   readonly credentials?: Readonly<Record<string, string>>;
+  /** Folder below `/etc/holdfast` with secrets that an agent has written for the unit's user. */
+  readonly agent?: { readonly folder: string; readonly secrets: Readonly<Record<string, string>> };
 }
 
-/** @returns how the unit is started, and the folder of the host that is its state */
+/** @returns how the unit is started, the folder of the host that is its state, and that of an agent's secrets */
 export function unitOf(
   t: Scope,
   name: string,
-  { etc, env, credentials = {} }: Installation,
-): { container: Container; state: string } {
+  { etc, env, credentials = {}, agent }: Installation,
+): { container: Container; state: string; secrets: string } {
   const settings = settingsOf(readFileSync(join(deploy, name), 'utf8'));
   const all = (setting: string) => settings.flatMap(([key, value]) => (key === setting ? [value] : []));
-  const mounts: Mount[] = [{ from: folder(t, etc), at: '/etc/holdfast', readOnly: true }];
+  const installed = folder(t, etc);
+  const mounts: Mount[] = [{ from: installed, at: '/etc/holdfast', readOnly: true }];
+  const secrets = join(installed, agent?.folder ?? '');
+  if (agent) mkdirSync(secrets, { mode: 0o755 });
+  for (const [name, secret] of Object.entries(agent?.secrets ?? {})) deliver(secrets, name, secret);
   const variables: Record<string, string> = {};
   for (const pair of all('Environment')) {
     const [key = '', value = ''] = pair.replaceAll('%t', '/run').split(/=(.*)/s, 2);
@@ -68,7 +74,15 @@ export function unitOf(
     .split(' ')
     .map((word) => word.replace(/\$\{(\w+)\}/g, (_, variable) => given[variable] ?? ''));
   const state = mounts.find(({ at }) => at === given.STATE_DIRECTORY)?.from ?? '';
-  return { container: { argv, env: given, mounts }, state };
+  return { container: { argv, env: given, mounts }, state, secrets };
+}
+
+/** As a secrets agent writes one for the unit's user: whole or not at all, mode 0600. */
+export function deliver(folder: string, name: string, secret: string): void {
+  const draft = join(folder, `.${name}.new`);
+  writeFileSync(draft, secret, { mode: 0o600 });
+  chownSync(draft, USER, USER);
+  renameSync(draft, join(folder, name));
 }
 
 function folder(t: Scope, files: Readonly<Record<string, string>>, mode = 0o644, group = 0): string {

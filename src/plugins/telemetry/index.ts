@@ -39,11 +39,12 @@ export const telemetry = definePlugin({
     docs: 'stack.md',
   },
   options,
-  env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'endpoint' },
+  env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'endpoint', OTEL_METRIC_EXPORT_INTERVAL: 'metricsEveryMs' },
   variables: {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'Receiver of our own spans and metrics; `own` for the one of this process.',
     OTEL_RESOURCE_ATTRIBUTES:
       'Names the host and the instance of our series and alerts: `host.name=router,service.instance.id=ula-reconcile`.',
+    OTEL_METRIC_EXPORT_INTERVAL: 'Milliseconds between two exports of metrics; 60000 unless set.',
     OTEL_EXPORTER_OTLP_HEADERS: 'Headers of those exports, as the OpenTelemetry SDK reads them.',
   },
   errors: TelemetryError,

@@ -16,11 +16,12 @@ const file = join(deploy, 'ula-reconcile.config.ts');
 const unit = join(deploy, 'ula-reconcile.service');
 
 test.serial(
-  '[R38] the configuration of the unit is the reconciler and a router elsewhere, and a console',
+  '[R38] the configuration of the unit is the reconciler beside a router elsewhere, its signals, and a console',
   async (t) => {
     const { plugins } = await loadConfig({ file, env: { HOLDFAST_ROUTER_URL: 'http://192.168.1.1:8837' } });
     const { surfaces, plugins: known } = new PluginHost(plugins).register();
-    t.deepEqual(known.map(({ name }) => name).toSorted(), ['console', 'reconciler', 'router-remote']);
+    const names = ['alerts', 'console', 'reconciler', 'router-remote', 'telemetry', 'uptime'];
+    t.deepEqual(known.map(({ name }) => name).toSorted(), names);
     t.deepEqual(
       surfaces.map(({ options }) => options.name),
       ['console'],
@@ -73,7 +74,7 @@ test.serial('[R38] the unit is hardened', (t) => {
   const text = readFileSync(unit, 'utf8');
   const settings = new Map(text.split('\n').map((line) => line.split(/=(.*)/s, 2) as [string, string]));
   for (const [name, value] of Object.entries({
-    DynamicUser: 'yes',
+    User: 'ula-reconcile',
     NoNewPrivileges: 'yes',
     CapabilityBoundingSet: '',
     ProtectSystem: 'strict',
@@ -81,6 +82,12 @@ test.serial('[R38] the unit is hardened', (t) => {
     RestrictAddressFamilies: 'AF_INET AF_INET6 AF_UNIX',
   }))
     t.is(settings.get(name), value, name);
+  t.false(settings.has('LoadCredential'), 'it would copy a secret once, and an agent rewrites it');
+  t.regex(
+    readFileSync(join(deploy, 'ula-reconcile.sysusers.conf'), 'utf8'),
+    /^u ula-reconcile - "[^"]+" \/var\/lib\/ula-reconcile -$/m,
+    'the user is made before the agent writes files for it',
+  );
   t.notRegex(settings.get('ExecStart') ?? '', /token|password|redis:/i, 'no secret is in the arguments');
 });
 
