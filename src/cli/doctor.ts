@@ -155,7 +155,13 @@ export function nodeCheck(version: string): CheckResult {
 function dataCheck(dataDir: string): CheckResult {
   const lookedAt = dataDir;
   if (!existsSync(dataDir)) {
-    return { state: 'ok', lookedAt, found: 'there is none yet; the first start creates it' };
+    const found = 'there is none yet: the first start creates it';
+    return {
+      state: 'unknown',
+      lookedAt,
+      found,
+      remedy: 'Start it with `holdfast start`, or name the folder by --data-dir.',
+    };
   }
   const { mode, uid } = statSync(dataDir);
   const octal = (mode & 0o777).toString(8).padStart(4, '0');

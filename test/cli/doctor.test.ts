@@ -27,12 +27,12 @@ test.serial('doctor looks at the machine and at what plugins declare, and starts
   writeConfig(cwd, withChecks(well));
   const { code, out } = await call(['doctor'], { cwd });
   t.is(code, 0);
-  t.regex(out, /^ok {4}host\.node +Node 24\./m);
-  t.regex(out, /^ok {4}host\.data +there is none yet/m);
-  t.regex(out, /^ok {4}host\.disk +\d+ MiB are free/m);
-  t.regex(out, /^ok {4}host\.config +it loads: checked/m);
-  t.regex(out, /^ok {4}door\.lock +shut/m);
-  t.regex(out, /5 checks: 5 ok, 0 warnings, 0 to fix/);
+  t.regex(out, /^ok +host\.node +Node 24\./m);
+  t.regex(out, /^unknown +host\.data +there is none yet/m);
+  t.regex(out, /^ok +host\.disk +\d+ MiB are free/m);
+  t.regex(out, /^ok +host\.config +it loads: checked/m);
+  t.regex(out, /^ok +door\.lock +shut/m);
+  t.regex(out, /5 checks: 4 ok, 0 warnings, 1 unknown, 0 to fix/);
 });
 
 test.serial(
@@ -73,10 +73,21 @@ test.serial(
     for (const argv of [['doctor'], ['doctor', 'router']]) {
       const { code, out } = await call(argv, { cwd, env: { HOLDFAST_DATA_DIR: join(cwd, 'data') } });
       t.is(code, 1);
-      t.regex(out, /fail {2}host\.config +.*nobody is not defined/);
+      t.regex(out, /fail +host\.config +.*nobody is not\s+defined/);
     }
   },
 );
+
+test.serial('[R30] of a data folder that is not there nothing is ok', async (t) => {
+  const cwd = tempDir(t);
+  writeConfig(cwd, withChecks(well));
+  const { out, code } = await call(['doctor', 'host', '--data-dir', join(cwd, 'none'), '--json'], { cwd });
+  t.is(code, 0);
+  t.like(
+    JSON.parse(out).checks.find(({ name }: any) => name === 'host.data'),
+    { state: 'unknown', found: 'there is none yet: the first start creates it' },
+  );
+});
 
 test.serial('a data folder that other users can read is reported', async (t) => {
   const cwd = tempDir(t);

@@ -7,8 +7,9 @@ import type { AlertsView } from '../../src/plugins/alerts/view.ts';
 import { configCheck, probeCheck } from '../../src/plugins/collector/checks.ts';
 import { judgeBackups } from '../../src/plugins/columnar/backups/schedule.ts';
 import { legsCheck } from '../../src/plugins/reconciler/leg-status.ts';
-import { drillsCheck, drillsFact } from '../../src/plugins/restore/doctor.ts';
+import { drillsCheck, drillsFact, drillsHealth } from '../../src/plugins/restore/doctor.ts';
 import { routerChecks } from '../../src/plugins/router/embedded/checks.ts';
+import { plaintextCheck, type TelemetryFact, telemetryFact } from '../../src/plugins/telemetry/receiver.ts';
 import { tempDir } from '../support/temp.ts';
 
 const { signal } = new AbortController();
@@ -67,8 +68,14 @@ test('[O29] backups of the columnar database are ok while a drill of the last mo
   const backups = [{ name: 'columnar-2' }];
   const drill = { name: 'columnar-1', proven: true, at: '2026-01-02T12:00:00.000Z', isOld: false };
   const look = (status: Parameters<typeof judgeBackups>[1]) => judgeBackups('backups', status).state;
-  t.is(look({ backups, drill }), 'ok');
-  t.is(look({ backups, drill: { ...drill, isOld: true } }), 'warn');
+  const file = { state: 'ok' } as const;
+  t.is(look({ backups, drill, file }), 'ok');
+  t.is(look({ backups, drill }), 'unknown', 'its file was not read');
+  t.is(look({ backups, drill, file, isAhead: true }), 'fail', 'dated in the future');
+  t.is(look({ backups, drill, file: { state: 'unknown', reason: 'too late' } }), 'unknown');
+  t.is(look({ backups, drill, file: { state: 'fail', reason: 'gone' } }), 'fail');
+  t.is(look({ backups, file: { state: 'fail', reason: 'gone' } }), 'fail');
+  t.is(look({ backups, drill: { ...drill, isOld: true }, file }), 'warn');
   t.is(look({ backups, drill: { ...drill, proven: false } }), 'fail');
   t.is(look({ backups }), 'warn');
   t.is(look({ backups: [], drill }), 'warn');
@@ -89,7 +96,29 @@ test('[B2,B4] drills are ok when the newest one of each path was proven in the l
   t.is(await look(both, 33 * day), 'unknown', 'too long ago');
   t.is(await look([...both, result('b', 'failed', 2 * day)], 2 * day), 'fail');
   t.is(await look([...both, result('b', 'completed', 2 * day)], 2 * day), 'ok');
+  t.is(await look([...both, result('b', 'completed', 3 * day)], 2 * day), 'unknown', 'dated in the future');
   t.is((await drillsCheck.run(stopped)).state, 'unknown');
+
+  const health = (results: Result[], now: number, isWrong = false, paths: ('a' | 'b')[] = ['a', 'b']) =>
+    drillsHealth(drillsFact(paths, results, now), isWrong);
+  t.deepEqual(health(both, 2 * day), { ok: true });
+  t.deepEqual(health(both, 2 * day, true), { ok: false });
+  t.deepEqual(health([], 2 * day), {
+    unknown: 'path a: no backup was ever restored; path b: no backup was ever restored',
+  });
+  t.deepEqual(health(both.slice(1), 2 * day), { unknown: 'path a: no backup was ever restored' });
+  t.deepEqual(health([], 2 * day, false, []), { unknown: 'no path of a drill is configured' });
+  const old = 'path a: none was proven lately; path b: none was proven lately';
+  t.deepEqual(health(both, 33 * day), { unknown: old });
+});
+
+test('[O26] whether the instance sends telemetry in plaintext is told by the instance, and unknown without one', (t) => {
+  const check = (fact?: TelemetryFact) => plaintextCheck(running(fact ? { telemetry: fact } : {}));
+  t.like(check(telemetryFact('own', {})), { state: 'ok', found: 'nothing leaves the host in plaintext' });
+  t.like(check(telemetryFact(undefined, {})), { state: 'ok', found: 'it sends nothing: no endpoint is set' });
+  t.is(check(telemetryFact('http://10.0.0.7:4318', {})).state, 'warn');
+  t.is(check().state, 'unknown');
+  t.is(plaintextCheck(stopped).state, 'unknown');
 });
 
 test('[R34] of a store that is not there yet nothing is ok', async (t) => {

@@ -59,6 +59,9 @@ interface Args {
   readonly event: ColumnarBackupsEvent;
 }
 
+/** A clock may have been so much ahead. */
+const AHEAD_MS = 300_000;
+
 const NAMES = {
   failed: 'columnar.backup_failed',
   stale: 'columnar.backup_stale',
@@ -188,7 +191,9 @@ export const columnarBackups = setup({
 });
 
 function isStaleAt({ good, since, staleMs }: ColumnarBackupsContext, at: number): boolean {
-  return at - (good[0]?.at ?? since ?? at) > staleMs;
+  // A date in the future proves nothing: it would hide for as long that none is made any more.
+  const newest = good.find((backup) => backup.at <= at + AHEAD_MS);
+  return at - (newest?.at ?? Math.min(since ?? at, at)) > staleMs;
 }
 
 function noted(

@@ -205,6 +205,21 @@ export function isMissed(now: number, due: number, lastRun: number): boolean {
 }
 
 /**
+ * Whether there was no good backup for too long. One that is dated in the future proves nothing: it would hide for as long
+ * that none is made any more.
+ */
+export function isStaleAt(
+  { good, since, staleMs }: Pick<BackupsContext, 'good' | 'since' | 'staleMs'>,
+  now: number,
+): boolean {
+  const newest = good.find((backup) => !isAhead(backup, now));
+  return now - (newest?.at ?? Math.min(since ?? now, now)) > staleMs;
+}
+
+/** Whether a backup is dated in the future, by more than clocks differ. */
+export const isAhead = ({ at }: { readonly at: number }, now: number): boolean => at > now + GRACE_MS;
+
+/**
  * Findings about backups that were all made successfully, as sentences for a person.
  *
  * @param version the version that the live store reports, if it answered
@@ -215,6 +230,7 @@ export function backupFindings(
     listed,
     keepNewest,
     vanished,
+    now,
   }: {
     readonly good: readonly Backup[];
     /** How many backups the store lists. */
@@ -222,6 +238,8 @@ export function backupFindings(
     readonly keepNewest?: number | undefined;
     /** Good backups that somebody else deleted. */
     readonly vanished: readonly string[];
+    /** Epoch milliseconds. */
+    readonly now: number;
   },
   version?: string,
 ): string[] {
@@ -233,6 +251,10 @@ export function backupFindings(
     findings.push(
       `somebody else deleted the good backup ${vanished.join(', ')}: another retention is at work`,
     );
+  }
+  const ahead = good.filter((backup) => isAhead(backup, now)).map(({ name }) => name);
+  if (ahead.length > 0) {
+    findings.push(`dated in the future, and so not counted as recent: ${ahead.join(', ')}`);
   }
   if (isOnlyGood) {
     findings.push(

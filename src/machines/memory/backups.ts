@@ -9,7 +9,9 @@ import {
   type BackupsContext,
   type BackupsEvent,
   expiredBackups,
+  isAhead,
   isMissed,
+  isStaleAt,
   isUnusualSize,
   type PruneParams,
   usualSize,
@@ -116,9 +118,7 @@ export const memoryBackups = setup({
     mustCatchUp: (args) => args.context.missed === 'catch-up' && hasMissedRun(args),
     mustReportMissed: (args) => hasMissedRun(args),
     becomesStale: ({ context, event }) =>
-      event.type === 'CHECK' &&
-      !context.isStale &&
-      event.at - (context.good[0]?.at ?? context.since ?? event.at) > context.staleMs,
+      event.type === 'CHECK' && !context.isStale && isStaleAt(context, event.at),
     isNotListed: (args) => isNotListed(args),
     isUnusualSize: ({ context }) =>
       context.run?.made !== undefined &&
@@ -230,5 +230,6 @@ function newRun(event: BackupsEvent): BackupRun | undefined {
 
 function hasMissedRun({ context, event }: Args): boolean {
   if (event.type !== 'CHECK') return false;
-  return isMissed(event.at, event.due, Math.max(context.lastRunAt ?? 0, context.good[0]?.at ?? 0));
+  const newest = context.good.find((backup) => !isAhead(backup, event.at));
+  return isMissed(event.at, event.due, Math.max(context.lastRunAt ?? 0, newest?.at ?? 0));
 }

@@ -6,18 +6,28 @@ import type { DrillPath, Result } from '../../machines/restore/drill-shapes.ts';
 
 /** A proof of a backup of long ago says nothing of those of today. */
 const OLD_MS = 31 * 86_400_000;
+/** Clocks may differ by so much. */
+const AHEAD_MS = 300_000;
 
-const newest = z.object({
+// A type and not an interface, because only types count as JSON for the compiler.
+type NewestDrill = {
+  readonly outcome: string;
+  readonly at: string;
+  readonly isOld: boolean;
+  readonly reason?: string;
+};
+const newest: z.ZodType<NewestDrill> = z.object({
   outcome: z.string(),
   at: z.string(),
   isOld: z.boolean(),
-  reason: z.string().optional(),
+  reason: z.string().exactOptional(),
 });
 /** The newest drill of each path that the instance has; null for none. */
-const fact = z.partialRecord(z.enum(['a', 'b']), newest.nullable());
+const fact = z.record(z.string(), newest.nullable());
+type DrillsFact = Readonly<Record<string, NewestDrill | null>>;
 
 /** @param now epoch milliseconds */
-export function drillsFact(paths: readonly DrillPath[], results: readonly Result[], now: number) {
+export function drillsFact(paths: readonly DrillPath[], results: readonly Result[], now: number): DrillsFact {
   return Object.fromEntries(
     paths.map((path) => {
       const newest = results.findLast((result) => result.path === path);
@@ -27,12 +37,34 @@ export function drillsFact(paths: readonly DrillPath[], results: readonly Result
       return [
         path,
         {
-          ...{ outcome, at: new Date(endedAt).toISOString(), isOld: now - endedAt > OLD_MS },
+          ...{ outcome, at: new Date(endedAt).toISOString(), isOld: !isRecent(endedAt, now) },
           ...(reason !== undefined && { reason }),
         },
       ];
     }),
   );
+}
+
+/** A date in the future proves nothing. */
+const isRecent = (at: number, now: number): boolean => at <= now + AHEAD_MS && now - at <= OLD_MS;
+
+/**
+ * How drills are, for the health page: `ok` only when the backups of every path were proven lately.
+ *
+ * @param drills as `drillsFact` gives them
+ * @param isWrong something failed
+ */
+export function drillsHealth(
+  drills: DrillsFact,
+  isWrong: boolean,
+): { readonly ok?: boolean; readonly unknown?: string } {
+  if (isWrong) return { ok: false };
+  const missing = Object.entries(drills).flatMap(([path, drill]) => {
+    if (!drill) return [`path ${path}: no backup was ever restored`];
+    return drill.outcome === 'completed' && !drill.isOld ? [] : [`path ${path}: none was proven lately`];
+  });
+  if (Object.keys(drills).length === 0) missing.push('no path of a drill is configured');
+  return missing.length === 0 ? { ok: true } : { unknown: missing.join('; ') };
 }
 
 export const drillsCheck: CheckDefinition = { name: 'memory.drills', run: check };

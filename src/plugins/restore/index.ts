@@ -26,7 +26,7 @@ import {
 } from './actor.ts';
 import { drillCommand, statusCommand } from './commands.ts';
 import { registerControl } from './control.ts';
-import { drillsCheck, drillsFact } from './doctor.ts';
+import { drillsCheck, drillsFact, drillsHealth } from './doctor.ts';
 import { Drills, registerEffects } from './drills.ts';
 import { RestoreError } from './errors.ts';
 import { type RestoreOptions, restoreOptions } from './options.ts';
@@ -85,10 +85,11 @@ export const restore = definePlugin({
     context.health('restore', ({ state, drills, services: { clock } }) => {
       const { value = 'resting', context: drill } = state() ?? {};
       const last = drill?.results.at(-1);
+      const facts = drillsFact(drills.paths, drill?.results ?? [], clock.now());
       return {
-        ok: !drill?.cleanFailures && last?.outcome !== 'failed',
+        ...drillsHealth(facts, Boolean(drill?.cleanFailures) || last?.outcome === 'failed'),
         phase: value,
-        drills: drillsFact(drills.paths, drill?.results ?? [], clock.now()),
+        drills: facts,
         ...(last && { last: { id: last.id, path: last.path, outcome: last.outcome } }),
         ...(drill?.cleanReason !== undefined && { cleanUp: drill.cleanReason }),
       };

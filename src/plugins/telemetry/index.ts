@@ -12,7 +12,7 @@ import { identityOf } from '../../core/host/identity.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { TelemetryError } from './errors.ts';
-import { plaintextCheck, tokenReader } from './receiver.ts';
+import { plaintextCheck, telemetryFact, tokenReader } from './receiver.ts';
 import type { Sdk } from './sdk.ts';
 import { standaloneCommands } from './standalone.ts';
 
@@ -55,7 +55,8 @@ export const telemetry = definePlugin({
   register(context, { endpoint }) {
     context.provide(TelemetryToken, ({ sdk }): Telemetry => (sdk ? { enabled: true, ...sdk } : disabled));
     for (const command of standaloneCommands) context.command(command);
-    context.check({ name: 'stack.telemetry', run: () => plaintextCheck(endpoint, process.env) });
+    context.health('telemetry', () => telemetryFact(endpoint, process.env));
+    context.check({ name: 'stack.telemetry', run: plaintextCheck });
     context.onStop(({ sdk }) => sdk?.stop());
   },
 });

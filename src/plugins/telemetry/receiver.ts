@@ -1,7 +1,8 @@
 /** The receiver of this process's telemetry: the key that it gets, and the check for plaintext. */
+import { z } from 'zod';
 import type { IngestKeys } from '../../core/contracts/ingest-keys.ts';
 import { isLoopback, plaintextHost } from '../../core/host/http/admission.ts';
-import type { CheckResult } from '../../core/host/plugin/diagnosis.ts';
+import type { CheckContext, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 
 /**
@@ -27,22 +28,46 @@ export function tokenReader(
   };
 }
 
-/** Checks whether this process sends OTLP to another host in plaintext (O26). The collector's exporters are checked by its own plugin. */
-export function plaintextCheck(endpoint: string | undefined, env: NodeJS.ProcessEnv): CheckResult {
-  const lookedAt = 'endpoints of the OTLP of this process';
+/** What an instance reports of the places that it sends OTLP to. A type, because only types count as JSON. */
+export type TelemetryFact = {
+  /** Whether anything is sent. */
+  readonly enabled: boolean;
+  /** Names of settings with the hosts that they send to in plaintext. */
+  readonly plaintext: readonly string[];
+};
+
+/** Which places this process sends OTLP to in plaintext, on another host. The collector's exporters are checked by its own plugin. */
+export function telemetryFact(endpoint: string | undefined, env: NodeJS.ProcessEnv): TelemetryFact {
   const named = ['TRACES', 'METRICS', 'LOGS'].map((signal) => `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`);
-  const places = [
+  const plaintext = [
     ['the telemetry plugin', endpoint] as const,
     ...named.map((name) => [name, env[name]] as const),
   ].flatMap(([name, url]) => {
     const host = url === undefined ? undefined : plaintextHost(url);
     return host === undefined ? [] : [`${name} to ${host}`];
   });
-  if (places.length === 0) return { state: 'ok', lookedAt, found: 'nothing leaves the host in plaintext' };
-  return {
-    state: 'warn',
-    lookedAt,
-    found: `in plaintext, the key too: ${places.join(', ')}`,
-    remedy: 'Send it to the OTLP gateway, port 443, with a client certificate.',
-  };
+  return { enabled: endpoint !== undefined, plaintext };
+}
+
+const factShape = z.object({ enabled: z.boolean(), plaintext: z.array(z.string()) });
+
+/** Whether the running instance sends OTLP in plaintext (O26): its environment may be another than that of the command. */
+export function plaintextCheck({ running }: Pick<CheckContext, 'running'>): CheckResult {
+  const lookedAt = "endpoints of the instance's own OTLP";
+  const { data: seen } = factShape.safeParse(running?.facts.telemetry);
+  if (!seen) {
+    const found = 'not looked at, because no instance with telemetry runs here';
+    return { state: 'unknown', lookedAt, found, remedy: 'Start it with `holdfast start`.' };
+  }
+  const { enabled, plaintext } = seen;
+  if (plaintext.length > 0) {
+    return {
+      state: 'warn',
+      lookedAt,
+      found: `in plaintext, the key too: ${plaintext.join(', ')}`,
+      remedy: 'Send it to the OTLP gateway, port 443, with a client certificate.',
+    };
+  }
+  const found = enabled ? 'nothing leaves the host in plaintext' : 'it sends nothing: no endpoint is set';
+  return { state: 'ok', lookedAt, found };
 }

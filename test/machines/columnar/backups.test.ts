@@ -96,6 +96,28 @@ test('[O7] no good backup for 26 h is one alert, counted from the first check wh
   );
 });
 
+test('[O7] a backup that is dated in the future does not count as recent', (t) => {
+  const after = (at: number, hours: number, isStale: boolean) =>
+    given(columnarBackups, { input, events: [checked(0), made('old', 0), made('a', at)] })
+      .when(checked(hours))
+      .then({
+        state,
+        context: { isStale },
+        effects: isStale
+          ? [
+              alert(
+                'columnar.backup_stale',
+                'warning',
+                'There was no good backup of the columnar database for 26 h.',
+              ),
+            ]
+          : [],
+      });
+  t.notThrows(() => after(900 * HOUR, 27, true));
+  t.notThrows(() => after(27 * HOUR + 300_000, 27, false));
+  t.notThrows(() => after(27 * HOUR + 300_001, 27, true));
+});
+
 test('[O7] a drill that proves nothing is critical, until one proves a backup', (t) => {
   const text = 'The backup a of the columnar database is not proven: otel_logs is missing.';
   t.notThrows(() =>

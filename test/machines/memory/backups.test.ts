@@ -6,6 +6,7 @@ import {
   type BackupSettings,
   backupFindings,
   expiredBackups,
+  isStaleAt,
   type ListedBackup,
 } from '../../../src/machines/memory/backups-rules.ts';
 import { runs } from '../../support/runs.ts';
@@ -259,6 +260,26 @@ test('[B8,B10] stale is none good for 26 h: told once, and again after the next 
   t.pass();
 });
 
+test('[B8] a backup that is dated in the future does not count as recent', (t) => {
+  const stale = alert(
+    'memory.backup_stale',
+    'critical',
+    'The memory store has had no good snapshot for 26 h.',
+  );
+  const later = T + 27 * HOUR;
+  const ahead = [requested(T), made('a', T + 1_000 * HOUR), listed(T, file('a', T + 1_000 * HOUR)), pruned];
+  given(memoryBackups, { input: { ...input, missed: 'report' }, events: ahead })
+    .when({ type: 'CHECK', at: later, due: T })
+    .then({ state: { resting: 'done' }, effects: [stale], context: { isStale: true } });
+  t.true(isStaleAt({ good: [backup('a', T + 301_000)], since: T - 27 * HOUR, staleMs: 26 * HOUR }, T));
+  t.false(isStaleAt({ good: [backup('a', T + 300_000)], since: T - 27 * HOUR, staleMs: 26 * HOUR }, T));
+  t.false(isStaleAt({ good: [], since: T + HOUR, staleMs: 26 * HOUR }, T));
+  const good = [backup('a', T + 301_000), backup('b', T)];
+  t.deepEqual(backupFindings({ good, listed: 2, vanished: [], now: T }), [
+    'dated in the future, and so not counted as recent: a',
+  ]);
+});
+
 test('[B10] a size far from the usual is told: the configured one, or the one before', (t) => {
   const far = (size: number, usual: number) =>
     alert(
@@ -388,7 +409,7 @@ test('[B7] a good snapshot that somebody else deleted is noted; one that was pru
 test('[B7] doctor finds backups that do not grow, are of another version, or are the only good one', (t) => {
   const found = (good: object[], more: object = {}, version?: string) =>
     backupFindings(
-      { keepNewest: 3, listed: good.length, vanished: [], good: good as never, ...more },
+      { keepNewest: 3, listed: good.length, vanished: [], now: T, good: good as never, ...more },
       version,
     );
   const one = (name: string, count: number, size: number) => ({

@@ -118,7 +118,14 @@ test('[O29] doctor stack names each alert that the UI will refuse, and why', asy
     t.is(name, 'stack.ui_alerts');
     return run({ dataDir: '/', signal: AbortSignal.timeout(1_000) });
   };
-  t.like(await check(), { state: 'ok', found: 'no UI is configured, so no alert is sent to one' });
+  t.like(await check(), {
+    state: 'unknown',
+    found: 'nothing to look at: no UI is configured, so no alert is sent to one',
+  });
+  t.like(await check({}), {
+    state: 'unknown',
+    found: 'nothing to look at: no tile is configured, so no alert is sent to the UI',
+  });
   const good = { 'nas-backup-failed': { id: 't1' }, 'nas-backup-missing': { id: 't2' } };
   t.like(await check(good), { state: 'ok', found: 'none of the 2 is one that the UI is known to refuse' });
   const stale = await check({ ...good, 'nas-backup-stale': { id: 't3' } });

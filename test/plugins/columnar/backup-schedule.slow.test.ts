@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
@@ -72,13 +72,29 @@ test('[O7,O29] backups are made on the schedule, kept by number, drilled by a co
   const proven = await holdfast('backup', 'columnar', '--drill');
   t.is(proven.code, 0, proven.err);
   t.is(proven.out, `PROVEN: ${first} was restored, and every table is as it was backed up\n`);
-  t.like(await ofDoctor(), { state: 'ok', found: `${first} is the newest; a drill has proven ${first}` });
+  const { state, found } = await ofDoctor();
+  t.is(state, 'ok');
+  t.regex(
+    found,
+    new RegExp(
+      `^${first} is the newest, with the bytes that were recorded; a drill has proven ${first} at 2026-01-01T`,
+    ),
+  );
 
   const path = join(folder, first);
   const whole = readFileSync(path);
   const broken = Buffer.from(whole);
   const middle = Math.floor(broken.length / 2);
   broken[middle] = (broken[middle] ?? 0) ^ 1;
+  writeFileSync(path, broken);
+  t.like(await ofDoctor(), {
+    state: 'fail',
+    found: `${first}: its file is not the one that was written (SHA-256)`,
+  });
+  writeFileSync(path, whole.subarray(1));
+  t.regex((await ofDoctor()).found, /its file has \d+ bytes, and \d+ were recorded/);
+  rmSync(path);
+  t.like(await ofDoctor(), { state: 'fail', found: `${first}: its file is gone` });
   writeFileSync(path, broken);
   const unproven = await holdfast('backup', 'columnar', '--drill', '--name', first);
   t.is(unproven.code, 1);

@@ -151,11 +151,23 @@ test.serial(
       mtime(seconds(90_000), 30),
       mtime(seconds(40 * 3_600), 600),
     ]);
+    const quiet = texts((await verifyNas('nas-1', rig.database, {})).findings);
+    t.true(
+      quiet.includes(
+        'unknown no backup run reported in the last 10 minutes, so it is not known whether a source failed',
+      ),
+    );
+    t.false(
+      quiet.some((text) => /^ok .*(snapshot|backup run)/.test(text)),
+      quiet.join(),
+    );
     await rig.database.insert('otel_metrics_gauge', [
       { ...host, TimeUnix: time(60), MetricName: 'nas.backup.backup.duration.seconds', Value: 42 },
       { ...host, TimeUnix: time(60), MetricName: 'system.cpu', Value: 1 },
     ]);
     const well = await verifyNas('nas-1', rig.database, {});
+    const running = texts(well.findings);
+    t.true(running.includes('ok no source reported a failed snapshot in the last 10 minutes'));
     t.is(well.hoursSinceSuccess, 25);
     t.true(Math.abs((well.newestFileAge ?? 0) - 90_000) <= 5);
     t.deepEqual(well.backup, [{ metric: 'nas.backup.backup.duration.seconds', samples: 1, value: 42 }]);
@@ -180,6 +192,15 @@ test.serial(
       ['the snapshot failed for: /photos'],
     );
     t.is((await verifyNas("nas-2' OR 1=1 --", rig.database, {})).logsLastHour, 0);
+
+    await rig.database.insert('otel_metrics_sum', [mtime(seconds(-7_200), 5)]);
+    const ahead = await verifyNas('nas-1', rig.database, {});
+    t.deepEqual(
+      ahead.findings
+        .filter(({ text }) => /last success/.test(text))
+        .map(({ state, text }) => `${state} ${text}`),
+      ['fail the last success is dated 2 h in the future, so its age is not known'],
+    );
   },
 );
 

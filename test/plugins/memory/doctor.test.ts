@@ -276,6 +276,10 @@ test('[B7,B10] the deployment is good only when all that its assurance rests on 
   const now = Date.parse('2026-01-02T12:00:00Z');
   const look = () => lookAtDeployment(kube, memoryOptions.parse({}), now, AbortSignal.timeout(10_000));
   t.deepEqual(await look(), { findings: [], unread: [], unseen: [] });
+  const early = Date.parse('2026-01-01T12:00:00Z');
+  const ahead = await lookAtDeployment(kube, memoryOptions.parse({}), early, AbortSignal.timeout(10_000));
+  t.is(ahead.findings.length, 2);
+  t.regex(ahead.findings.join(), /had no good backup of the volume for \d+ h,dated in the future: night-1/);
   api.pages.endless = /\/backups/;
   t.like(await look(), {
     findings: [],

@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
-import type { ListAnswer } from '../../../src/plugins/memory/backups/control.ts';
+import type { ListAnswer, StatusAnswer } from '../../../src/plugins/memory/backups/control.ts';
+import { statusLines } from '../../../src/plugins/memory/backups/output.ts';
 import { storeObjects } from '../../../src/plugins/restore/scratch/cluster.ts';
 import { ClusterApi, Refusal, type Thing } from '../../support/cluster/index.ts';
 import type { Scope } from '../../support/scope.ts';
@@ -148,6 +149,21 @@ test('[B3,B4] a backup of the cluster is recorded when it is first seen, and a d
     return (body as ListAnswer).backups.filter(({ kind }) => kind === 'volume');
   };
   t.like(await listed(), [{ name: 'night-1', recorded: true, count: 12 }]);
+  const status = async () => {
+    const signal = AbortSignal.timeout(30_000);
+    const { body } = await postControl(drills.dataDir, '/memory/backup/status', {}, signal);
+    return body as StatusAnswer;
+  };
+  const seen = await status();
+  t.like(seen.clusterVolume, {
+    newest: { name: 'night-1', at: '2026-11-18T04:00:00.000Z' },
+    recorded: 1,
+    findings: [],
+  });
+  t.regex(
+    statusLines(seen).join('\n'),
+    /^volume {4}night-1, 2026-11-18T04:00:00Z, 1 recorded\n +made by agent-memory-pvc-backup of the cluster/m,
+  );
   restores(api, live, scratch, [{ phase: 'Completed' }]);
   const well = await drills.drill('b');
   t.is(well.outcome, 'completed', well.report?.verdict);
@@ -173,6 +189,18 @@ test('[B3,B4] a backup of the cluster is recorded when it is first seen, and a d
   await drills.records.recordSeen(AbortSignal.timeout(30_000));
   t.is(drills.records.of('night-1'), undefined);
   t.deepEqual(await listed(), []);
+  t.regex(statusLines(await status()).join('\n'), /^volume {4}unknown: none was seen yet$/m);
+
+  const day = 24 * 3_600_000;
+  for (const [name, from] of [
+    ['ahead', day],
+    ['late', -3 * day],
+  ] as const) {
+    api.store.create(backup(name, new Date(Date.now() + from).toISOString(), { phase: 'Completed' }));
+  }
+  await drills.records.recordSeen(AbortSignal.timeout(30_000));
+  t.like((await status()).clusterVolume, { newest: { name: 'late' }, recorded: 2, stale: true });
+  t.regex(statusLines(await status()).join('\n'), /; stale; dated in the future: ahead$/m);
 });
 
 test('[B3] the newest of a partial list of backups is not taken for the newest', async (t) => {

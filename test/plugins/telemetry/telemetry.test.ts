@@ -15,7 +15,7 @@ import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { telemetry } from '../../../src/plugins/telemetry/index.ts';
-import { plaintextCheck, tokenReader } from '../../../src/plugins/telemetry/receiver.ts';
+import { plaintextCheck, telemetryFact, tokenReader } from '../../../src/plugins/telemetry/receiver.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 
@@ -169,8 +169,10 @@ test('[O26] plaintext that leaves the host is flagged with the gateway as the re
   t.is(plaintextHost('http://[::1]:4318'), undefined);
   t.is(plaintextHost('https://gateway.example'), undefined);
   t.is(plaintextHost('http://u:p@10.0.0.7:4318/x'), '10.0.0.7:4318');
-  t.is(plaintextCheck('own', {}).state, 'ok');
-  const flagged = plaintextCheck('http://10.0.0.7:4318', {
+  const check = (endpoint: string, env: NodeJS.ProcessEnv = {}) =>
+    plaintextCheck({ running: { surfaces: {}, facts: { telemetry: telemetryFact(endpoint, env) } } });
+  t.is(check('own').state, 'ok');
+  const flagged = check('http://10.0.0.7:4318', {
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://u:p@edge.example',
   });
   t.is(flagged.state, 'warn');

@@ -9,13 +9,28 @@ export function uiAlertsCheck({ rules, hyperdx }: Pick<AlertsOptions, 'rules' | 
     run() {
       if (!hyperdx) {
         const lookedAt = "the configuration of the UI's alerts";
-        return { state: 'ok', lookedAt, found: 'no UI is configured, so no alert is sent to one' };
+        const found = 'nothing to look at: no UI is configured, so no alert is sent to one';
+        return {
+          state: 'unknown',
+          lookedAt,
+          found,
+          remedy: 'Name it by `hyperdx` of alerts(), if there is one.',
+        };
       }
       const lookedAt = `the alerts for ${new URL(hyperdx.url).origin}`;
       const wanted = rules.flatMap((rule) => {
         const tile = hyperdx.tiles[rule.name];
         return tile ? [{ rule, tile }] : [];
       });
+      if (wanted.length === 0) {
+        const found = 'nothing to look at: no tile is configured, so no alert is sent to the UI';
+        return {
+          state: 'unknown',
+          lookedAt,
+          found,
+          remedy: 'Name a tile for each alert in `hyperdx.tiles`.',
+        };
+      }
       const reasons = wanted.flatMap(({ rule: { title, measure, window }, tile: { query } }) => {
         const { table: source, take } = measure;
         return rejectedByUi({ name: title, query, source, take, interval: window }) ?? [];

@@ -6,9 +6,9 @@ import { open } from 'node:fs/promises';
 const BLOCK = 512;
 
 /** The digest of a file's bytes, hexadecimal. */
-export async function sha256Of(file: string): Promise<string> {
+export async function sha256Of(file: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(file)) hash.update(chunk);
+  for await (const chunk of createReadStream(file, signal && { signal })) hash.update(chunk);
   return hash.digest('hex');
 }
 

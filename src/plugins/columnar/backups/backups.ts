@@ -90,6 +90,26 @@ export class ColumnarBackups {
     });
   }
 
+  /**
+   * Reads a backup's file again.
+   *
+   * @returns what is not as recorded; undefined when the file has the bytes that were recorded
+   * @throws what the file system throws, or the signal's reason
+   */
+  async fileFault(
+    { name, sha256, size }: Pick<ColumnarBackup, 'name' | 'sha256' | 'size'>,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const file = join(this.folder, basename(name));
+    const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+    if (!found) return 'its file is gone';
+    if (found.size !== size) return `its file has ${found.size} bytes, and ${size} were recorded`;
+    if ((await sha256Of(file, signal)) === sha256) return undefined;
+    return 'its file is not the one that was written (SHA-256)';
+  }
+
   /** Names of the files, newest first; without those that are being made. */
   async list(): Promise<string[]> {
     const names = await readdir(this.folder).catch(() => []);
@@ -101,17 +121,12 @@ export class ColumnarBackups {
     if (timeOf(name) !== undefined) await rm(join(this.folder, name), { force: true });
   }
 
-  async #reasonsAgainst(
-    { name, sha256, size, tables }: ColumnarBackup,
-    signal: AbortSignal,
-  ): Promise<string[]> {
+  async #reasonsAgainst(backup: ColumnarBackup, signal: AbortSignal): Promise<string[]> {
+    const { name, tables } = backup;
     const file = join(this.folder, basename(name));
-    const found = await stat(file).catch(() => undefined);
-    if (!found) return ['its file is gone'];
-    const reasons: string[] = [];
-    if (found.size !== size) reasons.push(`its file has ${found.size} bytes, and ${size} were recorded`);
-    else if ((await sha256Of(file)) !== sha256)
-      reasons.push('its file is not the one that was written (SHA-256)');
+    const fault = await this.fileFault(backup, signal);
+    if (fault === 'its file is gone') return [fault];
+    const reasons = fault === undefined ? [] : [fault];
     const restored = await restoreElsewhere(file, this.folder, signal);
     if ('reason' in restored) return [...reasons, `it cannot be restored: ${restored.reason}`];
     return [...reasons, ...differences(tables, restored.tables)];

@@ -29,6 +29,10 @@ const DRILL_MS = 31 * 24 * HOUR_MS;
 const CHECK_CRON = '41 * * * *';
 /** After the surfaces have started. */
 const FIRST_CHECK_MS = 60_000;
+/** A check of doctor is given up after 20 s. */
+const INSPECT_MS = 15_000;
+/** Clocks may differ by so much; a later date proves nothing. */
+const AHEAD_MS = 300_000;
 export const BACKUPS_PATH = '/columnar/backups';
 
 const digest = z.object({ table: z.string(), rows: z.string(), sum: z.string(), xor: z.string() });
@@ -80,6 +84,7 @@ const backupRequest = z.discriminatedUnion('op', [
   z.strictObject({ op: z.literal('make') }),
   z.strictObject({ op: z.literal('drill'), name: z.string().max(200).optional() }),
   z.strictObject({ op: z.literal('list') }),
+  z.strictObject({ op: z.literal('inspect') }),
 ]);
 
 /** What a plugin that keeps backups has started. */
@@ -103,7 +108,7 @@ export function registerBackups(context: PluginContext<StartedBackups>, options:
         });
       if (request.op === 'make') return backups.make(signal);
       if (request.op === 'drill') return backups.drill(request.name, signal);
-      return backups.status();
+      return request.op === 'inspect' ? backups.inspect(signal) : backups.status();
     }),
   );
   context.health('columnar_backups', ({ backups }) => backups?.health());
@@ -178,16 +183,33 @@ export class BackupSchedule {
         rows: tables.reduce((sum, { rows }) => sum + Number(rows), 0),
       })),
       stale: isStale,
+      isAhead: good[0] !== undefined && good[0].at > this.#services.clock.now() + AHEAD_MS,
       ...(fault !== undefined && { fault }),
       ...(drill && {
         drill: {
           ...drill,
           at: new Date(drill.at).toISOString(),
           reasons: [...drill.reasons],
-          isOld: this.#services.clock.now() - drill.at > DRILL_MS,
+          isOld: !isRecent(drill.at, this.#services.clock.now()),
         },
       }),
     };
+  }
+
+  /** As `status`, after the newest file was read again. */
+  async inspect(signal: AbortSignal): Promise<JsonObject> {
+    const [newest] = this.#state.good;
+    if (!newest) return this.status();
+    const limit = AbortSignal.any([signal, this.#closing.signal, AbortSignal.timeout(INSPECT_MS)]);
+    let file: FileReading;
+    try {
+      const fault = await this.#files.fileFault(newest, limit);
+      file = fault === undefined ? { state: 'ok' } : { state: 'fail', reason: fault };
+    } catch (error) {
+      const late = `it could not be read within ${INSPECT_MS / 1_000} s`;
+      file = { state: 'unknown', reason: limit.aborted ? late : `it could not be read: ${String(error)}` };
+    }
+    return { ...this.status(), file };
   }
 
   /** For the health page. */
@@ -219,7 +241,9 @@ export class BackupSchedule {
     const gone = this.#state.good.filter(({ name }) => !files.has(name)).map(({ name }) => name);
     if (gone.length > 0) this.#record({ type: 'GONE', names: gone });
     this.#record({ type: 'CHECKED', at });
-    const newest = this.#state.good.find(({ name }) => files.has(name));
+    const newest = this.#state.good.find(
+      ({ name, at: madeAt }) => files.has(name) && madeAt <= at + AHEAD_MS,
+    );
     const due = new Cron(this.#options.backup.cron, { paused: true, timezone: 'UTC' }).previousRuns(
       1,
       new Date(at),
@@ -250,6 +274,19 @@ export class BackupSchedule {
   }
 }
 
+const isRecent = (at: number, now: number): boolean => at <= now + AHEAD_MS && now - at <= DRILL_MS;
+
+/** Whether the newest file has the bytes that were recorded. A type, because only types count as JSON. */
+type FileReading = { readonly state: 'ok' | 'fail' | 'unknown'; readonly reason?: string };
+
+/** What the running instance lists of its backups. */
+type Listed = JsonObject & {
+  readonly backups?: readonly { readonly name: string }[];
+  readonly drill?: ListedDrill;
+  /** Absent when no file was read. */
+  readonly file?: FileReading;
+};
+
 /** As `status` gives it: `at` is ISO 8601. */
 type ListedDrill = Partial<Omit<ColumnarDrill, 'at'>> & { readonly at?: string; readonly isOld?: boolean };
 
@@ -258,12 +295,12 @@ function backupCheck(): CheckDefinition {
   return {
     name: 'stack.columnar_backups',
     async run({ dataDir, signal }) {
-      let status: JsonObject & { backups?: readonly { name: string }[]; drill?: ListedDrill };
+      let status: Listed;
       try {
         status = await askInstance(
           { dataDir, signal },
           BACKUPS_PATH,
-          { op: 'list' },
+          { op: 'inspect' },
           'it has no columnar database',
         );
       } catch (error) {
@@ -276,17 +313,13 @@ function backupCheck(): CheckDefinition {
 }
 
 const MAKE = 'Run `holdfast backup columnar`; it says why none can be made.';
+const CHECK_DISK = 'Make a new one and drill it; check the disk under the backups.';
 const DRILL = 'Run `holdfast backup columnar --drill`; a backup is proven by restoring it.';
 
 /** Pure; of what the running instance lists. */
 export function judgeBackups(
   lookedAt: string,
-  {
-    backups = [],
-    stale,
-    fault,
-    drill,
-  }: JsonObject & { backups?: readonly { name: string }[]; drill?: ListedDrill },
+  { backups = [], stale, isAhead, fault, drill, file }: Listed,
 ): CheckResult {
   const [newest] = backups;
   if (typeof fault === 'string')
@@ -294,6 +327,14 @@ export function judgeBackups(
   if (stale === true)
     return { state: 'fail', lookedAt, found: 'there was no good one for too long', remedy: MAKE } as const;
   if (!newest) return { state: 'warn', lookedAt, found: 'none was made yet', remedy: MAKE } as const;
+  if (isAhead === true) {
+    const found = `${newest.name} is dated in the future, so it is not known how old it is`;
+    return { state: 'fail', lookedAt, found, remedy: 'Set the clock; then make a new one.' };
+  }
+  if (file?.state === 'fail') {
+    const found = `${newest.name}: ${file.reason}`;
+    return { state: 'fail', lookedAt, found, remedy: CHECK_DISK };
+  }
   if (drill === undefined)
     return {
       state: 'warn',
@@ -307,12 +348,22 @@ export function judgeBackups(
       state: 'fail',
       lookedAt,
       found,
-      remedy: 'Make a new one and drill it; check the disk under the backups.',
+      remedy: CHECK_DISK,
     } as const;
   }
-  const found = `${newest.name} is the newest; a drill has proven ${drill.name}`;
+  const proof = `a drill has proven ${drill.name} at ${drill.at}`;
+  if (file?.state !== 'ok') {
+    const reason = file?.reason ?? 'its file was not read';
+    return { state: 'unknown', lookedAt, found: `${newest.name}: ${reason}; ${proof}`, remedy: DRILL };
+  }
+  const found = `${newest.name} is the newest, with the bytes that were recorded; ${proof}`;
   if (drill.isOld !== false) {
-    return { state: 'warn', lookedAt, found: `${found}, too long ago (${drill.at})`, remedy: DRILL } as const;
+    return {
+      state: 'warn',
+      lookedAt,
+      found: `${found}, not within the last 31 days`,
+      remedy: DRILL,
+    } as const;
   }
   return { state: 'ok', lookedAt, found } as const;
 }

@@ -5,20 +5,21 @@ import type { Finding } from '../questions/findings.ts';
 
 type Terminal = CommandContext['terminal'];
 
-const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
-const INDENT = '     ';
+const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red', unknown: 'yellow' } as const;
 /** Columns are not made narrower than this to fit a table; if that is not enough, each row is shown as a list. */
 const NARROWEST = 16;
 const GAP = '  ';
 
 /** Findings, each with its remedy below, no line longer than the terminal is wide. */
 export function findingLines(findings: readonly Finding[], { paint, columns }: Terminal): string[] {
+  const width = Math.max(4, ...findings.map(({ state }) => state.length)) + 1;
+  const indent = ' '.repeat(width);
   return findings.flatMap(({ state, text, remedy }) => {
-    const [first = '', ...rest] = wrapped(text, columns - INDENT.length);
+    const [first = '', ...rest] = wrapped(text, columns - width);
     return [
-      `${paint(COLOURS[state], state.padEnd(INDENT.length))}${first}`,
-      ...rest.map((line) => INDENT + line),
-      ...wrapped(remedy ?? '', columns - INDENT.length).map((line) => INDENT + paint('dim', line)),
+      `${paint(COLOURS[state], state.padEnd(width))}${first}`,
+      ...rest.map((line) => indent + line),
+      ...wrapped(remedy ?? '', columns - width).map((line) => indent + paint('dim', line)),
     ];
   });
 }

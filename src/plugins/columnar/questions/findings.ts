@@ -29,7 +29,8 @@ export interface SignalReport {
 
 /** A conclusion about the pipeline. */
 export interface Finding {
-  readonly state: 'ok' | 'warn' | 'fail';
+  /** `unknown` is what nothing was seen of. */
+  readonly state: 'ok' | 'warn' | 'fail' | 'unknown';
   readonly text: string;
   /** What to do. */
   readonly remedy?: string;

@@ -6,6 +6,8 @@ import { counted } from './findings.ts';
 const MOST_HOSTS = 10;
 /** A backup older than this is stale (`nas_backup_freshness_max_age_hours`). */
 const MAX_AGE_HOURS = 36;
+/** The clock of a NAS may be so much ahead. */
+const HOURS_AHEAD = 5 / 60;
 
 export interface NasReport {
   readonly host: string;
@@ -125,16 +127,40 @@ function findings(facts: Omit<NasReport, 'findings'>): Finding[] {
           text: 'no file.mtime in otel_metrics_sum within the last week',
           remedy: `${collector} The metric is a sum: it is never in otel_metrics_gauge.`,
         }
-      : hoursSinceSuccess > MAX_AGE_HOURS
+      : hoursSinceSuccess < -HOURS_AHEAD
         ? {
             state: 'fail',
-            text: `${hoursSinceSuccess} h since the last success, more than ${MAX_AGE_HOURS} h`,
-            remedy: `Look at the backup's own log on ${host}, and run it by hand.`,
+            text: `the last success is dated ${-hoursSinceSuccess} h in the future, so its age is not known`,
+            remedy: `Set the clock of ${host}, and run the backup once more.`,
           }
-        : {
-            state: 'ok',
-            text: `${hoursSinceSuccess} h since the last success (file.mtime, sampled ${sampleAge} s ago)`,
-          },
+        : hoursSinceSuccess > MAX_AGE_HOURS
+          ? {
+              state: 'fail',
+              text: `${hoursSinceSuccess} h since the last success, more than ${MAX_AGE_HOURS} h`,
+              remedy: `Look at the backup's own log on ${host}, and run it by hand.`,
+            }
+          : {
+              state: 'ok',
+              text: `${hoursSinceSuccess} h since the last success (file.mtime, sampled ${sampleAge} s ago)`,
+            },
+    ...backupFindings(host, backup, failedSources),
+  ];
+}
+
+/** What its last backup run reported; a healthy one reports its duration, and no source. */
+function backupFindings(
+  host: string,
+  backup: NasReport['backup'],
+  failedSources: readonly string[],
+): Finding[] {
+  const hasRun = backup.some(({ metric }) => metric.endsWith('duration.seconds'));
+  if (failedSources.length === 0 && !hasRun) {
+    const text = 'no backup run reported in the last 10 minutes, so it is not known whether a source failed';
+    const remedy =
+      'A run reports only when it ends: ask again right after one. The rule nas-backup-failed reads each of them.';
+    return [{ state: 'unknown', text, remedy }];
+  }
+  return [
     failedSources.length > 0
       ? {
           state: 'fail',
@@ -142,8 +168,12 @@ function findings(facts: Omit<NasReport, 'findings'>): Finding[] {
           remedy: `Look at the backup's own log on ${host} for these sources.`,
         }
       : { state: 'ok', text: 'no source reported a failed snapshot in the last 10 minutes' },
-    backup.some(({ metric }) => metric.endsWith('duration.seconds'))
+    hasRun
       ? { state: 'ok', text: 'a backup run reported its duration in the last 10 minutes' }
-      : { state: 'ok', text: 'no backup run ended in the last 10 minutes (its duration comes only then)' },
+      : {
+          state: 'unknown',
+          text: 'no backup run reported its duration in the last 10 minutes',
+          remedy: `Look at the backup's own log on ${host}: a run reports its duration when it ends.`,
+        },
   ];
 }

@@ -118,8 +118,10 @@ export function registerBackupCommands<S>(context: PluginContext<S>, options: Me
         return 0;
       }
       show(command, answer, statusLines);
-      const { snapshot, volume } = answer;
-      const isWell = [snapshot, volume].every((kind) => !kind?.stale && kind?.fault === undefined);
+      const { snapshot, volume, clusterVolume } = answer;
+      const isWell =
+        [snapshot, volume].every((kind) => !kind?.stale && kind?.fault === undefined) &&
+        !clusterVolume?.stale;
       return isWell ? 0 : 1;
     },
   });

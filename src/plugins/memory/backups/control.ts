@@ -17,6 +17,7 @@ import {
   type Backup,
   backupFindings,
   expiredBackups,
+  isAhead,
   newestFirst,
 } from '../../../machines/memory/backups-rules.ts';
 import { MemoryError } from '../errors.ts';
@@ -105,12 +106,29 @@ export type KindStatus = {
   readonly fault?: string;
   readonly findings: readonly string[];
 };
-/** `seeds`: how many seed points are kept. */
-export type StatusAnswer = Readonly<Partial<Record<BackupKind, KindStatus>>> & { readonly seeds: number };
+/** The backups of a store's volume that its cluster makes, as far as they were seen. */
+export type ClusterVolumeStatus = {
+  readonly schedule: string;
+  readonly newest?: { readonly name: string; readonly at: string };
+  /** How many are recorded. */
+  readonly recorded: number;
+  /** The newest is too old. */
+  readonly stale: boolean;
+  /** Why nothing is known. */
+  readonly unknown?: string;
+  readonly findings: readonly string[];
+};
+
+/** `seeds`: how many seed points are kept; `clusterVolume` only of a store elsewhere. */
+export type StatusAnswer = Readonly<Partial<Record<BackupKind, KindStatus>>> & {
+  readonly clusterVolume?: ClusterVolumeStatus;
+  readonly seeds: number;
+};
 
 const KINDS: readonly BackupKind[] = ['snapshot', 'volume'];
 const REPLY_MS = 900_000;
 const LIST_MS = 60_000;
+const HOUR_MS = 3_600_000;
 /** A check of doctor is given up after 20 s. */
 const INSPECT_MS = 15_000;
 
@@ -328,11 +346,30 @@ export class Backups implements SnapshotRecords {
         kept: context?.good.length ?? 0,
         stale: context?.isStale ?? false,
         ...(context?.fault !== undefined && { fault: context.fault }),
-        findings: context ? backupFindings(context, version) : [],
+        findings: context ? backupFindings({ ...context, now: this.#services.clock.now() }, version) : [],
       };
     };
     const kinds = Object.fromEntries(this.#kinds.map((kind) => [kind, statusOf(kind)]));
-    return { ...kinds, seeds: this.seeds.length };
+    const clusterVolume = this.#sources.stores.kind === 'remote' ? this.#clusterVolume() : undefined;
+    return { ...kinds, ...(clusterVolume && { clusterVolume }), seeds: this.seeds.length };
+  }
+
+  #clusterVolume(): ClusterVolumeStatus {
+    const { clock, find } = this.#services;
+    const { deployment, staleHours } = this.#options;
+    const now = clock.now();
+    const seen = (this.#state('volume')?.context.seen ?? []).toSorted(newestFirst);
+    const ahead = seen.filter((backup) => isAhead(backup, now)).map(({ name }) => name);
+    const newest = seen.find((backup) => !isAhead(backup, now));
+    const schedule = deployment.backupSchedule;
+    const unknown = find(ClusterToken) ? 'none was seen yet' : 'no cluster is configured';
+    return {
+      schedule,
+      ...(newest ? { newest: { name: newest.name, at: new Date(newest.at).toISOString() } } : { unknown }),
+      recorded: seen.length,
+      stale: newest !== undefined && now - newest.at > staleHours * HOUR_MS,
+      findings: ahead.length > 0 ? [`dated in the future: ${ahead.join(', ')}`] : [],
+    };
   }
 
   /** Reads the newest good backup of each kind again. */

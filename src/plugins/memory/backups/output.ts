@@ -2,6 +2,7 @@
 import type { Terminal } from '../../../core/host/terminal.ts';
 import { plainText, table } from '../../../core/host/terminal.ts';
 import type {
+  ClusterVolumeStatus,
   KindStatus,
   ListAnswer,
   PruneAnswer,
@@ -74,12 +75,29 @@ export function seedLines({ seeds, collection, count }: SeedAnswer): string[] {
   return [plainText(`${seeds.length} seeds are in ${collection}, which holds ${count} points`)];
 }
 
-export function statusLines({ snapshot, volume, seeds }: StatusAnswer): string[] {
+export function statusLines({ snapshot, volume, clusterVolume, seeds }: StatusAnswer): string[] {
   return [
     ...(snapshot ? kindLines('snapshot', snapshot) : []),
     ...(volume ? kindLines('volume', volume) : []),
+    ...(clusterVolume ? clusterLines(clusterVolume) : []),
     `seeds     ${seeds === 0 ? 'none: run holdfast backup seed' : seeds}`,
   ].map(plainText);
+}
+
+function clusterLines({
+  schedule,
+  newest,
+  recorded,
+  stale,
+  unknown,
+  findings,
+}: ClusterVolumeStatus): string[] {
+  const text = newest ? `${newest.name}, ${second(newest.at)}, ${recorded} recorded` : `unknown: ${unknown}`;
+  const wrong = [...(stale ? ['stale'] : []), ...findings];
+  return [
+    `volume    ${text}`,
+    `          made by ${schedule} of the cluster${wrong.length > 0 ? `; ${wrong.join('; ')}` : ''}`,
+  ];
 }
 
 function kindLines(
