@@ -1,9 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import type { FromThread, Taken } from '../../../src/plugins/otlp/spool/protocol.ts';
 import { Segments, SpoolFull } from '../../../src/plugins/otlp/spool/segments.ts';
-import { FrameTexts } from '../../../src/plugins/otlp/spool/spool.ts';
+import { FrameTexts, Spool } from '../../../src/plugins/otlp/spool/spool.ts';
 import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const LIMIT = 1024 * 1024;
 const put = (segments: Segments, ids: readonly string[]) =>
@@ -79,5 +81,46 @@ test('a spool that would grow beyond its limit takes nothing, and what is in it 
   t.deepEqual(
     segments.frames.map(({ id }) => id),
     ['one'],
+  );
+});
+
+test('while two inserts are under way, rows of one body wait for those of the next', async (t) => {
+  const written = Promise.withResolvers<readonly Taken[]>();
+  const opened = Promise.withResolvers<void>();
+  const onMessage = (message: FromThread) => {
+    if (message.type === 'opened') opened.resolve();
+    if (message.type === 'written') written.resolve(message.taken);
+    if (message.type === 'failed') written.reject(new Error(JSON.stringify(message.failure)));
+  };
+  const spool = new Spool({
+    ...{ clock: new VirtualClock(), dataDir: tempDir(t), bodyLimit: LIMIT, spoolLimit: LIMIT, lingerMs: 0 },
+    ...{ onMessage, onEnd: (reason: string) => written.reject(new Error(reason)) },
+  });
+  const alive = setInterval(() => {}, 1_000); // the thread itself lets its process end
+  t.teardown(async () => {
+    await spool.close();
+    clearInterval(alive);
+  });
+  for (const change of [1, 1] as const) spool.countInsert(change);
+  const take = (id: number) => {
+    const span = {
+      traceId: '1'.repeat(32),
+      spanId: '2'.repeat(16),
+      name: `span ${id}`,
+      startTimeUnixNano: '1',
+    };
+    const scopeSpans = [{ spans: [{ ...span, endTimeUnixNano: '2' }] }];
+    const body = new Uint8Array(Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans }] })));
+    spool.post({ type: 'take', id, signal: 'traces', encoding: 'json', gzip: false, body, now: 1 });
+  };
+  take(1);
+  await opened.promise;
+  take(2);
+  t.deepEqual(
+    (await written.promise).map(({ id, rows }) => [id, rows]),
+    [
+      [1, 1],
+      [2, 1],
+    ],
   );
 });
