@@ -139,8 +139,8 @@ const area: Area = {
       breaks: 'O10: failed checks exit 1',
       id: 'O10',
       tests: ['watchdog/'],
-      find: "join('; ')}`], 0)",
-      put: "join('; ')}`], 1)",
+      find: "join('; ')}`, ...$1], 0)",
+      put: "join('; ')}`, ...$1], 1)",
     },
     {
       breaks: 'O11: a push that failed exits 0',
