@@ -34,12 +34,14 @@ export interface CallOptions {
   readonly standaloneCommands?: Parameters<typeof runCommandLine>[1]['standaloneCommands'];
   /** Sees the output while it comes. */
   readonly onOut?: (text: string) => void;
+  /** Sees the notes while they come. */
+  readonly onErr?: (text: string) => void;
 }
 
 /** Runs a command line in this process, on a terminal that keeps what is written. */
 export async function call(argv: readonly string[], options: CallOptions): Promise<Finished> {
   const { cwd, env = {}, columns = 100, interactive = false, colour = false } = options;
-  const { interrupted, onOut, builtinPlugins, logFeatures, standaloneCommands } = options;
+  const { interrupted, onOut, onErr, builtinPlugins, logFeatures, standaloneCommands } = options;
   let out = '';
   let err = '';
   const paint: typeof styleText = (format, text) =>
@@ -58,6 +60,7 @@ export async function call(argv: readonly string[], options: CallOptions): Promi
       },
       err: (text) => {
         err += text;
+        onErr?.(text);
       },
       interactive,
       columns,

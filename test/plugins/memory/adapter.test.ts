@@ -2,6 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { readTokenFile } from '../../../src/core/host/secrets/token-file.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
@@ -249,4 +250,20 @@ test('what is garbled, refused, cut off or silent has a code, and the own text o
   await t.throwsAsync(store.count('memory', given), { message: 'given up' });
   t.false(await storeAt(t, 'http://127.0.0.1:1').ready());
   await t.throwsAsync(storeAt(t, 'http://127.0.0.1:1').count('memory'), { message: /nothing listens there/ });
+});
+
+test('closing the stores breaks off what is under way in each of them', async (t) => {
+  const asked = { live: Promise.withResolvers<void>(), scratch: Promise.withResolvers<void>() };
+  const live = await misbehaving(t, () => asked.live.resolve());
+  const scratch = await misbehaving(t, () => asked.scratch.resolve());
+  const stores = new RestStores({
+    ...{ kind: 'remote', collection: 'memory', url: () => live, apiKey: async () => undefined },
+    clock: new VirtualClock(), // so that no deadline ends them
+  });
+  const counts = [stores.live.count('memory'), stores.at(scratch).count('memory')];
+  const ended = Promise.allSettled(counts);
+  await Promise.all([asked.live.promise, asked.scratch.promise]);
+  await stores.close();
+  const late = delay(5_000, 'under way', { ref: false });
+  t.like(await Promise.race([ended, late]), [{ status: 'rejected' }, { status: 'rejected' }]);
 });

@@ -7,6 +7,7 @@ import { alertRaised } from '../../../src/core/contracts/alerts.ts';
 import { backupRequested } from '../../../src/plugins/memory/backups/actor.ts';
 import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
 import { refuseLiveAddress } from '../../../src/plugins/restore/safety.ts';
+import { call, writeConfig } from '../../support/cli.ts';
 import type { Scope } from '../../support/scope.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { FieldStore } from './field-store.ts';
@@ -398,6 +399,39 @@ test.serial(
     bus.publish(drillCancelled, { reason: 'it was interrupted by SIGINT' });
     const { results } = await rig.see(({ state }) => state === 'resting.failed');
     t.like(results.at(-1), { id, failure: { phase: 'recovering', reason: 'it was interrupted by SIGINT' } });
+    t.deepEqual([...scratch.collections.keys()], []);
+  },
+);
+
+test.serial(
+  '[B6] the command names each phase as it begins, and ends with the clean-up of a drill that was interrupted',
+  async (t) => {
+    const { scratch, rig, name } = await field(t);
+    const source = (path: string) => new URL(`../../../src/${path}`, import.meta.url).pathname;
+    const plugins = ['memory', 'restore'].map(
+      (plugin) => `import { ${plugin} } from '${source(`plugins/${plugin}/index.ts`)}';`,
+    );
+    writeConfig(rig.dataDir, 'export default defineConfig({ plugins: [memory(), restore()] });', plugins);
+    scratch.mishap = (call) => (call === RECOVER ? 'hang' : undefined);
+    const interrupted = new AbortController();
+    const noted: string[] = [];
+    const { code, out, err } = await call(['restore', 'drill', '--data-dir', rig.dataDir], {
+      cwd: rig.dataDir,
+      interrupted: interrupted.signal,
+      onErr: (text) => {
+        noted.push(text.slice(text.indexOf(' s  ') + 4).trim());
+        if (text.includes('recovering')) interrupted.abort('SIGINT');
+      },
+    });
+    t.is(code, 1, err);
+    const recovering = noted.findIndex((text) => text.includes('recovering'));
+    t.is(noted[recovering], `recovering into configured scratch instance at ${scratch.url}`);
+    t.false(
+      noted.slice(recovering + 1).some((text) => text.includes('into')),
+      err,
+    );
+    t.true(out.includes(name));
+    t.regex(out, /NOT PROVEN, failed while recovering: it was interrupted by SIGINT/);
     t.deepEqual([...scratch.collections.keys()], []);
   },
 );
