@@ -34,8 +34,9 @@ export default defineConfig({
     // events), else our own on port 8837: every write is applied, persisted, and reverted unless committed in time.
     // HOLDFAST_REDIS_URL makes our own keep its config in a Redis: docs/guides/config-in-redis.md.
     process.env.HOLDFAST_ROUTER_URL ? routerRemote() : router(),
-    // Holds legs of the router to a static address, which a save of the phone app drops. The legs are those of the
-    // example config; your own: reconciler({ legs: [{ intf: 'eth1.10', label: 'Main', address: 'fd00:10::1/64' }] })
+    // Holds legs of the router to a static address, which a save of the phone app drops. Our own router's legs are those of
+    // the example config. For a router elsewhere list yours, which `holdfast router adopt` confirms before anything is
+    // written: reconciler({ router_ula_reconciler_addresses: [{ intf: 'eth1.10', label: 'Main', address: 'fd00:10::1/64' }] })
     reconciler(),
     // The MCP gateway on port 4000. A server is one entry; its upstream comes from HOLDFAST_MCP_<SERVER>_URL and
     // HOLDFAST_MCP_<SERVER>_TOKEN_FILE (or _TOKEN), and until then it is listed as not configured.

@@ -17,7 +17,8 @@ export default defineConfig({
   plugins: [
     routerRemote(),
     reconciler({
-      // Legs that get a static address; Guest and Telework are refused here.
+      // Legs that get a static address; Guest and Telework are refused here. Nothing is written until
+      // `holdfast router adopt` has confirmed them; configuration management may say `adopted: true` instead.
       router_ula_reconciler_addresses: [
         { intf: 'eth1.10', label: 'Main', address: 'fd5e:21aa:90c4:10::1/64' },
         { intf: 'eth1.20', label: 'IoT', address: 'fd5e:21aa:90c4:20::1/64' },

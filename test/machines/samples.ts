@@ -10,6 +10,9 @@ const leg = {
   maxTries: 2,
 };
 
+const { intf, label, address } = leg;
+const listedLeg = { intf, label, address };
+
 const ask = { request: 'r1', correlation: 's1', who: 'test' };
 const before = { ncid: 'n1', fingerprint: 'fp_1' };
 const after = { ncid: 'n2', fingerprint: 'fp_2' };
@@ -256,6 +259,17 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'GONE', at: 66_000 },
     ],
   },
+  'reconciler-adoption': {
+    events: [
+      { type: 'LISTED', place: 'http://192.168.1.1:8837', legs: [listedLeg] },
+      { type: 'LISTED', place: 'http://192.168.1.1:8837', legs: [{ ...listedLeg, label: 'Parlour' }] },
+      { type: 'LISTED', place: 'http://192.168.2.1:8837', legs: [listedLeg] },
+      { type: 'LISTED', place: 'http://192.168.1.1:8837', legs: [{ ...listedLeg, address: 'fd00::2/64' }] },
+      { type: 'LISTED', place: 'http://192.168.1.1:8837', legs: [] },
+      { type: 'ADOPT', by: 'o', how: 'operator', at: 1_000 },
+      { type: 'ADOPT', by: 'configuration', how: 'option', at: 2_000 },
+    ],
+  },
   'reconciler-unit': {
     events: [
       { type: 'PAUSE', at: 1_000, by: 'o', forMs: 60_000 },
@@ -464,6 +478,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'RESYNC', reason: 'connected' },
       { type: 'CONFIGURE', leg: { ...leg, label: 'Parlour', settleMs: 50 } },
       { type: 'CONFIGURE', leg },
+      { type: 'CONFIGURE', leg: { ...leg, observes: true } },
       { type: 'RELEASE' },
       { type: 'LEG_READ', ncid: 'n1', addresses: [leg.address] },
       { type: 'LEG_READ', ncid: 'n5', addresses: ['fd00::1/64', leg.address] },

@@ -4,6 +4,30 @@ const area: Area = {
   sources: ['src/machines/reconciler/', 'src/plugins/reconciler/'],
   mutations: [
     {
+      breaks: 'R24: the legs of the example config are those of a router elsewhere, too',
+      id: 'R24',
+      find: '(place === undefined ? exampleLegs : [])',
+      put: 'exampleLegs',
+    },
+    {
+      breaks: 'R24: a leg is written although nobody has adopted it',
+      id: 'R24',
+      find: 'if ($1 === undefined || $2.length === 0) return false;',
+      put: 'return false;',
+    },
+    {
+      breaks: 'R24: an adoption is also one of another list',
+      id: 'R24',
+      find: 'return [$1, ...legs.map(',
+      put: 'return [$1, ...[].map(',
+    },
+    {
+      breaks: 'R24: an adoption is also one of another router',
+      id: 'R24',
+      find: 'return [$1, ...legs.map(',
+      put: 'return [...legs.map(',
+    },
+    {
       breaks: 'R24: a leg that has its address is written all the same',
       id: 'R24',
       find: "{ guard: 'present', target: '$1', actions: '$2' },",

@@ -56,6 +56,8 @@ export interface RouterApi {
    * @param correlation under which the embedded router records the request
    */
   reapply(correlation: string, signal?: AbortSignal): Promise<ReapplyAnswer>;
+  /** Base URL of a router elsewhere; absent where the router is part of this process. */
+  readonly place?: string;
   /** Whether the subscription to its channels is acknowledged now; absent where they are part of this process. */
   readonly isSubscribed?: () => boolean;
 }

@@ -71,7 +71,7 @@ export function recovery({ context, event }: Args): LegRecovered {
   return {
     ...labelsOf(context),
     ncid: ncidOf(event) ?? '',
-    missing: isMissing(context),
+    missing: isMissing(context) && context.observes !== true,
     alerted: context.alerted === true,
     tries: context.tries,
     ...(context.eventAt !== undefined && { eventAt: context.eventAt }),

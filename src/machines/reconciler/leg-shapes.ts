@@ -8,6 +8,8 @@ export interface LegSettings {
   readonly label: string;
   /** The static address with its prefix length, in the one form that readings use too. */
   readonly address: string;
+  /** Nobody has confirmed this leg for the router yet: a missing address is reported and not added. */
+  readonly observes?: boolean;
   /** Quiet time after an event before the config is read, because a daemon may publish before it saves. */
   readonly settleMs: number;
   /** From a reading that found the leg whole after an event to the second look. */

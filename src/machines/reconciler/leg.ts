@@ -74,6 +74,8 @@ export const leg = setup({
       event.type === 'LEG_READ' &&
       event.addresses.includes(context.address) &&
       (context.missing === true || context.alerted === true),
+    observes: ({ context }) => context.observes === true,
+    observesOn: ({ context }) => context.observes === true && context.missing === true,
     readingDue: ({ context }) => context.due === 'reading',
     secondLookDue: ({ context }) => context.due === 'secondLook',
     exhausted: ({ context }) => context.tries >= context.maxTries,
@@ -86,6 +88,7 @@ export const leg = setup({
   actions: {
     'reconciler.read_leg': effect<{ intf: string }>(),
     'reconciler.add_address': effect<{ intf: string; address: string; ncid: string }>(),
+    'reconciler.would_add': effect<Pick<LegSettings, 'intf' | 'label' | 'address'>>(),
     'reconciler.leg_recovered': effect<LegRecovered>(),
     'alerts.raise': effect<Alert>(),
     /** An event begins a new round. */
@@ -114,7 +117,7 @@ export const leg = setup({
     configure: assign(({ event }) => (event.type === 'CONFIGURE' ? { ...event.leg } : {})),
     notePresent: assign(({ context, event }) => ({
       tries: 0,
-      healed: context.healed + (context.missing ? 1 : 0),
+      healed: context.healed + (context.missing && context.observes !== true ? 1 : 0),
       eventAt: context.missing ? undefined : context.eventAt,
       lastNcid: ncidOf(event) ?? context.lastNcid,
       missing: undefined,
@@ -187,11 +190,29 @@ export const leg = setup({
         LEG_READ: [
           recovered,
           { guard: 'present', target: 'afterPresent', actions: 'notePresent' },
+          { guard: 'observesOn', target: 'observing', actions: 'markMissing' },
+          {
+            guard: 'observes',
+            target: 'observing',
+            actions: [
+              {
+                type: 'reconciler.would_add',
+                params: ({ context: { intf, label, address } }) => ({ intf, label, address }),
+              },
+              'markMissing',
+            ],
+          },
           { target: 'adding', actions: 'markMissing' },
         ],
         ...unread,
         ...duringCall,
       },
+    },
+
+    /** Its address is missing, and nobody has confirmed that it may be added. */
+    observing: {
+      entry: 'endRound',
+      after: { resync: { target: 'reading', actions: 'beginRound' } },
     },
 
     adding: {

@@ -1,9 +1,10 @@
 /** The actors of the reconciler. */
 import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { adoption } from '../../machines/reconciler/adoption.ts';
 import { heartbeat } from '../../machines/reconciler/heartbeat.ts';
 import { leg } from '../../machines/reconciler/leg.ts';
 import { unit } from '../../machines/reconciler/unit.ts';
-import { describeHeartbeat, describeLegRecord } from './words.ts';
+import { describeAdoption, describeHeartbeat, describeLegRecord } from './words.ts';
 
 /** One actor a leg; its key is the interface's name. */
 export const legActor = defineActor({
@@ -12,6 +13,15 @@ export const legActor = defineActor({
   version: 1,
   describe: describeLegRecord,
 });
+
+/** Whether the list of legs may be written to a router elsewhere. */
+export const adoptionActor = defineActor({
+  type: 'reconciler.adoption',
+  machine: adoption,
+  version: 1,
+  describe: describeAdoption,
+});
+export const ADOPTION_KEY = 'legs';
 
 /** Whether the reconciler as a whole runs or is paused. */
 export const unitActor = defineActor({ type: 'reconciler.unit', machine: unit, version: 1 });

@@ -5,6 +5,7 @@ import type { Metrics } from '../../core/host/metrics/metrics.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { LegEvent, LegRecovered } from '../../machines/reconciler/leg-shapes.ts';
+import type { Adoption } from './adoption.ts';
 import { type LegAddress, readLeg } from './legs.ts';
 import type { LegPoster, PostResult } from './router-access.ts';
 
@@ -19,6 +20,7 @@ const ERROR_LENGTH = 300;
 const HEAL_SECONDS = [0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 interface Started extends Services {
+  readonly adoption: Adoption;
   readonly poster: LegPoster;
   readonly legMetrics: LegMetrics;
 }
@@ -63,7 +65,9 @@ export function registerEffects(context: PluginContext<Started>): void {
 
   context.effect<LegAddress & { ncid: string }>(
     'reconciler.add_address',
-    async ({ ncid, ...leg }, { correlation, cause, signal }, { poster, legMetrics }) => {
+    async ({ ncid, ...leg }, { correlation, cause, signal }, { adoption, poster, legMetrics }) => {
+      // A second fence: the machine of a leg that is not adopted never asks for this.
+      if (adoption.isObserving()) return { type: 'REFUSED', errors: ['the legs are not adopted'], jitter: 0 };
       const result = await poster.add({ leg, ncid, correlation, cause, signal });
       legMetrics.tries.inc({ intf: leg.intf, answer: result.answer.kind });
       return outcomeOf(result);

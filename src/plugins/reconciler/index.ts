@@ -16,7 +16,10 @@ import { definePlugin, type Services } from '../../core/host/plugin/definition.t
 import { newCorrelation } from '../../core/kernel/clock.ts';
 import type { LegContext, LegSettings } from '../../machines/reconciler/leg-shapes.ts';
 import { legActor } from './actors.ts';
+import { adoptCommand } from './adopt-command.ts';
+import { Adoption, registerAdoption } from './adoption.ts';
 import { legMetrics, registerEffects } from './effects.ts';
+import { ReconcilerError } from './errors.ts';
 import { Heartbeats, registerHeartbeat } from './heartbeat.ts';
 import { legsCheck, legsStatus } from './leg-status.ts';
 import { legSettings, reconcilerOptions } from './options.ts';
@@ -32,13 +35,16 @@ export const reconciler = definePlugin({
     docs: 'guides/reconcile-a-real-router.md',
   },
   options: reconcilerOptions,
+  errors: ReconcilerError,
   requires: [RouterApiToken],
   wants: [UptimeMonitorToken, TelemetryToken],
   start(services, options) {
     const { clock, log, metrics } = services;
     const { batchMs, pushMonitor: monitor, pushIdleMs: idleMs } = options;
+    const { place } = services.get(RouterApiToken);
+    const adoption = new Adoption(services, legSettings(options, place), place);
     const heartbeats = new Heartbeats(services, { monitor, idleMs });
-    const unit = new Unit(services, heartbeats, monitor);
+    const unit = new Unit(services, heartbeats, adoption, monitor);
     const poster = new LegPoster({
       api: services.get(RouterApiToken),
       clock,
@@ -48,36 +54,51 @@ export const reconciler = definePlugin({
       random: Math.random,
     });
     if (!unit.isPaused()) heartbeats.start();
-    resumeLegs(legSettings(options), services);
+    adoption.list(options.adopted);
+    resumeLegs(adoption.settings(), services);
     const endObservation = unit.observe();
-    return { ...services, heartbeats, unit, poster, legMetrics: legMetrics(metrics), endObservation };
+    return {
+      ...services,
+      adoption,
+      heartbeats,
+      unit,
+      poster,
+      legMetrics: legMetrics(metrics),
+      endObservation,
+    };
   },
   register(context, options) {
     const legs = legSettings(options);
-    const interfaces = legs.map(({ intf }) => intf);
-    const toEveryLeg = <E>(unit: Unit, event: E) =>
-      unit.isPaused() ? [] : interfaces.map((key) => ({ key, event }));
+    const toEveryLeg = <E>({ adoption, unit }: { adoption: Adoption; unit: Unit }, event: E) =>
+      unit.isPaused() ? [] : adoption.legs.map(({ intf: key }) => ({ key, event }));
 
     context.actor({ ...legActor, input: (key) => legs.find(({ intf }) => intf === key) });
     // Every leg is checked: an event names at most one interface, and a save of several may publish a single event.
-    context.route(routerChannels.ifaceChangeApplied, legActor, ({ topic, payload }, { unit }) =>
-      toEveryLeg(unit, { type: 'CHANGED', channel: topic, ...changeFields(payload) } as const),
+    context.route(routerChannels.ifaceChangeApplied, legActor, ({ topic, payload }, started) =>
+      toEveryLeg(started, { type: 'CHANGED', channel: topic, ...changeFields(payload) } as const),
     );
-    context.route(routerConnected, legActor, (_envelope, { unit }) =>
-      toEveryLeg(unit, { type: 'RESYNC', reason: 'connected' } as const),
+    context.route(routerConnected, legActor, (_envelope, started) =>
+      toEveryLeg(started, { type: 'RESYNC', reason: 'connected' } as const),
     );
-    context.route(resyncRequested, legActor, (_envelope, { unit }) =>
-      toEveryLeg(unit, { type: 'RESYNC', reason: 'requested' } as const),
+    context.route(resyncRequested, legActor, (_envelope, started) =>
+      toEveryLeg(started, { type: 'RESYNC', reason: 'requested' } as const),
     );
     registerHeartbeat(context, { monitor: options.pushMonitor, idleMs: options.pushIdleMs });
-    registerUnit(context, interfaces);
+    registerAdoption(context);
+    registerUnit(context);
     registerEffects(context);
     context.check({ name: 'router.legs', run: legsCheck });
-    context.health('reconciler', ({ actors, unit }) => {
+    context.health('reconciler', ({ actors, adoption, unit }) => {
       const { state, until, reason } = unit.view();
       const paused = state === 'paused' && { ok: false, reason: `${reason}, until ${until} at the latest` };
-      return { ...legsStatus(actors.list(legActor)), ...paused };
+      const unconfirmed = adoption.reason();
+      return {
+        ...legsStatus(actors.list(legActor)),
+        ...(unconfirmed !== undefined && { ok: false, reason: unconfirmed }),
+        ...paused,
+      };
     });
+    context.command(adoptCommand);
     context.command(deployUla);
     context.command(drillUla);
     context.onStop(({ endObservation }) => endObservation());
@@ -93,7 +114,8 @@ function resumeLegs(legs: readonly LegSettings[], { actors }: Services): void {
   }
   for (const leg of legs) {
     const actor = actors.get(legActor, leg.intf);
-    const hasChanged = actor && (actor.value === 'released' || differs(actor.context, leg));
+    // A leg that is new to the log and only observed must learn that before its first reading.
+    const hasChanged = actor ? actor.value === 'released' || differs(actor.context, leg) : leg.observes;
     const event = hasChanged
       ? ({ type: 'CONFIGURE', leg } as const)
       : ({ type: 'RESYNC', reason: 'start' } as const);
@@ -104,7 +126,9 @@ function resumeLegs(legs: readonly LegSettings[], { actors }: Services): void {
 /** Whether an actor of the log has other settings than the configured ones. */
 function differs(context: LegContext, leg: LegSettings): boolean {
   const present: Readonly<Record<string, unknown>> = { ...context };
-  return Object.entries(leg).some(([name, setting]) => present[name] !== setting);
+  return Object.entries(leg).some(
+    ([name, setting]) => (name === 'observes' ? present[name] === true : present[name]) !== setting,
+  );
 }
 
 /** The fields of a channel's message; a real daemon may leave all of them out. */

@@ -5,7 +5,7 @@ import type { leg } from '../../machines/reconciler/leg.ts';
 import type { LegContext } from '../../machines/reconciler/leg-shapes.ts';
 
 /** The state of a leg, as health pages name it. */
-export type LegState = 'whole' | 'missing' | 'waiting' | 'gave up' | 'absent' | 'unread';
+export type LegState = 'whole' | 'missing' | 'not adopted' | 'waiting' | 'gave up' | 'absent' | 'unread';
 
 /** States that further tries will not end, with a text for each. */
 const TROUBLE: Partial<Record<LegState, string>> = {
@@ -46,10 +46,10 @@ function legStatus({ value, context, at }: LegSnapshot) {
 }
 
 /** While it is being read, a leg keeps the state of its last reading. */
-function stateOf(value: string, { missing, lastNcid }: LegContext): LegState {
+export function stateOf(value: string, { missing, lastNcid, observes }: LegContext): LegState {
   if (value === 'gaveUp') return 'gave up';
   if (value === 'waiting' || value === 'absent') return value;
-  if (missing) return 'missing';
+  if (missing) return observes ? 'not adopted' : 'missing';
   return lastNcid === undefined ? 'unread' : 'whole';
 }
 
@@ -74,6 +74,8 @@ export function legsCheck({ running }: CheckContext): CheckResult {
         `${label} (${intf}) ${state}${lastError ? `: ${lastError}` : ''}`,
     )
     .join('; ');
+  if (unhealthy.some(({ state }) => state === 'not adopted'))
+    return { state: 'fail', lookedAt, found, remedy: 'Confirm the legs with `holdfast router adopt`.' };
   const remedy =
     'Read the records of each leg with `holdfast log tail`, and fix what the checks router.api and router.config report.';
   const isWaiting = unhealthy.every(

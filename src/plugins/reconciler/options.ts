@@ -41,7 +41,7 @@ const leg = z.strictObject({
 const legs = z.array(leg).min(1);
 
 /** The legs of `example-network-config.json`. */
-const defaultLegs: z.output<typeof legs> = [
+export const exampleLegs: z.output<typeof legs> = [
   { intf: 'eth1.10', label: 'Main', address: 'fd5e:21aa:90c4:10::1/64' },
   { intf: 'eth1.20', label: 'IoT', address: 'fd5e:21aa:90c4:20::1/64' },
   { intf: 'eth1.40', label: 'Lab', address: 'fd5e:21aa:90c4:40::1/64' },
@@ -53,10 +53,12 @@ const ms = (least: number, unless: number) => z.int().min(least).max(86_400_000)
 
 export const reconcilerOptions = z
   .strictObject({
-    /** The legs with their static addresses; those of the example config unless set. */
+    /** The legs with their static addresses; of the embedded router those of the example config unless set. */
     legs: legs.optional(),
     /** The same, under the name of the role's setting. */
     router_ula_reconciler_addresses: legs.optional(),
+    /** The legs may be written to a router elsewhere without `holdfast router adopt`: for configuration management. */
+    adopted: z.boolean().default(false),
     /** Interfaces that are refused in the list, besides those named Guest or Telework. */
     never: z.array(z.string()).default(['eth1.30', 'eth1.60']),
     /** Quiet time after an event before the config is read. */
@@ -107,10 +109,18 @@ export const reconcilerOptions = z
     }
   });
 
-/** The settings of each listed leg, from the plugin's options. */
-export function legSettings(options: z.output<typeof reconcilerOptions>): LegSettings[] {
+/**
+ * The settings of each listed leg, from the plugin's options.
+ *
+ * @param place where the router is, when it is elsewhere: then the legs of the example config are not those of its network
+ */
+export function legSettings(
+  options: z.output<typeof reconcilerOptions>,
+  place?: string,
+): readonly LegSettings[] {
   const { settleMs, secondLookMs, retryMs, maxTries, waitMs, resyncMs } = options;
   const intervals = { settleMs, secondLookMs, retryMs, maxTries, waitMs, resyncMs };
-  const listed = options.legs ?? options.router_ula_reconciler_addresses ?? defaultLegs;
+  const listed =
+    options.legs ?? options.router_ula_reconciler_addresses ?? (place === undefined ? exampleLegs : []);
   return listed.map(({ intf, label = intf, address }) => ({ intf, label, address, ...intervals }));
 }

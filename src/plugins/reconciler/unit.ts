@@ -9,6 +9,7 @@ import type { CommandContext } from '../../core/host/plugin/command.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { LONGEST_PAUSE_MS } from '../../machines/reconciler/unit.ts';
 import { legActor, UNIT_KEY, unitActor } from './actors.ts';
+import type { Adoption } from './adoption.ts';
 import { type Heartbeats, sendTestBeat } from './heartbeat.ts';
 import { legsStatus } from './leg-status.ts';
 
@@ -48,11 +49,13 @@ export interface UnitView {
 export class Unit {
   readonly #services: Services;
   readonly #heartbeats: Heartbeats;
+  readonly #adoption: Adoption;
   readonly #monitor: string;
 
-  constructor(services: Services, heartbeats: Heartbeats, monitor: string) {
+  constructor(services: Services, heartbeats: Heartbeats, adoption: Adoption, monitor: string) {
     this.#services = services;
     this.#heartbeats = heartbeats;
+    this.#adoption = adoption;
     this.#monitor = monitor;
   }
 
@@ -65,6 +68,8 @@ export class Unit {
     const { actors, get } = this.#services;
     const pause = this.#pause();
     if (pause) return `${pause.by} stopped it`;
+    const unconfirmed = this.#adoption.reason();
+    if (unconfirmed !== undefined) return unconfirmed;
     if (legsStatus(actors.list(legActor)).of === 0) return 'no actor of a leg runs';
     const isSubscribed = get(RouterApiToken).isSubscribed?.() !== false;
     return isSubscribed ? undefined : 'its subscription to the router is not acknowledged';
@@ -112,6 +117,7 @@ export class Unit {
 }
 
 interface Started extends Services {
+  readonly adoption: Adoption;
   readonly heartbeats: Heartbeats;
   readonly unit: Unit;
 }
@@ -121,7 +127,7 @@ const pauseBody = z.strictObject({ by, forMs: z.int().min(1_000).max(LONGEST_PAU
 const resumeBody = z.strictObject({ by });
 
 /** Registers the unit's actor with its effects, operations and commands. */
-export function registerUnit(context: PluginContext<Started>, legs: readonly string[]): void {
+export function registerUnit(context: PluginContext<Started>): void {
   context.actor(unitActor);
   context.effect('reconciler.stopped', (_params, _effect, { heartbeats }) => heartbeats.stop(), {
     onRecovery: 'retry',
@@ -135,7 +141,7 @@ export function registerUnit(context: PluginContext<Started>, legs: readonly str
     },
     { onRecovery: 'retry' },
   );
-  context.control((surface, { actors, bus, clock, unit }) => {
+  context.control((surface, { actors, adoption, bus, clock, unit }) => {
     serveOperation(surface, UNIT_PATH, z.strictObject({}), () => unit.view());
     serveOperation(surface, `${UNIT_PATH}/beat`, z.strictObject({}), () => unit.testBeat());
     serveOperation(surface, `${UNIT_PATH}/pause`, pauseBody, async ({ by, forMs }) => {
@@ -149,7 +155,7 @@ export function registerUnit(context: PluginContext<Started>, legs: readonly str
     });
     serveOperation(surface, RESYNC_PATH, z.object({}), (_body, { correlation }) => {
       bus.publish(resyncRequested, {}, { correlation });
-      return { correlation, legs };
+      return { correlation, legs: adoption.legs.map(({ intf }) => intf) };
     });
   });
   registerCommands(context);

@@ -6,11 +6,13 @@ import {
   type RecordWords,
 } from '../../core/kernel/actors/definition.ts';
 import { delayOf } from '../../core/kernel/log/record.ts';
+import type { adoption } from '../../machines/reconciler/adoption.ts';
 import type { heartbeat } from '../../machines/reconciler/heartbeat.ts';
 import type { leg } from '../../machines/reconciler/leg.ts';
 
 export const words: RecordWords = {
   'reconciler.leg': describeLegRecord,
+  'reconciler.adoption': describeAdoption,
   'reconciler.heartbeat': describeHeartbeat,
 };
 
@@ -30,6 +32,8 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
       return 'is no longer listed';
     case 'LEG_READ':
       if (requests('reconciler.leg_recovered')) return `has its address again in ${ncidText(event)}`;
+      if (requests('reconciler.would_add'))
+        return `lacks its address in ${ncidText(event)}, and is not adopted`;
       if (requests('reconciler.add_address')) return `lacks its address in ${ncidText(event)}, adds it`;
       return to.context?.tries ? `still lacks its address in ${ncidText(event)}` : HIDDEN;
     case 'LEG_ABSENT':
@@ -48,6 +52,19 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
       return `does not know whether it was applied: ${event.reason}`;
     default:
       return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
+  }
+}
+
+export function describeAdoption({ event }: RecordOf<typeof adoption>): string | undefined {
+  switch (event.type) {
+    case 'LISTED':
+      return `lists ${Array.isArray(event.legs) ? event.legs.length : '?'} legs for ${String(event.place)}`;
+    case 'ADOPT':
+      return `are adopted by ${String(event.by)}`;
+    case 'init':
+      return HIDDEN;
+    default:
+      return DEFAULT_WORDS;
   }
 }
 

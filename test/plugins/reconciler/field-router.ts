@@ -33,6 +33,8 @@ export class FieldRouter implements RouterApi {
   saveLagMs = 2;
   applyMs = 1;
   readMs = 1;
+  /** Set for a router elsewhere, whose legs must be adopted. */
+  place?: string;
   /** Without it nobody hears anything, as after a lost connection. */
   bus: Bus | undefined;
   /** Between publishing and saving, too. */

@@ -92,7 +92,9 @@ export async function rig(
     },
     quiet: () =>
       until('every leg rests', () =>
-        legs().every(({ value }) => ['whole', 'gaveUp', 'absent', 'released'].includes(String(value))),
+        legs().every(({ value }) =>
+          ['whole', 'gaveUp', 'absent', 'observing', 'released'].includes(String(value)),
+        ),
       ),
   };
 }

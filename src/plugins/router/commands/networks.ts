@@ -1,6 +1,9 @@
+import { ADOPTION_PATH, type AdoptionView } from '../../../core/contracts/reconciler.ts';
 import { HostError } from '../../../core/host/errors/host-error.ts';
-import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { askIfRunning } from '../../../core/host/operations/control-client.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { AnnouncedBy } from '../config/advertisements.ts';
 import { fieldsOf, interfacesOf, stringsOf } from '../config/network-config.ts';
 import { type CommandSettings, openTarget, targetFlags } from './target.ts';
@@ -39,8 +42,9 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
         };
       });
       const collisions = setCollisions(config);
+      const adoption = await adoptionOf(context);
       const { json, print, note, terminal } = context;
-      if (json) print(JSON.stringify({ legs, collisions }));
+      if (json) print(JSON.stringify({ legs, collisions, ...(adoption && { adoption }) }));
       else {
         for (const leg of legs) {
           const { intf, label, set, ipv4, ipv6, delegateFrom, enabled, advertises } = leg;
@@ -56,11 +60,32 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
         }
         for (const collision of collisions)
           print(`${terminal.paint(['bold', 'red'], 'collision')}: ${plainText(collisionText(collision))}`);
+        for (const line of adoption ? unadopted(adoption) : []) print(line);
         note(`read from ${target.from}`);
       }
       return collisions.length > 0 ? 1 : 0;
     },
   };
+}
+
+/** Whether the reconciler of the running instance may write its legs; undefined where none runs. */
+async function adoptionOf(context: CommandContext): Promise<AdoptionView | undefined> {
+  try {
+    return await askIfRunning<AdoptionView>(context, ADOPTION_PATH, {}, 'it runs no reconciler');
+  } catch (error) {
+    if (isCoded(error, 'HF_CONTROL_UNREACHABLE')) return undefined;
+    throw error;
+  }
+}
+
+/** What the reconciler would post, were its legs adopted. */
+function unadopted({ state, legs }: AdoptionView): string[] {
+  if (state !== 'observing') return [];
+  const missing = legs.filter(({ state }) => state === 'not adopted');
+  const would = missing.map(
+    ({ intf, label, address }) => `would add ${address} to ${intf} (${plainText(label)})`,
+  );
+  return [...would, 'The legs of the reconciler are not adopted: confirm them with `holdfast router adopt`.'];
 }
 
 /** `holdfast router ra`: which prefixes each leg advertises, from which sources, for how long (R20). */

@@ -38,7 +38,7 @@ async function readActive(
 ): Promise<NetworkConfig> {
   const http = routerClient(url, answerLimit, systemClock);
   const times = { readTimeoutMs: READ_MS, writeTimeoutMs: READ_MS };
-  const api = new RemoteRouter({ http, token, ...times, onCall: () => {} });
+  const api = new RemoteRouter({ url, http, token, ...times, onCall: () => {} });
   try {
     return await api.active(signal);
   } finally {

@@ -63,6 +63,7 @@ export const routerRemote = definePlugin({
             onHeard: () => watch.heard(),
           });
     const api = new RemoteRouter({
+      url,
       http,
       observer: watch,
       token: tokenOf(options),

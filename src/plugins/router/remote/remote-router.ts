@@ -15,6 +15,7 @@ import { RouterError } from '../errors.ts';
 import { activeOf, interfaceOf, isTransactionPending, reapplyAnswerOf, setAnswerOf } from './answers.ts';
 
 interface RemoteRouterOptions {
+  readonly url: string;
   readonly http: HttpClient;
   /** It is read at each call. @throws HF_CONFIG_SECRET_* its file cannot be used */
   readonly token: () => string | undefined;
@@ -60,6 +61,10 @@ export class RemoteRouter implements RouterApi {
 
   constructor(options: RemoteRouterOptions) {
     this.#options = options;
+  }
+
+  get place(): string {
+    return this.#options.url;
   }
 
   isSubscribed(): boolean {

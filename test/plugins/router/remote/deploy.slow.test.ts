@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { loadConfig } from '../../../../src/core/host/config/load.ts';
 import { PluginHost } from '../../../../src/core/host/plugin/host.ts';
-import { root, spawnHoldfast } from '../../../support/cli.ts';
+import { call, root, spawnHoldfast } from '../../../support/cli.ts';
 import { RedisServer, until } from '../../../support/redis.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { Daemon } from './daemon.ts';
@@ -50,7 +50,11 @@ test.serial(
     // As installed: outside of the checkout.
     const config = join(tempDir(t), 'ula-reconcile.config.ts');
     cpSync(file, config);
-    const { child, console } = await startRemote(t, tempDir(t), config, {
+    const dataDir = tempDir(t);
+    await daemon.appSaves((saved) => {
+      delete saved.interface.vlan['eth1.20'].ipv6;
+    });
+    const { child, console } = await startRemote(t, dataDir, config, {
       HOLDFAST_ROUTER_URL: daemon.url,
       HOLDFAST_REDIS_URL: redis.url,
       HOLDFAST_ROUTER_CHANNEL_PREFIX: 'firerouter.',
@@ -58,8 +62,25 @@ test.serial(
     const health = async (): Promise<any> => (await fetch(`${console}/healthz`)).json();
     await until('it hears the router', async () => {
       const { router, reconciler } = await health();
-      return router.events.subscribed && reconciler.whole === 5;
+      return router.events.subscribed && reconciler.whole === 4;
     });
+    const would = /would add fd5e:21aa:90c4:20::1\/64 to eth1\.20 \(IoT\)/;
+    t.regex((await health()).reconciler.reason, would);
+    t.true(
+      child.errors.concat(child.lines).some((line) => line.includes('leg.would_add')),
+      'the log says so',
+    );
+    const holdfast = (...argv: string[]) =>
+      call([...argv, '--data-dir', dataDir, '--config', config], {
+        cwd: dataDir,
+        env: { HOLDFAST_ROUTER_URL: daemon.url },
+      });
+    t.regex((await holdfast('status')).out, would);
+    t.regex((await holdfast('router', 'legs')).out, would);
+    t.is(daemon.posts.length, 0);
+    t.is((await holdfast('router', 'adopt', '--yes')).code, 0);
+    await until('IoT has its address', () => daemon.leg('eth1.20').ipv6 !== undefined);
+    t.notRegex((await holdfast('router', 'legs')).out, /would add/);
     await daemon.appSaves((saved) => {
       delete saved.interface.vlan['eth1.10'].ipv6;
     });

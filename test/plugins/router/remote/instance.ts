@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { readRuntimeFile } from '../../../../src/core/host/runtime/runtime-file.ts';
+import { exampleLegs } from '../../../../src/plugins/reconciler/options.ts';
 import type { routerRemote } from '../../../../src/plugins/router/index.ts';
 import { type Child, startChild } from '../../../support/disk.ts';
 import { until } from '../../../support/redis.ts';
@@ -22,7 +23,7 @@ export function writeRemoteConfig(
      import { reconciler } from ${source('plugins/reconciler/index.ts')};
      import { routerRemote } from ${source('plugins/router/index.ts')};
      export default defineConfig({
-       plugins: [routerRemote(${JSON.stringify(options)}), reconciler(), consolePlugin()],
+       plugins: [routerRemote(${JSON.stringify(options)}), reconciler(${JSON.stringify({ legs: exampleLegs, adopted: true })}), consolePlugin()],
      });`,
   );
   return file;

@@ -1,5 +1,6 @@
 /** The reconciler beside a daemon with the manners of the field, over real HTTP and a real Redis. */
 import test, { type ExecutionContext } from 'ava';
+import { exampleLegs } from '../../../../src/plugins/reconciler/options.ts';
 import { routerRemote } from '../../../../src/plugins/router/index.ts';
 import { RedisServer, until } from '../../../support/redis.ts';
 import { rig as reconcilerRig } from '../../reconciler/rig.ts';
@@ -31,7 +32,7 @@ async function beside(
     pingMs: 500,
     ...remote,
   });
-  const rig = await reconcilerRig(t, options, router);
+  const rig = await reconcilerRig(t, { legs: exampleLegs, adopted: true, ...options }, router);
   const subscribed = () => rig.runtime.health().router as any;
   await until('subscribed', () => subscribed().events.subscribed);
   await rig.quiet();

@@ -1,0 +1,24 @@
+/** What commands of other plugins ask the reconciler of a running instance. */
+
+/** The operation that says whether the legs may be written, and what would be. */
+export const ADOPTION_PATH = '/reconciler/adoption';
+
+/** Whether the legs may be written to the router. */
+export interface AdoptionView {
+  readonly state: 'not needed' | 'observing' | 'adopted';
+  /** Base URL of a router elsewhere. */
+  readonly place?: string;
+  /** Names this list for this router; a confirmation repeats it. */
+  readonly list?: string;
+  /** Who confirmed it, how, and when (ISO 8601). */
+  readonly by?: string;
+  readonly how?: 'operator' | 'option';
+  readonly at?: string;
+  readonly legs: readonly {
+    readonly intf: string;
+    readonly label: string;
+    readonly address: string;
+    /** As health pages name it; `not adopted` lacks its address. */
+    readonly state: string;
+  }[];
+}
