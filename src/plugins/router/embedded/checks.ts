@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { HttpClient } from '../../../core/host/http/client.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { collisionText, setCollisions } from '../config/networks.ts';
 import { countSecrets } from '../config/secrets.ts';
+import { hostChecks } from '../host/checks.ts';
 import { redisChecks } from '../redis.ts';
+import type { RouterOptions } from './options.ts';
 import { isPendingTransaction } from './pending-transaction.ts';
 import type { StorePlace } from './store/read-store.ts';
 import { storeFile } from './store/schema.ts';
@@ -13,10 +16,12 @@ import { storeFile } from './store/schema.ts';
 interface Checked {
   readonly redisUrl: string | undefined;
   readonly token: () => string | undefined;
+  /** Of a router with a real kernel, for what is read from it and from its folder of generated files. */
+  readonly host?: Pick<RouterOptions, 'namespace' | 'generatedDir' | 'dhcpRestartMs'> | undefined;
 }
 
 /** What `holdfast doctor router` checks of the embedded router. */
-export function routerChecks({ redisUrl, token }: Checked): CheckDefinition[] {
+export function routerChecks({ redisUrl, token, host }: Checked): CheckDefinition[] {
   return [
     { name: 'router.api', run: (context) => apiCheck(context, token) },
     ...(redisUrl === undefined
@@ -24,6 +29,16 @@ export function routerChecks({ redisUrl, token }: Checked): CheckDefinition[] {
       : redisChecks(redisUrl)),
     { name: 'router.transaction', run: transactionCheck },
     { name: 'router.address_sets', run: ({ dataDir }) => setsCheck({ dataDir, redisUrl }) },
+    ...(host === undefined
+      ? []
+      : hostChecks({
+          namespace: host.namespace,
+          readWithinMs: 2 * host.dhcpRestartMs,
+          config: ({ dataDir }) => active({ dataDir, redisUrl }),
+          confDir: ({ dataDir }) => resolve(dataDir, host.generatedDir, 'dhcp', 'conf'),
+          generatesFiles: true,
+          hasChains: false, // the embedded router writes none
+        })),
   ];
 }
 

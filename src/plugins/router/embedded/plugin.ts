@@ -90,7 +90,8 @@ export const router = definePlugin({
         ? { ok: false, reason: `changes of the kernel are not seen: ${String(report.reason)}` }
         : report;
     });
-    for (const check of routerChecks({ redisUrl, token })) context.check(check);
+    for (const check of routerChecks({ redisUrl, token, host: kernel === 'linux' ? options : undefined }))
+      context.check(check);
 
     registerCommands(context, {
       token,

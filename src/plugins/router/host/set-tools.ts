@@ -12,7 +12,7 @@ export type SetTool = 'nft' | 'ipset';
 export interface SetToolOptions {
   /** A namespace by its name; this process's own without one. */
   readonly namespace?: string | undefined;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The table of nftables that holds the sets. Rules of other programs may name sets of it. */

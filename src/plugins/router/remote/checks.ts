@@ -5,6 +5,7 @@ import { systemClock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { countSecrets } from '../config/secrets.ts';
+import { hostChecks } from '../host/checks.ts';
 import { askRedis, redisChecks } from '../redis.ts';
 import { channelNames } from './events.ts';
 import type { RouterRemoteOptions } from './options.ts';
@@ -27,7 +28,25 @@ export function remoteChecks(
       name: 'router.transaction',
       run: ({ signal }) => transactionCheck(redisUrl, () => readActive(options, token, signal)),
     },
+    ...ownHostChecks(options, token),
   ];
+}
+
+function ownHostChecks(options: RouterRemoteOptions, token: () => string | undefined): CheckDefinition[] {
+  const { ownHost, namespace, dhcpConfDir } = options;
+  if (!ownHost) {
+    const found = 'they are not looked at: the option `ownHost` is not set';
+    const remedy = 'Set it where this runs on the router itself.';
+    const lookedAt = "the host's address sets, chains, files and DHCP service";
+    return [{ name: 'router.host', run: () => ({ state: 'unknown', lookedAt, found, remedy }) }];
+  }
+  return hostChecks({
+    namespace,
+    config: ({ signal }) => readActive(options, token, signal),
+    confDir: () => dhcpConfDir,
+    generatesFiles: false,
+    hasChains: true,
+  });
 }
 
 /** @throws HF_ROUTER_UNREACHABLE, HF_CONFIG_SECRET_* */

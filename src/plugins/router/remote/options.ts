@@ -57,6 +57,15 @@ export const routerRemoteOptions = z.strictObject({
   probeMs: z.int().min(50).max(60_000).default(3_000),
   /** Time without a subscription, or without a usable answer of the API, after which an alert is raised. */
   alertAfterMs: z.int().min(100).default(60_000),
+  /** It runs on this machine, so `doctor router` reads its address sets, chains, files and DHCP service, too. */
+  ownHost: z.boolean().default(false),
+  /** With `ownHost`: the network namespace (`ip netns`) that it works in. */
+  namespace: z
+    .string()
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/)
+    .optional(),
+  /** With `ownHost`: the folder with its generated `<intf>_v6.conf`. */
+  dhcpConfDir: z.string().min(1).optional(),
   /** Others that announce prefixes on the legs, for `holdfast router ra`. */
   raSources,
 });
