@@ -124,6 +124,24 @@ const area: Area = {
       put: 'mtime.toISOString()',
     },
     {
+      breaks: 'a fraction is matched, which the real store refuses',
+      tests: ['memory-store/filters'],
+      find: 'if (!Number.isInteger($1)) return',
+      put: 'if (false) return',
+    },
+    {
+      breaks: 'integers are compared rounded',
+      tests: ['memory-store/filters'],
+      find: 'if (Number.isSafeInteger($1)) return undefined;',
+      put: 'if (Number.isInteger($1)) return undefined;',
+    },
+    {
+      breaks: 'B8: a backup that is dated in the future is recent',
+      tests: ['machines/memory/backups.test'],
+      find: '=> at > now + GRACE_MS;',
+      put: '=> false && at > now;',
+    },
+    {
       breaks: 'a list is entered without [] in a key',
       tests: ['memory-store/filters'],
       find: 'return isObject(value) && Object.hasOwn(value, $1.key) ?',

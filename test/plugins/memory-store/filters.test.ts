@@ -111,6 +111,15 @@ test('what a filter or a choice of fields means beyond this store is refused by 
   await refused({ must: [{ match }] }, /filter\.must\.0\.key: a condition names the payload key/);
   await refused({ must: [{ key: 'n', match: {} }] }, /match: it is empty/);
   await refused({ must: [{ key: 'n', match: { value: 1, any: [1] } }] }, /both `value` and `any`/);
+  for (const wrong of [0.5, -1.25, 1e-7]) {
+    await refused({ must: [{ key: 'n', match: { value: wrong } }] }, /must\.0\.match\.value: .*no fraction/);
+    await refused({ must: [{ key: 'n', match: { any: [1, wrong] } }] }, /must\.0\.match\.any: .*no fraction/);
+  }
+  // JSON.parse rounds such integers: 2^53 + 1 would match a point that has 2^53.
+  for (const wrong of [2 ** 53, -(2 ** 53), 1e300]) {
+    await refused({ must: [{ key: 'n', match: { value: wrong } }] }, /beyond ±\(2\^53 − 1\)/);
+    await refused({ must_not: { key: 'n', match: { any: [wrong] } } }, /beyond ±\(2\^53 − 1\)/);
+  }
   await refused(
     { must: [{ key: 'n', match: { value: null } }] },
     /`value` takes a text, a number or a boolean/,

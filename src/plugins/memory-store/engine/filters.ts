@@ -105,9 +105,20 @@ function readMatch(value: unknown, path: readonly PropertyKey[]): ReadonlySet<Sc
       `\`${kind}\` takes ${kind === 'any' ? 'a list of texts, numbers or booleans' : 'a text, a number or a boolean'}`,
     );
   }
+  for (const one of values) {
+    const reason = typeof one === 'number' && unmatchable(one);
+    if (reason) throw new Refusal([...path, kind], reason);
+  }
   if (values.length > MOST_VALUES)
     throw new Refusal([...path, kind], `it has more than ${MOST_VALUES} values`);
   return new Set(values);
+}
+
+/** Why a number cannot be matched: the real store matches whole numbers, and JSON is read here with 53 bits of them. */
+function unmatchable(value: number): string | undefined {
+  if (!Number.isInteger(value)) return 'a number to match has no fraction; a `range` is not supported';
+  if (Number.isSafeInteger(value)) return undefined;
+  return 'whole numbers beyond ±(2^53 − 1) are not compared exactly by this store';
 }
 
 /** A step: `name`, `"quoted name"`, `[3]` or `[]`. */
