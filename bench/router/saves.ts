@@ -102,6 +102,8 @@ export async function saves(): Promise<Result[]> {
         ours: perSecond(raced.rate),
         baseline: `${perSecond(floor.rate)} straight to Redis (${floor.refused} refused)`,
         ratio: raced.rate / floor.rate,
+        target: '≥ 150/s',
+        met: raced.rate >= 150,
       },
       {
         what: `${what}, p99`,

@@ -81,6 +81,23 @@ export interface Writer {
   readonly who: string;
 }
 
+/** A step over a config of a megabyte takes some 50 ms, one over a usual config less than one. */
+const LONG_STEP_MS = 5;
+
+/** Lets other work run after a long step, and costs short ones no turn of the event loop. */
+class Pace {
+  #began = performance.now();
+
+  begin(): void {
+    this.#began = performance.now();
+  }
+
+  async step(): Promise<void> {
+    if (performance.now() - this.#began > LONG_STEP_MS) await setImmediate();
+    this.begin();
+  }
+}
+
 /** Handles every write, over HTTP or in process: parses it, seals it, publishes it, and waits for the machine's answer. */
 export class ConfigWrites {
   readonly #bus: Services['bus'];
@@ -112,12 +129,16 @@ export class ConfigWrites {
    * @throws HF_LOG_WRITE the decision cannot be recorded now; HF_HTTP_TIMEOUT it was not made in time
    */
   async set(body: unknown, { request, correlation, cause, who }: Writer): Promise<Reply> {
+    const pace = new Pace();
     const { config, ...control } = this.#parse(body, { correlation, who });
-    // Each step over a config of a megabyte takes some 50 ms: other work may run in between.
-    await setImmediate();
+    await pace.step();
+    // The store answers before the config is sealed: of writers that race, the first is then under way while the others
+    // are still being sealed.
+    const active = config && (await this.#activeFor(who, correlation));
+    pace.begin();
     const sealed = config && this.#configs.seal(config);
-    await setImmediate();
-    const before = config && JSON.parse(await this.#activeFor(who, correlation));
+    await pace.step();
+    const before: NetworkConfig = active === undefined ? {} : JSON.parse(active);
     const changed = config && changedPaths(before, config);
     // The config that a revert restores must be kept from here on, also if it was shredded meanwhile.
     const undo = config && control.op === 'append' ? this.#configs.seal(before).blobs : [];

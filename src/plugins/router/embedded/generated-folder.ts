@@ -2,6 +2,7 @@ import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import type { GeneratedFiles } from '../config/generated-files.ts';
 import { RouterError } from '../errors.ts';
+import { FolderStamp } from './folder-stamp.ts';
 
 /** The files of each directory that Holdfast owns and removes when they are no longer generated; others belong to the operator. */
 const OWN: Readonly<Record<string, RegExp>> = {
@@ -29,9 +30,11 @@ export interface StagedFiles {
 /** The folder of generated files: `dhcp/conf`, `dhcp6` and `dns`. One write at a time. */
 export class GeneratedFolder {
   readonly root: string;
+  readonly #stamp: FolderStamp;
 
   constructor(root: string) {
     this.root = root;
+    this.#stamp = new FolderStamp(root, Object.keys(OWN));
   }
 
   /** Names of the files that the DHCP daemon reads, including files that an operator placed there. */
@@ -47,12 +50,15 @@ export class GeneratedFolder {
   async stage(wanted: GeneratedFiles): Promise<StagedFiles> {
     const written: string[] = [];
     try {
+      if (this.#stamp.stands(wanted)) return staged(this.root, [], []);
+      const remember = this.#stamp.take(wanted);
       const gone = await this.#prepare(wanted);
       await inBatches([...wanted], async ([path, text]) => {
         if ((await this.#textOf(path)) === text) return;
         written.push(path); // before it is there: half of it must go, too
         await writeDurably(beside(join(this.root, path), 'new'), text);
       });
+      if (written.length + gone.length === 0) remember();
       return staged(this.root, written, gone);
     } catch (error) {
       for (const path of written) await rm(beside(join(this.root, path), 'new'), { force: true });
