@@ -352,6 +352,29 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
     ],
   },
   'router-access-points': { events: [{ type: 'CHANGED', request: 'r1' }] },
+  'router-observed-config': {
+    events: [
+      {
+        type: 'SEEN',
+        ncid: `${'a'.repeat(19)}1800000001000`,
+        fingerprint: 'fp_1',
+        request: 'fp_r',
+        heldMs: 0,
+      },
+      { type: 'SEEN', ncid: `${'a'.repeat(19)}1800000001000`, fingerprint: 'fp_2', heldMs: 0 },
+      {
+        type: 'SEEN',
+        ncid: `${'b'.repeat(19)}1800000002000`,
+        fingerprint: 'fp_2',
+        request: 'fp_r',
+        heldMs: 10,
+      },
+      { type: 'SEEN', ncid: `${'c'.repeat(19)}1800000000000`, fingerprint: 'fp_3', heldMs: 900_000 },
+      { type: 'SEEN', ncid: 'by hand', fingerprint: 'fp_4', heldMs: 0 },
+      { type: 'WRITTEN', ncid: `${'b'.repeat(19)}1800000002000`, posted: `${'c'.repeat(19)}1800000000000` },
+      { type: 'WRITTEN', ncid: `${'a'.repeat(19)}1800000001000`, ignoreNcid: true },
+    ],
+  },
   'router-address-sets': {
     events: [
       { type: 'ADDRESSES', sets: { c_net_a_set6: ['fd00::/64'] } },

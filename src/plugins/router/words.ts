@@ -11,6 +11,7 @@ import type { connection } from '../../machines/connection.ts';
 import type { addressSets } from '../../machines/router/address-sets.ts';
 import type { routerConfig } from '../../machines/router/config.ts';
 import type { dhcpService } from '../../machines/router/dhcp.ts';
+import type { observedConfig } from '../../machines/router/observed-config.ts';
 import type { WanChange, wan } from '../../machines/router/wan.ts';
 
 export const words: RecordWords = {
@@ -19,6 +20,7 @@ export const words: RecordWords = {
   'router.dhcp': describeDhcpRecord,
   'router.address_sets': describeSetsRecord,
   'router.wan': describeWanRecord,
+  'router.observed_config': describeObservedRecord,
 };
 
 const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const;
@@ -131,4 +133,17 @@ function describeWanChange({ kind, prefix, legs = [] }: WanChange): string {
     readdressed: `somebody else changed addresses of ${listed(legs) || 'the WAN itself'}`,
   };
   return texts[kind];
+}
+
+export function describeObservedRecord({ event }: RecordOf<typeof observedConfig>): string | undefined {
+  if (event.type === 'SEEN') return `the router serves ${short(event.ncid)}`;
+  if (event.type !== 'WRITTEN') return DEFAULT_WORDS;
+  const { ncid, posted, ignoreNcid } = event;
+  const from =
+    posted === ncid
+      ? ''
+      : posted === undefined
+        ? ', posted without an ncid'
+        : `, posted with ${short(posted)}`;
+  return `the history holds the write of ${short(ncid)}${from}${ignoreNcid ? ', with ignoreNcid' : ''}`;
 }

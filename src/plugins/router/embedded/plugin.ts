@@ -9,6 +9,7 @@ import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { registerCommands } from '../commands/register.ts';
 import { RECEIVED_PATH, TRANSACTION_PATH } from '../commands/target.ts';
 import { RouterError } from '../errors.ts';
+import { observedActor } from '../observed-config.ts';
 import { secretFields } from '../secret-fields.ts';
 import { registerAddressSets } from './address-sets.ts';
 import { routerChecks } from './checks.ts';
@@ -49,6 +50,8 @@ export const router = definePlugin({
     const { kernel, namespace, dhcpRestartMs, addressSetsMs, replyTimeoutMs, raSources, redisUrl } = options;
     const token = () => (tokenFile === undefined ? undefined : readTokenFile(tokenFile));
 
+    // Nothing sends it events here: a log of a router elsewhere is read with the actors of this plugin, too.
+    context.actor(observedActor);
     registerConfigActor(context, { windowMs, retryMs, queueLimit });
     registerStoreConnection(context);
     registerDhcpService(context, dhcpRestartMs);

@@ -9,9 +9,11 @@ import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import { registerCommands } from '../commands/register.ts';
 import { RouterError } from '../errors.ts';
+import { registerObservedConfig } from '../observed-config.ts';
 import { secretFields } from '../secret-fields.ts';
 import { ApiWatch } from './api-watch.ts';
 import { remoteChecks } from './checks.ts';
+import { ConfigWatch } from './config-watch.ts';
 import { RouterEvents } from './events.ts';
 import { type RouterRemoteOptions, routerRemoteOptions } from './options.ts';
 import { RemoteRouter, routerClient } from './remote-router.ts';
@@ -41,7 +43,7 @@ export const routerRemote = definePlugin({
   },
   errors: RouterError,
   provides: [RouterApiToken],
-  async start({ bus, clock, logger, metrics }, options) {
+  async start({ actors, bus, clock, logger, metrics, vault }, options) {
     const { url, redisUrl, channelPrefix, pingMs, alertAfterMs, answerLimit } = options;
     const { readTimeoutMs, writeTimeoutMs, lookMs, probeMs } = options;
     const calls = metrics.counter('router_calls_total', {
@@ -62,10 +64,12 @@ export const routerRemote = definePlugin({
             ...{ redisUrl, channelPrefix, pingMs, alertAfterMs, ...services },
             onHeard: () => watch.heard(),
           });
+    const configs = new ConfigWatch({ actors, bus, clock, logger, vault }, redisUrl);
     const api = new RemoteRouter({
       url,
       http,
       observer: watch,
+      onConfig: (config) => configs.seen(config),
       token: tokenOf(options),
       isSubscribed: () => events?.isSubscribed === true,
       readTimeoutMs,
@@ -82,7 +86,7 @@ export const routerRemote = definePlugin({
       logger.warn({ reason }, 'router.events_off');
     }
     watch.start();
-    return { http, api, events, watch, lastCalls };
+    return { http, api, events, watch, configs, lastCalls };
   },
   register(context, options) {
     context.provide(RouterApiToken, ({ api }) => api);
@@ -103,7 +107,9 @@ export const routerRemote = definePlugin({
       readStore: async (dataDir, read) =>
         (await import('./read-store.ts')).readRemoteStore({ url, dataDir, redisUrl }, read),
     });
-    context.onStop(async ({ http, events, watch }) => {
+    registerObservedConfig(context);
+    context.onStop(async ({ http, events, watch, configs }) => {
+      configs.stop();
       watch.stop();
       events?.stop();
       await http.close();

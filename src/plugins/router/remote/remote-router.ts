@@ -25,6 +25,8 @@ interface RemoteRouterOptions {
   /** Called after each call; `fault` is why there was no usable answer. */
   readonly onCall: (call: 'read' | 'write', fault: string | undefined) => void;
   readonly observer?: ApiObserver;
+  /** Gets each config that was read. */
+  readonly onConfig?: (config: NetworkConfig) => void;
 }
 
 /** Is told what the calls show of the router itself. */
@@ -76,6 +78,7 @@ export class RemoteRouter implements RouterApi {
     const answer = await this.#read('/v1/config/active', signal, timeoutMs);
     const config = this.#usable(activeOf(answer));
     this.#options.observer?.answered(createHash('sha256').update(answer.bytes).digest('base64'));
+    this.#options.onConfig?.(config);
     return config;
   }
 

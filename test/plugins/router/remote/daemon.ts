@@ -61,6 +61,8 @@ export class Daemon {
   reads = 0;
   /** Writes that the stored `reqId` carried past the ncid check. */
   bypassed = 0;
+  /** A config is stored with the `reqId` that it was posted with, not with one of a client that makes them fresh. */
+  keepReqId = false;
   /** Each connection that was ever made. */
   connections = 0;
   publish: (channel: string, payload: string) => unknown = () => {};
@@ -126,6 +128,11 @@ export class Daemon {
       change(config);
       await this.#apply(config);
     });
+  }
+
+  /** Somebody edits the config in the store. */
+  editByHand(change: (config: Config) => void): void {
+    change(this.#config);
   }
 
   /** A failed apply of somebody: the pair of events twice, and nothing saved. */
@@ -253,7 +260,8 @@ export class Daemon {
       leg.meta.uuid ??= `added-${this.#count}`;
     }
     const ncid = `${'0'.repeat(19)}${String(1_800_000_000_000 + this.#count)}`;
-    this.#config = { ...next, ncid, reqId: `req-${this.#count}` };
+    const reqId = (this.keepReqId ? next.reqId : undefined) ?? `req-${this.#count}`;
+    this.#config = { ...next, ncid, reqId };
     this.#carryOut();
   }
 

@@ -153,7 +153,7 @@ for (const slip of ['refusesButApplies', 'resetsButApplies', 'hangsButApplies'] 
     await until('Main is whole again', () => leg('eth1.10').context.healed === 1);
     await all.quiet();
     t.is(daemon.posts.length, 1);
-    t.is(all.alerts.length, 0);
+    t.deepEqual(all.alerts, []);
     await cleanly(t, all);
   });
 }
