@@ -10,6 +10,7 @@ export function reasonOf(event: LegEvent): string | undefined {
       return event.errors.join('; ');
     case 'UNKNOWN':
     case 'UNREACHABLE':
+    case 'LINK_UNKNOWN':
       return event.reason;
     case 'effect.failed':
       return event.message;
@@ -24,23 +25,39 @@ export function reasonOf(event: LegEvent): string | undefined {
 
 export const jitterOf = (event: LegEvent) => ('jitter' in event ? event.jitter : undefined);
 
-/** The back-off of the next try, milliseconds: short and jittered after a lost race, longer for a router that cannot be read. */
-export function pauseAfter(event: LegEvent, { retryMs, waitMs, tries, jitter }: LegContext): number {
-  if (event.type === 'UNREACHABLE' || event.type === 'effect.failed') return waitMs;
-  return Math.round(retryMs * 2 ** tries * (0.5 + (jitterOf(event) ?? jitter)));
-}
+/** So many tries follow one another after the base of a back-off; then it is doubled after each so many. */
+const STEADY_TRIES = 6;
+/** Enough to reach every limit, and no number that is too large. */
+const MAX_DOUBLINGS = 20;
+
+const doubled = (baseMs: number, times: number) => baseMs * 2 ** Math.min(Math.floor(times), MAX_DOUBLINGS);
 
 /**
- * The pause after giving up, milliseconds. After a lost race it is short: somebody is saving, and a save that touches no
- * interface publishes no event that would end the pause.
+ * The back-off of the next try, milliseconds: short and jittered after a lost race or a write that another one overtook,
+ * longer for a router that gives no answer or does not take the write. So a short fault is found over soon after its end,
+ * and a long one costs the router one call a minute.
  */
-export function restAfter(event: LegEvent, { waitMs, resyncMs }: LegContext): number {
-  return event.type === 'CONFLICT' ? waitMs : resyncMs;
+export function pauseAfter(event: LegEvent, context: LegContext): number {
+  const { retryMs, backOffMs, backOffLimitMs, tries, failures } = context;
+  const jitter = jitterOf(event) ?? context.jitter;
+  if (event.type === 'CONFLICT') return Math.round(retryMs * 2 ** tries * (0.5 + jitter));
+  const wasAccepted = event.type === 'LEG_READ' && context.lastError === undefined;
+  const pauseMs = wasAccepted
+    ? doubled(retryMs, failures) * (0.5 + jitter)
+    : doubled(backOffMs, failures / STEADY_TRIES) * (0.75 + jitter / 2);
+  return Math.round(Math.min(pauseMs, backOffLimitMs));
+}
+
+/** The pause between two looks at a link that lacks its address, milliseconds. */
+export function linkPause({ linkSettleMs, backOffLimitMs, linkLooks }: LegContext): number {
+  return Math.max(linkSettleMs, Math.min(doubled(linkSettleMs, linkLooks / STEADY_TRIES), backOffLimitMs));
 }
 
 export const ncidOf = (event: LegEvent) => ('ncid' in event ? event.ncid : undefined);
 
 export const publishedAt = (event: LegEvent) => (event.type === 'CHANGED' ? event.at : undefined);
+
+export const readAt = (event: LegEvent) => ('at' in event ? event.at : undefined);
 
 const labelsOf = ({ intf, label, address }: LegSettings) => ({ intf, label, address });
 
@@ -55,6 +72,54 @@ export function gaveUp(context: LegContext): Alert {
     text: `${label} (${intf}) ${what} after ${tries} tries: ${lastError}. Holdfast tries again at the next event or resync.`,
     labels: labelsOf(context),
   };
+}
+
+export function writeRefused(context: LegContext): Alert {
+  const { intf, label, address, alertAfterMs, backOffLimitMs, lastError } = context;
+  return {
+    name: 'reconciler.leg.write_refused',
+    severity: 'critical',
+    text:
+      `${label} (${intf}) has lacked ${address} for more than ${seconds(alertAfterMs)}: the router does not take the write ` +
+      `(${lastError}). Holdfast keeps trying, at least every ${seconds(backOffLimitMs)}.`,
+    labels: labelsOf(context),
+  };
+}
+
+export function refusedByName(context: LegContext, name: string): Alert {
+  const { intf, label, address } = context;
+  return {
+    name: 'reconciler.leg.refused_by_name',
+    severity: 'critical',
+    text:
+      `${label} (${intf}) is named ${name} in the router's config, and that network is never touched: ${address} is not ` +
+      'added. Take the leg off the list, or give the network another name.',
+    labels: labelsOf(context),
+  };
+}
+
+export function notApplied(context: LegContext): Alert {
+  const { intf, label, address, remedy } = context;
+  const action =
+    remedy === 'reapply'
+      ? 'Holdfast has the router apply its current config again, at most once an hour.'
+      : 'Have the router apply its current config again (POST /v1/config/apply_current_config).';
+  return {
+    name: 'reconciler.leg.not_applied',
+    severity: 'critical',
+    text: `${label} (${intf}) has ${address} in the config and not on the link: its kernel lacks it. ${action}`,
+    labels: labelsOf(context),
+  };
+}
+
+/** Parameters of the effects about a leg's link. */
+export function linkOf({ context }: Args) {
+  const { intf, label, address } = context;
+  return { intf, label, address };
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1_000)} s`;
 }
 
 export function vanished(context: LegContext): Alert {
@@ -72,8 +137,8 @@ export function recovery({ context, event }: Args): LegRecovered {
     ...labelsOf(context),
     ncid: ncidOf(event) ?? '',
     missing: isMissing(context) && context.observes !== true,
-    alerted: context.alerted === true,
-    tries: context.tries,
+    alerted: context.alerted !== undefined,
+    tries: context.tries + context.failures,
     ...(context.eventAt !== undefined && { eventAt: context.eventAt }),
   };
 }

@@ -16,10 +16,19 @@ export interface LegSettings {
   readonly secondLookMs: number;
   /** Base of the back-off; doubled with each failed try. */
   readonly retryMs: number;
-  /** Failed tries after which a person is alerted. */
+  /** Lost races in a row after which a person is alerted. */
   readonly maxTries: number;
   /** Between two tries while somebody's transaction is pending. */
   readonly waitMs: number;
+  /** Base of the back-off while the router cannot be read or does not take the write, and its upper limit. */
+  readonly backOffMs: number;
+  readonly backOffLimitMs: number;
+  /** How long the router may refuse the address before a person is alerted. */
+  readonly alertAfterMs: number;
+  /** How long a configured address may be missing on the link. */
+  readonly linkSettleMs: number;
+  /** What is done about an address that is configured and not on the link, besides the alert. */
+  readonly remedy: 'alert' | 'reapply';
   /** Between two readings when nothing happens. */
   readonly resyncMs: number;
 }
@@ -34,11 +43,20 @@ export interface LegRecovered {
   readonly missing: boolean;
   /** A person had been alerted. */
   readonly alerted: boolean;
-  /** Failed tries before this one. */
+  /** Failed tries before this one, lost races included. */
   readonly tries: number;
   /** When the event that began the round was published (epoch ms), where its message has a time. */
   readonly eventAt?: number;
 }
+
+/** A fault of a leg that a person is alerted of. */
+export type LegFault = 'gave_up' | 'leg_absent' | 'write_refused' | 'refused_by_name';
+
+/** Whether the link has the address. `missing` since a time (epoch ms); `unknown` when it could not be looked at. */
+export type LinkReading =
+  | { readonly state: 'present' }
+  | { readonly state: 'missing'; readonly since: number }
+  | { readonly state: 'unknown'; readonly reason: string };
 
 export interface LegContext extends LegSettings {
   /** Another reading that is due: one for an event that came while busy, or the second look after a reading. */
@@ -53,17 +71,32 @@ export interface LegContext extends LegSettings {
   readonly lastNcid?: string | undefined;
   /** The address was found missing and has not been seen since. */
   readonly missing?: true | undefined;
-  /** Failed tries of this round. */
+  /** Lost races of this round. */
   readonly tries: number;
+  /** Tries in a row that failed for another reason. They are not limited. */
+  readonly failures: number;
+  /** Why the router gives or takes nothing, and since when (epoch ms), where that is known. */
+  readonly trouble?: { readonly kind: 'unreachable' | 'refused'; readonly since?: number } | undefined;
+  /** When the address was found missing (epoch ms). */
+  readonly missingSince?: number | undefined;
+  /** The router did not take the write to this config, and gets the next one to the same config at that time (epoch ms). */
+  readonly refusal?: { readonly ncid: string; readonly retryAt: number } | undefined;
   /** Why the last try failed. */
   readonly lastError?: string | undefined;
   /** 0 to 1, from the newest outcome that failed: machines make no random numbers. */
   readonly jitter: number;
-  /** Length of the next back-off, and of the pause after giving up. */
+  /** Length of the next back-off. */
   readonly pauseMs: number;
-  readonly restMs: number;
-  /** A person was alerted of the fault, and not yet of its end. */
-  readonly alerted?: true | undefined;
+  /** Of which fault a person was alerted, and not yet of its end. */
+  readonly alerted?: LegFault | undefined;
+  /** What the last look at the link showed, since the address is in the config; undefined before the first one. */
+  readonly link?: LinkReading | undefined;
+  /** Looks at the link in a row that did not show the address. */
+  readonly linkLooks: number;
+  /** A person was alerted that the address is not on the link, and not yet that it is. */
+  readonly linkAlerted?: true | undefined;
+  /** The name in the router's config for which this leg is refused. */
+  readonly refusedName?: string | undefined;
   /** How often a missing address came back, and how often a race for the ncid was lost, since the actor began. */
   readonly healed: number;
   readonly conflicts: number;
@@ -74,9 +107,13 @@ export type LegEvent =
   | { type: 'RESYNC'; reason: string }
   | { type: 'CONFIGURE'; leg: LegSettings }
   | { type: 'RELEASE' }
-  | { type: 'LEG_READ'; ncid: string; addresses: readonly string[] }
+  | { type: 'LEG_READ'; ncid: string; addresses: readonly string[]; at: number }
   | { type: 'LEG_ABSENT'; ncid: string }
-  | { type: 'UNREACHABLE'; reason: string }
+  /** The config names the network Guest or Telework. */
+  | { type: 'LEG_REFUSED'; ncid: string; name: string }
+  | { type: 'UNREACHABLE'; reason: string; jitter: number; at: number }
+  | { type: 'LINK_READ'; present: boolean; at: number }
+  | { type: 'LINK_UNKNOWN'; reason: string }
   | { type: 'ADDED'; ncid: string; posted: readonly string[] }
   | { type: 'CONFLICT'; jitter: number }
   | { type: 'PENDING' }

@@ -7,6 +7,8 @@ import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { LegEvent, LegRecovered } from '../../machines/reconciler/leg-shapes.ts';
 import type { Adoption } from './adoption.ts';
 import { type LegAddress, readLeg } from './legs.ts';
+import { isOnLink, linkDoubt } from './link.ts';
+import { settleReapply } from './reapply.ts';
 import type { LegPoster, PostResult } from './router-access.ts';
 
 /** A router needs eight seconds and more to apply a config, and its own time-out must come before this one. */
@@ -45,19 +47,22 @@ export function legMetrics(metrics: Metrics) {
   };
 }
 
-/** Registers the effects of a leg's machine: reading its interface, adding its address, reporting its recovery. */
+/** Registers the effects of a leg's machine: reading its interface and its link, adding its address, reporting its recovery. */
 export function registerEffects(context: PluginContext<Started>): void {
   context.effect<{ intf: string }>(
     'reconciler.read_leg',
-    async ({ intf }, { signal }, { poster }): Promise<LegEvent> => {
+    async ({ intf }, { signal }, { clock, poster: { reader } }): Promise<LegEvent> => {
+      const unreachable = (reason: string) =>
+        ({ type: 'UNREACHABLE', reason, jitter: reader.jitter, at: clock.now() }) as const;
       try {
-        const { ncid, addresses } = readLeg(await poster.reader.read(signal), intf);
-        if (ncid === '') return { type: 'UNREACHABLE', reason: 'the active config has no ncid' };
+        const { ncid, addresses, refusedName } = readLeg(await reader.read(signal), intf);
+        if (ncid === '') return unreachable('the active config has no ncid');
         if (!addresses) return { type: 'LEG_ABSENT', ncid };
-        return { type: 'LEG_READ', ncid, addresses };
+        if (refusedName !== undefined) return { type: 'LEG_REFUSED', ncid, name: refusedName };
+        return { type: 'LEG_READ', ncid, addresses, at: clock.now() };
       } catch (error) {
         if (signal.aborted || !isCoded(error)) throw error;
-        return { type: 'UNREACHABLE', reason: maskText(error.what, ERROR_LENGTH) };
+        return unreachable(maskText(error.what, ERROR_LENGTH));
       }
     },
     { onRecovery: 'retry', deadlineMs: READ_DEADLINE_MS, adapter: RouterApiToken.name },
@@ -70,10 +75,44 @@ export function registerEffects(context: PluginContext<Started>): void {
       if (adoption.isObserving()) return { type: 'REFUSED', errors: ['the legs are not adopted'], jitter: 0 };
       const result = await poster.add({ leg, ncid, correlation, cause, signal });
       legMetrics.tries.inc({ intf: leg.intf, answer: result.answer.kind });
-      return outcomeOf(result);
+      return outcomeOf(result, leg.intf, ncid);
     },
     // After a crash it is unknown what was applied, so the machine gets `effect.lost` and reads the config again.
     { onRecovery: 'fail', deadlineMs: POST_DEADLINE_MS, adapter: RouterApiToken.name },
+  );
+
+  context.effect<{ intf: string; address: string }>(
+    'reconciler.read_link',
+    async ({ intf, address }, { signal }, { clock, get }): Promise<LegEvent> => {
+      try {
+        const view = await get(RouterApiToken).interfaceState(intf, signal);
+        const reason = linkDoubt(view, address);
+        if (reason !== undefined) return { type: 'LINK_UNKNOWN', reason };
+        return { type: 'LINK_READ', present: isOnLink(view, address), at: clock.now() };
+      } catch (error) {
+        if (signal.aborted || !isCoded(error)) throw error;
+        return { type: 'LINK_UNKNOWN', reason: maskText(error.what, ERROR_LENGTH) };
+      }
+    },
+    { onRecovery: 'retry', adapter: RouterApiToken.name },
+  );
+
+  context.effect<{ intf: string; label: string; address: string }>(
+    'reconciler.link_recovered',
+    ({ intf, label, address }, { cause, correlation }, services) => {
+      settleReapply(services, intf, { correlation, cause });
+      services.bus.publish(
+        alertRaised,
+        {
+          name: 'reconciler.leg.applied',
+          severity: 'info',
+          text: `${label} (${intf}): ${address} is on the link.`,
+          labels: { intf, label, address },
+        },
+        { correlation, cause },
+      );
+    },
+    { onRecovery: 'retry' },
   );
 
   context.effect<LegRecovered>(
@@ -92,7 +131,9 @@ export function registerEffects(context: PluginContext<Started>): void {
 }
 
 /** The router's answer to a post, as an event of the leg. */
-function outcomeOf({ answer, posted, jitter }: PostResult): LegEvent {
+function outcomeOf({ answer, posted, refused, jitter }: PostResult, intf: string, ncid: string): LegEvent {
+  const name = refused?.get(intf);
+  if (name !== undefined) return { type: 'LEG_REFUSED', ncid, name };
   switch (answer.kind) {
     case 'applied':
       return { type: 'ADDED', ncid: answer.ncid, posted };

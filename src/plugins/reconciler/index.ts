@@ -7,6 +7,7 @@
 import {
   RouterApiToken,
   type RouterChange,
+  routerApiRecovered,
   routerChannels,
   routerConnected,
 } from '../../core/contracts/router.ts';
@@ -23,6 +24,7 @@ import { ReconcilerError } from './errors.ts';
 import { Heartbeats, registerHeartbeat } from './heartbeat.ts';
 import { legsCheck, legsStatus } from './leg-status.ts';
 import { legSettings, reconcilerOptions } from './options.ts';
+import { registerReapply } from './reapply.ts';
 import { deployUla, drillUla } from './rollout.ts';
 import { LegPoster } from './router-access.ts';
 import { registerUnit, resyncRequested, Unit } from './unit.ts';
@@ -80,6 +82,9 @@ export const reconciler = definePlugin({
     context.route(routerConnected, legActor, (_envelope, started) =>
       toEveryLeg(started, { type: 'RESYNC', reason: 'connected' } as const),
     );
+    context.route(routerApiRecovered, legActor, ({ payload: { reason } }, started) =>
+      toEveryLeg(started, { type: 'RESYNC', reason } as const),
+    );
     context.route(resyncRequested, legActor, (_envelope, started) =>
       toEveryLeg(started, { type: 'RESYNC', reason: 'requested' } as const),
     );
@@ -87,6 +92,7 @@ export const reconciler = definePlugin({
     registerAdoption(context);
     registerUnit(context);
     registerEffects(context);
+    registerReapply(context, { everyMs: options.reapplyEveryMs, waitMs: options.waitMs });
     context.check({ name: 'router.legs', run: legsCheck });
     context.health('reconciler', ({ actors, adoption, unit }) => {
       const { state, until, reason } = unit.view();

@@ -4,35 +4,60 @@ import { isObject } from '../../core/kernel/json.ts';
 import type { leg } from '../../machines/reconciler/leg.ts';
 import type { LegContext } from '../../machines/reconciler/leg-shapes.ts';
 
-/** The state of a leg, as health pages name it. */
-export type LegState = 'whole' | 'missing' | 'not adopted' | 'waiting' | 'gave up' | 'absent' | 'unread';
+/**
+ * The state of a leg, as health pages name it. `whole` is only said of a leg whose link was seen to have the address;
+ * `configured` is one whose config has it, and whose link was not or could not be looked at.
+ */
+export type LegState =
+  | 'whole'
+  | 'configured'
+  | 'configured, not applied'
+  | 'missing'
+  | 'not adopted'
+  | 'waiting'
+  | 'gave up'
+  | 'unreachable'
+  | 'refused'
+  | 'refused by name'
+  | 'absent'
+  | 'unread';
 
-/** States that further tries will not end, with a text for each. */
+/** States that are a fault, with a text for each. */
 const TROUBLE: Partial<Record<LegState, string>> = {
   absent: 'is not in the config',
-  'gave up': 'lacks its address and every try failed',
+  'gave up': 'lacks its address and lost every race for the config',
+  unreachable: 'cannot be read',
+  refused: 'lacks its address and the router does not take the write',
+  'refused by name': 'has the name of a network that is never touched',
+  'configured, not applied':
+    'has its address in the config and not on the link: have the router apply its current config again',
 };
 
 type LegSnapshot = Pick<ActorSnapshot<typeof leg>, 'value' | 'context' | 'at'>;
 
-/** Counts the legs by their state. A leg that was not read yet counts as `unread`. */
+/** Counts the legs by their state: those that are whole, and those whose link is not known to have what the config has. */
 export function legsStatus(snapshots: readonly LegSnapshot[]) {
   const legs = snapshots.filter(({ value }) => value !== 'released').map(legStatus);
-  const bad = legs.filter(({ state }) => state === 'absent' || state === 'gave up');
+  const bad = legs.filter(({ state }) => TROUBLE[state] !== undefined);
   return {
     ...(bad.length > 0 && {
       ok: false,
       reason: bad.map(({ intf, label, state }) => `${intf} (${label}) ${TROUBLE[state] ?? state}`).join(', '),
     }),
     whole: legs.filter(({ state }) => state === 'whole').length,
+    configured: legs.filter(({ state }) => state === 'configured').length,
     of: legs.length,
     legs,
   };
 }
 
 function legStatus({ value, context, at }: LegSnapshot) {
-  const { intf, label, address, healed, conflicts, tries, lastError } = context;
+  const { intf, label, address, healed, conflicts, tries, failures, lastError, link, refusedName } = context;
   const state = stateOf(String(value), context);
+  const since =
+    state === 'configured, not applied' && link?.state === 'missing'
+      ? link.since
+      : troubleSince(state, context);
   return {
     intf,
     label,
@@ -41,16 +66,31 @@ function legStatus({ value, context, at }: LegSnapshot) {
     checkedAt: new Date(at).toISOString(),
     healed,
     conflicts,
-    ...(state !== 'whole' && { tries, ...(lastError !== undefined && { lastError }) }),
+    link: link?.state ?? 'unknown',
+    ...(link?.state === 'unknown' && { linkReason: link.reason }),
+    ...(since !== undefined && { since: new Date(since).toISOString() }),
+    ...(state === 'refused by name' && refusedName !== undefined && { name: refusedName }),
+    ...(state !== 'whole' && { tries: tries + failures, ...(lastError !== undefined && { lastError }) }),
   };
 }
 
+/** Since when it is as it is, epoch milliseconds, where that is known. */
+function troubleSince(state: LegState, { trouble, missingSince }: LegContext): number | undefined {
+  if (state === 'unreachable' || state === 'refused') return trouble?.since;
+  return state === 'missing' || state === 'gave up' || state === 'waiting' ? missingSince : undefined;
+}
+
 /** While it is being read, a leg keeps the state of its last reading. */
-export function stateOf(value: string, { missing, lastNcid, observes }: LegContext): LegState {
+export function stateOf(value: string, context: LegContext): LegState {
+  const { missing, lastNcid, trouble, refusedName, link, linkAlerted, observes } = context;
   if (value === 'gaveUp') return 'gave up';
   if (value === 'waiting' || value === 'absent') return value;
+  if (refusedName !== undefined) return 'refused by name';
+  if (trouble) return trouble.kind;
   if (missing) return observes ? 'not adopted' : 'missing';
-  return lastNcid === undefined ? 'unread' : 'whole';
+  if (lastNcid === undefined) return 'unread';
+  if (link?.state === 'present') return 'whole';
+  return linkAlerted === true && link?.state === 'missing' ? 'configured, not applied' : 'configured';
 }
 
 /** The check of `holdfast doctor router`: whether every leg of the running instance has its address. */
@@ -65,21 +105,46 @@ export function legsCheck({ running }: CheckContext): CheckResult {
     const remedy = 'Name the legs in the options of the reconciler plugin, or take the plugin out.';
     return { state: 'unknown', lookedAt, found: 'not looked at: it keeps no leg', remedy };
   }
-  const unhealthy = fact.legs.filter(({ state }) => state !== 'whole');
+  const legs = fact.legs.filter(isObject);
+  const unhealthy = legs.filter(({ state }) => state !== 'whole');
   if (unhealthy.length === 0)
-    return { state: 'ok', lookedAt, found: `all ${fact.legs.length} have their address` };
-  const found = unhealthy
-    .map(
-      ({ intf, label, state, lastError }) =>
-        `${label} (${intf}) ${state}${lastError ? `: ${lastError}` : ''}`,
-    )
-    .join('; ');
-  if (unhealthy.some(({ state }) => state === 'not adopted'))
+    return {
+      state: 'ok',
+      lookedAt,
+      found: `all ${legs.length} have their address, in the config and on the link`,
+    };
+  const found = unhealthy.map(legText).join('; ');
+  const states = new Set(unhealthy.map(({ state }) => state));
+  if (states.has('not adopted'))
     return { state: 'fail', lookedAt, found, remedy: 'Confirm the legs with `holdfast router adopt`.' };
-  const remedy =
-    'Read the records of each leg with `holdfast log tail`, and fix what the checks router.api and router.config report.';
-  const isWaiting = unhealthy.every(
-    ({ state }) => state === 'waiting' || state === 'unread' || state === 'missing',
-  );
+  const remedy = states.has('configured, not applied') ? REAPPLY : READ_RECORDS;
+  if (states.size === 1 && states.has('configured')) return { state: 'unknown', lookedAt, found, remedy };
+  const isWaiting = [...states].every((state) => WAITING.includes(String(state)));
   return { state: isWaiting ? 'warn' : 'fail', lookedAt, found, remedy };
+}
+
+/** States that end without a person. */
+const WAITING: readonly string[] = ['waiting', 'unread', 'missing', 'configured'];
+const READ_RECORDS =
+  'Read the records of each leg with `holdfast log tail`, and fix what the checks router.api and router.config report.';
+const REAPPLY =
+  'Have the router apply its current config again (POST /v1/config/apply_current_config), and read its own log if that does not help.';
+
+function legText({
+  label,
+  intf,
+  state,
+  since,
+  name,
+  lastError,
+  linkReason,
+}: Record<string, unknown>): string {
+  const details = [
+    state === 'configured' &&
+      `its link is unknown${linkReason === undefined ? '' : `: ${String(linkReason)}`}`,
+    name !== undefined && `its name is ${String(name)}`,
+    since !== undefined && `since ${String(since)}`,
+    lastError !== undefined && String(lastError),
+  ].filter((detail) => detail !== false);
+  return [`${String(label)} (${String(intf)}) ${String(state)}`, ...details].join(', ');
 }

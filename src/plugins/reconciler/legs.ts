@@ -14,6 +14,22 @@ export interface LegReading {
   readonly ncid: string;
   /** Its static IPv6 addresses, normalised and in their order; undefined when there is no such interface. */
   readonly addresses: readonly string[] | undefined;
+  /** Its name, when that is one of a network that is never touched. */
+  readonly refusedName?: string;
+}
+
+/** Networks of other people. They are never changed, whatever the name of their interface (R24). */
+const NEVER_NAMES: readonly string[] = ['guest', 'telework'];
+
+/** Whether a network of this name is never touched. Case, surrounding space and Unicode spelling make no difference. */
+export function isNeverTouched(name: string): boolean {
+  return NEVER_NAMES.includes(
+    name
+      .normalize('NFKC')
+      .replace(/\p{Cf}/gu, '')
+      .trim()
+      .toLowerCase(),
+  );
 }
 
 /**
@@ -31,25 +47,36 @@ export function normaliseCidr(text: string): string {
 export function readLeg(config: NetworkConfig, intf: string): LegReading {
   const ncid = typeof config.ncid === 'string' ? config.ncid : '';
   const entry = find(config, intf)?.entry;
-  return { ncid, addresses: entry && addressesOf(entry).map(normaliseCidr) };
+  const refusedName = entry && refusedNameOf(entry);
+  return {
+    ncid,
+    addresses: entry && addressesOf(entry).map(normaliseCidr),
+    ...(refusedName !== undefined && { refusedName }),
+  };
 }
 
 /**
  * The config to post: the config that was read, with each leg's address added after its other addresses and no other
- * change. Legs whose interface is not in the config are left out.
+ * change. Legs whose interface is not in the config, or has a name that is never touched, are left out.
  *
  * @param config is not changed
- * @returns the body, and the legs that were added to it
+ * @returns the body, the legs that were added to it, and those refused by the name of their interface
  */
 export function withAddresses(
   config: NetworkConfig,
   legs: readonly LegAddress[],
-): { body: NetworkConfig; added: readonly LegAddress[] } {
+): { body: NetworkConfig; added: readonly LegAddress[]; refused: ReadonlyMap<string, string> } {
   let body = config;
   const added: LegAddress[] = [];
+  const refused = new Map<string, string>();
   for (const leg of legs) {
     const found = find(body, leg.intf);
     if (!found) continue;
+    const refusedName = refusedNameOf(found.entry);
+    if (refusedName !== undefined) {
+      refused.set(leg.intf, refusedName);
+      continue;
+    }
     const addresses = addressesOf(found.entry);
     if (addresses.map(normaliseCidr).includes(leg.address)) continue;
     const { interfaces, kind, kinds, entry } = found;
@@ -57,7 +84,7 @@ export function withAddresses(
     body = { ...body, interface: { ...interfaces, [kind]: { ...kinds, [leg.intf]: changed } } };
     added.push(leg);
   }
-  return { body, added };
+  return { body, added, refused };
 }
 
 /** An interface name is unique over all kinds (`phy`, `vlan`, `bridge`, …). */
@@ -70,6 +97,11 @@ function find(config: NetworkConfig, intf: string) {
     if (isObject(entry)) return { interfaces, kind, kinds, entry };
   }
   return undefined;
+}
+
+function refusedNameOf({ meta }: Record<string, unknown>): string | undefined {
+  const name = isObject(meta) ? meta.name : undefined;
+  return typeof name === 'string' && isNeverTouched(name) ? name.trim() : undefined;
 }
 
 function addressesOf({ ipv6 }: Record<string, unknown>): string[] {

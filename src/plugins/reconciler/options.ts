@@ -3,10 +3,8 @@ import { z } from 'zod';
 import { heartbeatDefaults } from '../../machines/reconciler/heartbeat.ts';
 import { legDefaults } from '../../machines/reconciler/leg.ts';
 import type { LegSettings } from '../../machines/reconciler/leg-shapes.ts';
-import { normaliseCidr } from './legs.ts';
-
-/** Networks of other people. They are never changed, whatever the name of their interface (R24). */
-const NEVER_LABELS = ['guest', 'telework'];
+import { reapplyDefaults } from '../../machines/reconciler/reapply.ts';
+import { isNeverTouched, normaliseCidr } from './legs.ts';
 
 /** Ranges in which a leg may have a static address; loopback, link-local and multicast are refused. */
 const STATIC_RANGES = ['uniqueLocal', 'unicast'];
@@ -67,10 +65,25 @@ export const reconcilerOptions = z
     secondLookMs: ms(1, legDefaults.secondLookMs),
     /** Base of the back-off after a lost race; doubled with each one, and jittered. */
     retryMs: ms(1, legDefaults.retryMs),
-    /** Failed tries after which a person is alerted. */
+    /** Lost races in a row after which a person is alerted. */
     maxTries: z.int().min(1).max(100).default(legDefaults.maxTries),
-    /** Between two tries while a transaction is pending, or the router cannot be read. */
+    /** Between two tries while a transaction is pending. */
     waitMs: ms(1, legDefaults.waitMs),
+    /** Base of the back-off while the router cannot be read or does not take the write; jittered. */
+    backOffMs: ms(1, legDefaults.backOffMs),
+    /** Upper limit of that back-off. */
+    backOffLimitMs: ms(1, legDefaults.backOffLimitMs),
+    /** How long the router may refuse the address before a person is alerted. */
+    alertAfterMs: ms(1, legDefaults.alertAfterMs),
+    /** How long a configured address may be missing on the link. */
+    linkSettleMs: ms(1, legDefaults.linkSettleMs),
+    /**
+     * What is done about an address that is configured and not on the link: a person is alerted, or the router applies its
+     * current config again, too.
+     */
+    remedy: z.enum(['alert', 'reapply']).default(legDefaults.remedy),
+    /** Between two such reapplies, over all legs: each takes every network down for a moment. */
+    reapplyEveryMs: ms(100, reapplyDefaults.everyMs),
     /** Between two readings when nothing happens. */
     resyncMs: ms(100, legDefaults.resyncMs),
     /** Requests of legs within this time share one read, or one post. */
@@ -98,7 +111,7 @@ export const reconcilerOptions = z
             `it must not be ${intf}: that interface is never touched (option never)`,
           );
         }
-        if (NEVER_LABELS.includes((label ?? intf).toLowerCase())) {
+        if (isNeverTouched(label ?? intf)) {
           refuse([name, index, 'label'], `it must not be ${label ?? intf}: that network is never touched`);
         }
         if (seen.intf.has(intf)) refuse([name, index, 'intf'], `${intf} is listed twice`);
@@ -119,7 +132,11 @@ export function legSettings(
   place?: string,
 ): readonly LegSettings[] {
   const { settleMs, secondLookMs, retryMs, maxTries, waitMs, resyncMs } = options;
-  const intervals = { settleMs, secondLookMs, retryMs, maxTries, waitMs, resyncMs };
+  const { backOffMs, backOffLimitMs, alertAfterMs, linkSettleMs, remedy } = options;
+  const intervals = {
+    ...{ settleMs, secondLookMs, retryMs, maxTries, waitMs, resyncMs },
+    ...{ backOffMs, backOffLimitMs, alertAfterMs, linkSettleMs, remedy },
+  };
   const listed =
     options.legs ?? options.router_ula_reconciler_addresses ?? (place === undefined ? exampleLegs : []);
   return listed.map(({ intf, label = intf, address }) => ({ intf, label, address, ...intervals }));

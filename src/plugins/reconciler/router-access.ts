@@ -33,6 +33,8 @@ export interface PostResult {
   readonly answer: SetAnswer;
   /** Every leg of that post, as `<interface> <address>`. */
   readonly posted: readonly string[];
+  /** Legs that were left out, with the name of their network, which is never touched. */
+  readonly refused?: ReadonlyMap<string, string>;
   /** 0 to 1, the same for all legs of one post: they back off together, and so stay one post. */
   readonly jitter: number;
 }
@@ -72,20 +74,25 @@ export class LegPoster {
   }
 
   async #post(ncid: string, requests: readonly AddressRequest[]): Promise<PostResult> {
-    const { api, random } = this.#access;
-    const jitter = Math.round(random() * 1_000) / 1_000;
+    const { api } = this.#access;
+    const jitter = jitterOf(this.#access);
     const [first] = requests;
     const config = first && (await this.reader.withNcid(ncid, first.signal));
     if (!config) return { answer: { kind: 'conflict' }, posted: [], jitter };
     const { correlation, cause, signal } = first;
     const legs = requests.map(({ leg }) => leg);
-    const { body, added } = withAddresses(config, legs);
+    const { body, added, refused } = withAddresses(config, legs);
     const posted = added.map(({ intf, address }) => `${intf} ${address}`);
     // Nothing is missing in this config; the reading that follows confirms it.
-    if (added.length === 0) return { answer: { kind: 'applied', ncid }, posted, jitter };
+    if (added.length === 0) return { answer: { kind: 'applied', ncid }, posted, refused, jitter };
     const answer = await Promise.race([api.set(body, correlation, signal, cause), timedOut(signal)]);
-    return { answer, posted, jitter };
+    return { answer, posted, refused, jitter };
   }
+}
+
+/** Three digits are enough, and keep records short. */
+function jitterOf({ random }: Pick<RouterAccess, 'random'>): number {
+  return Math.round(random() * 1_000) / 1_000;
 }
 
 /** Ends the wait at the deadline, so that a router that never answers does not block other writes. */
@@ -102,6 +109,8 @@ function timedOut(signal: AbortSignal): Promise<SetAnswer> {
  * writes, because a read during a write would show the config from before it.
  */
 class ConfigReader {
+  /** 0 to 1, the same for all legs of one reading: they back off together, and so stay one reading. */
+  jitter = 0;
   readonly #access: RouterAccess;
   readonly #requests: Coalescer<AbortSignal, NetworkConfig>;
   #kept: NetworkConfig | undefined;
@@ -138,6 +147,7 @@ class ConfigReader {
   }
 
   async #read(signal?: AbortSignal): Promise<NetworkConfig> {
+    this.jitter = jitterOf(this.#access);
     const config = await this.#access.api.active(signal);
     this.#cancelForget();
     this.#kept = config;

@@ -35,8 +35,8 @@ export interface UnitView {
   readonly until?: string;
   /** Where its beats go, and to which monitor. */
   readonly beats?: { readonly place: string; readonly monitor: string };
-  /** How many legs have their address, of how many. */
-  readonly legs: { readonly whole: number; readonly of: number };
+  /** How many legs have their address, how many have it in the config and their link is not known to have it, of how many. */
+  readonly legs: { readonly whole: number; readonly configured: number; readonly of: number };
   /** Whether a plugin exports its gauge. */
   readonly measured: boolean;
 }
@@ -79,12 +79,12 @@ export class Unit {
     const { actors, find } = this.#services;
     const pause = this.#pause();
     const reason = this.downReason();
-    const { whole, of } = legsStatus(actors.list(legActor));
+    const { whole, configured, of } = legsStatus(actors.list(legActor));
     const { receiver } = this.#heartbeats;
     return {
       state: pause ? 'paused' : 'running',
       up: reason === undefined,
-      legs: { whole, of },
+      legs: { whole, configured, of },
       measured: find(TelemetryToken)?.enabled === true,
       ...(reason !== undefined && { reason }),
       ...(pause && { until: new Date(pause.until).toISOString() }),

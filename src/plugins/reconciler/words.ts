@@ -35,7 +35,16 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
       if (requests('reconciler.would_add'))
         return `lacks its address in ${ncidText(event)}, and is not adopted`;
       if (requests('reconciler.add_address')) return `lacks its address in ${ncidText(event)}, adds it`;
-      return to.context?.tries ? `still lacks its address in ${ncidText(event)}` : HIDDEN;
+      return to.context?.tries || to.context?.failures
+        ? `still lacks its address in ${ncidText(event)}`
+        : HIDDEN;
+    case 'LEG_REFUSED':
+      return `is refused: its network is named ${event.name}`;
+    case 'LINK_READ':
+      if (requests('reconciler.link_recovered')) return 'has its address on the link again';
+      return event.present ? HIDDEN : 'has its address in the config and not on the link';
+    case 'LINK_UNKNOWN':
+      return `cannot be looked at on the link: ${event.reason}`;
     case 'LEG_ABSENT':
       return `has no interface in ${ncidText(event)}`;
     case 'UNREACHABLE':

@@ -41,6 +41,12 @@ export interface ApiObserver {
   written(): void;
 }
 
+interface ReadOptions {
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly observer?: ApiObserver | undefined;
+}
+
 /** Writes follow one another, but a read must not wait behind one that takes eight seconds. */
 const CONNECTIONS = 4;
 /** Each call brings its own deadline; without one it has that of a write. */
@@ -75,18 +81,24 @@ export class RemoteRouter implements RouterApi {
 
   /** @param timeoutMs in place of that of a read */
   async active(signal?: AbortSignal, timeoutMs?: number): Promise<NetworkConfig> {
-    const answer = await this.#read('/v1/config/active', signal, timeoutMs);
-    const config = this.#usable(activeOf(answer));
-    this.#options.observer?.answered(createHash('sha256').update(answer.bytes).digest('base64'));
+    const { observer } = this.#options;
+    const answer = await this.#read('/v1/config/active', { signal, timeoutMs, observer });
+    const config = this.#usable(activeOf(answer), observer);
+    // The rest of a config may change at each reading, and nothing that is held there depends on it.
+    const { ncid, interface: interfaces } = config;
+    observer?.answered(
+      createHash('sha256')
+        .update(JSON.stringify([ncid, interfaces]))
+        .digest('base64'),
+    );
     this.#options.onConfig?.(config);
     return config;
   }
 
+  /** Not every router serves this route well, so its answers show nothing of the API as a whole. */
   async interfaceState(intf: string, signal?: AbortSignal): Promise<InterfaceView | undefined> {
-    const answer = await this.#read(`/v1/config/interfaces/${encodeURIComponent(intf)}`, signal);
-    const view = answer.status === 404 ? undefined : this.#usable(interfaceOf(answer));
-    this.#options.observer?.answered();
-    return view;
+    const answer = await this.#read(`/v1/config/interfaces/${encodeURIComponent(intf)}`, { signal });
+    return answer.status === 404 ? undefined : this.#usable(interfaceOf(answer));
   }
 
   async set(config: NetworkConfig, _correlation: string, signal?: AbortSignal): Promise<SetAnswer> {
@@ -111,8 +123,8 @@ export class RemoteRouter implements RouterApi {
   }
 
   /** Reports a read. @throws HF_ROUTER_UNREACHABLE the answer was none: `found` is the reason */
-  #usable<T extends object>(found: T | string): T {
-    const { onCall, observer } = this.#options;
+  #usable<T extends object>(found: T | string, observer?: ApiObserver): T {
+    const { onCall } = this.#options;
     if (typeof found !== 'string') {
       onCall('read', undefined);
       return found;
@@ -122,8 +134,8 @@ export class RemoteRouter implements RouterApi {
     throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: found });
   }
 
-  async #read(url: string, signal: AbortSignal | undefined, timeoutMs?: number): Promise<HttpAnswer> {
-    const { readTimeoutMs, onCall, observer } = this.#options;
+  async #read(url: string, { signal, timeoutMs, observer }: ReadOptions): Promise<HttpAnswer> {
+    const { readTimeoutMs, onCall } = this.#options;
     for (let tries = 1; ; tries += 1) {
       try {
         return await this.#call({ url, timeoutMs: timeoutMs ?? readTimeoutMs, signal });
