@@ -81,12 +81,13 @@ export class LegPoster {
     if (!config) return { answer: { kind: 'conflict' }, posted: [], jitter };
     const { correlation, cause, signal } = first;
     const legs = requests.map(({ leg }) => leg);
-    const { body, added, refused } = withAddresses(config, legs);
+    const { body, added, refused: refusedLegs } = withAddresses(config, legs);
+    const refused = refusedLegs.size > 0 && { refused: refusedLegs };
     const posted = added.map(({ intf, address }) => `${intf} ${address}`);
     // Nothing is missing in this config; the reading that follows confirms it.
-    if (added.length === 0) return { answer: { kind: 'applied', ncid }, posted, refused, jitter };
+    if (added.length === 0) return { answer: { kind: 'applied', ncid }, posted, ...refused, jitter };
     const answer = await Promise.race([api.set(body, correlation, signal, cause), timedOut(signal)]);
-    return { answer, posted, refused, jitter };
+    return { answer, posted, ...refused, jitter };
   }
 }
 

@@ -65,8 +65,55 @@ test('[R24] the address comes behind those that are there; a string becomes a li
 
 test('[R24] a leg that has its address, or no interface, is not added', (t) => {
   const whole = config('FD5E:21AA:0:10:0::1/64');
-  t.deepEqual(withAddresses(whole, [leg]), { body: whole, added: [] });
-  t.deepEqual(withAddresses(config(), [{ intf: 'eth1.99', address }]), { body: config(), added: [] });
+  const refused = new Map();
+  t.deepEqual(withAddresses(whole, [leg]), { body: whole, added: [], refused });
+  const unknown = withAddresses(config(), [{ intf: 'eth1.99', address }]);
+  t.deepEqual(unknown, { body: config(), added: [], refused });
+});
+
+/** Ways to write a name that mean the same to a person. */
+const spelt = (base: string) =>
+  fc
+    .record({
+      upper: fc.array(fc.boolean(), { minLength: base.length, maxLength: base.length }),
+      wide: fc.boolean(),
+      before: fc.constantFrom('', ' ', '\t', '\u00a0', '\u200b', '\ufeff', '\u3000'),
+      after: fc.constantFrom('', ' ', '\n', '\u200d', '\u2003'),
+    })
+    .map(({ upper, wide, before, after }) => {
+      const cased = [...base].map((letter, index) => (upper[index] ? letter.toUpperCase() : letter));
+      // Fullwidth forms lie 0xFEE0 above the printable ASCII characters.
+      const widened = cased.map((letter) =>
+        String.fromCodePoint((letter.codePointAt(0) ?? 0) + (wide ? 0xfee0 : 0)),
+      );
+      return before + widened.join('') + after;
+    });
+const forbidden = fc.oneof(spelt('guest'), spelt('telework'));
+
+test('[R24] a network named Guest or Telework is never written, whatever its interface, label and spelling', (t) => {
+  const kinds = fc.constantFrom('vlan', 'phy', 'bridge', 'wlan');
+  const names = fc.constantFrom('eth1.10', 'eth1.70', 'br0', 'eth1.30');
+  const ipv6 = fc.constantFrom(undefined, '', [], ['fd00::9/64'], 'fd00::9/64');
+  fc.assert(
+    fc.property(forbidden, kinds, names, ipv6, (name, kind, intf, present) => {
+      const entry = { ...(present !== undefined && { ipv6: present }), meta: { name } };
+      const other = { meta: { name: 'Guests of honour' } };
+      const read = { ncid: 'n1', interface: { [kind]: { [intf]: entry, other } } };
+      const legs = [
+        { intf, address },
+        { intf: 'other', address: 'fd00::2/64' },
+      ];
+      const { body, added, refused }: any = withAddresses(read, legs);
+      t.deepEqual(body.interface[kind][intf], entry);
+      t.deepEqual(added, [legs[1]]);
+      t.deepEqual([...refused.keys()], [intf]);
+      t.is(readLeg(read, intf).refusedName, name.trim());
+      t.is(readLeg(read, 'other').refusedName, undefined);
+    }),
+    { numRuns: runs(200), seed: 20_260_104 },
+  );
+  for (const odd of [undefined, null, 7, {}, ['Guest'], { name: 7 }, 'Guest'])
+    t.is(readLeg({ interface: { vlan: { a: { meta: odd } } } }, 'a').refusedName, undefined);
 });
 
 const json = fc.jsonValue({ maxDepth: 3 });

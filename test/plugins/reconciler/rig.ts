@@ -22,6 +22,9 @@ export const quick = {
   secondLookMs: 80,
   retryMs: 5,
   waitMs: 60,
+  backOffMs: 20,
+  backOffLimitMs: 60,
+  linkSettleMs: 100,
   resyncMs: 60_000,
   batchMs: 5,
 } as const satisfies Options;
@@ -93,7 +96,9 @@ export async function rig(
     quiet: () =>
       until('every leg rests', () =>
         legs().every(({ value }) =>
-          ['whole', 'gaveUp', 'absent', 'observing', 'released'].includes(String(value)),
+          ['whole', 'gaveUp', 'absent', 'released', 'observing', 'notApplied', 'refusedByName'].includes(
+            String(value),
+          ),
         ),
       ),
   };

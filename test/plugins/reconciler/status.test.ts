@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { legsStatus } from '../../../src/plugins/reconciler/leg-status.ts';
+import { legsCheck, legsStatus } from '../../../src/plugins/reconciler/leg-status.ts';
 import { describeLegRecord } from '../../../src/plugins/reconciler/words.ts';
 import { machineSamples } from '../../machines/samples.ts';
 
@@ -14,18 +14,22 @@ const actor = (value: string, context: object) =>
       healed: 2,
       conflicts: 1,
       tries: 3,
+      failures: 0,
       ...context,
     },
     at: 1_767_225_600_000,
   }) as unknown as Parameters<typeof legsStatus>[0][number];
 
+const present = { lastNcid: 'n', link: { state: 'present' } };
+const one = (value: string, context: object) => (legsStatus([actor(value, context)]).legs as any)[0];
+
 test('[R24] health says of each leg how it is, and when it was last looked at', (t) => {
-  const one = (value: string, context: object) => (legsStatus([actor(value, context)]).legs as any)[0];
-  t.deepEqual(one('whole', { lastNcid: 'n' }), {
+  t.deepEqual(one('whole', present), {
     intf: 'eth1.10',
     label: 'Main',
     address: 'fd00::1/64',
     state: 'whole',
+    link: 'present',
     checkedAt: '2026-01-01T00:00:00.000Z',
     healed: 2,
     conflicts: 1,
@@ -34,17 +38,77 @@ test('[R24] health says of each leg how it is, and when it was last looked at', 
   t.is(one('waiting', { missing: true }).state, 'waiting');
   t.is(one('absent', { missing: true }).state, 'absent');
   t.is(one('reading', {}).state, 'unread');
-  for (const busy of ['settling', 'reading', 'checking', 'verifying', 'backingOff']) {
-    t.is(one(busy, { lastNcid: 'n' }).state, 'whole');
+  for (const busy of ['settling', 'reading', 'checking', 'verifying', 'backingOff', 'lookingAtLink']) {
+    t.is(one(busy, present).state, 'whole');
     t.is(one(busy, { lastNcid: 'n', missing: true }).state, 'missing');
   }
 });
 
+test('[R25] a router that gives or takes nothing is said of each leg, with the time since when', (t) => {
+  const since = Date.UTC(2026, 0, 1, 0, 1);
+  for (const kind of ['unreachable', 'refused'] as const) {
+    const context = { lastNcid: 'n', missing: true, trouble: { kind, since }, failures: 4, lastError: 'no' };
+    t.like(one('reading', context), {
+      state: kind,
+      since: '2026-01-01T00:01:00.000Z',
+      tries: 7,
+      lastError: 'no',
+    });
+    t.like(legsStatus([actor('reading', context)]), { ok: false, whole: 0 });
+  }
+  t.regex(
+    String(legsStatus([actor('unreachable', { trouble: { kind: 'unreachable' } })]).reason),
+    /eth1\.10 \(Main\) cannot be read/,
+  );
+});
+
+test('[R26] whole is only said of a leg whose link was seen to have the address', (t) => {
+  const link = (state: string, more: object = {}) => ({ lastNcid: 'n', link: { state, ...more } });
+  t.like(one('lookingAtLink', { lastNcid: 'n' }), { state: 'configured', link: 'unknown' });
+  const unknown = link('unknown', { reason: 'the link is down' });
+  t.like(one('whole', unknown), { state: 'configured', link: 'unknown', linkReason: 'the link is down' });
+  t.like(legsStatus([actor('whole', unknown)]), { whole: 0, configured: 1, of: 1 });
+  t.false('ok' in legsStatus([actor('whole', unknown)]), 'what is not known is no fault');
+  t.is(one('settlingLink', link('missing', { since: 0 })).state, 'configured');
+  const lacking = { ...link('missing', { since: 0 }), linkAlerted: true };
+  for (const value of ['notApplied', 'reading', 'settlingLink', 'lookingAtLink']) {
+    t.like(one(value, lacking), { state: 'configured, not applied', since: '1970-01-01T00:00:00.000Z' });
+  }
+  t.like(legsStatus([actor('notApplied', lacking)]), { ok: false, whole: 0, configured: 0 });
+  t.like(one('refusedByName', { ...present, refusedName: 'Guest' }), {
+    state: 'refused by name',
+    name: 'Guest',
+  });
+});
+
+test('[R26] doctor names the worst, says what to do, and says ok of nothing that was not looked at', (t) => {
+  const check = (...legs: [value: string, context: object][]) => {
+    const facts = { reconciler: JSON.parse(JSON.stringify(legsStatus(legs.map((leg) => actor(...leg))))) };
+    return legsCheck({ running: { facts } } as unknown as Parameters<typeof legsCheck>[0]);
+  };
+  const unknown = { lastNcid: 'n', link: { state: 'unknown', reason: 'the link is down' } };
+  const lacking = { lastNcid: 'n', link: { state: 'missing', since: 0 }, linkAlerted: true };
+  t.is(check(['whole', present]).state, 'ok');
+  t.like(check(['whole', present], ['whole', unknown]), {
+    state: 'unknown',
+    found: 'Main (eth1.10) configured, its link is unknown: the link is down',
+  });
+  t.is(check(['whole', unknown], ['waiting', { missing: true }]).state, 'warn');
+  const found = check(['whole', present], ['notApplied', lacking]);
+  t.is(found.state, 'fail');
+  t.regex(found.found, /configured, not applied, since 1970/);
+  t.regex(found.remedy ?? '', /apply_current_config/);
+  for (const trouble of ['unreachable', 'refused'])
+    t.is(check(['whole', present], ['reading', { trouble: { kind: trouble } }]).state, 'fail');
+  t.is(check(['refusedByName', { refusedName: 'Guest' }]).state, 'fail');
+  t.is(legsCheck({} as unknown as Parameters<typeof legsCheck>[0]).state, 'warn');
+});
+
 test('[R24] health counts the listed legs, whole and all', (t) => {
   const states = [
-    actor('whole', { lastNcid: 'n' }),
+    actor('whole', present),
     actor('adding', { lastNcid: 'n', missing: true }),
-    actor('released', { lastNcid: 'n' }),
+    actor('released', present),
   ];
   t.like(legsStatus(states), { whole: 1, of: 2 });
   t.false('ok' in legsStatus(states), 'a leg that is being healed is no fault');
@@ -60,7 +124,10 @@ test('[R24] every record of a leg has words, or is routine, or speaks for itself
       typeof describeLegRecord
     >[0]);
   const events = machineSamples['reconciler-leg']!.events!;
-  for (const event of events.filter(({ type }) => type !== 'LEG_READ')) t.not(record(event), '', event.type);
+  for (const event of events.filter(
+    ({ type, ...event }) => type !== 'LEG_READ' && !('present' in event && event.present),
+  ))
+    t.not(record(event), '', event.type);
   t.is(record({ type: 'init' }), '');
   t.is(record({ type: 'effect.done' }), '');
   t.is(record({ type: 'xstate.after.settle.reconciler-leg.settling' }), '');

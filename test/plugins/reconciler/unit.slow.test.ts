@@ -102,6 +102,7 @@ test('[R28,R33,O19] gauge, OTLP, table, rule, webhook: a reconciler that is stop
   await until(() => /clickstack-watchdog-\d+/.test(said()));
   t.notRegex(said(), /memory-snapshot/);
 
+  await until(() => (runtime.health().reconciler as any).whole === 5);
   let stopped: unknown;
   const { code, out, err } = await holdfast(['deploy', 'ula', '--check', '--wait', '1m'], {
     onOut: (text) => {

@@ -9,7 +9,7 @@ import type { ApiObserver } from './remote-router.ts';
 /** Timeout of a reading during an outage, milliseconds: a daemon that hangs must not be waited for long. */
 const PROBE_TIMEOUT_MS = 5_000;
 /** A change within this time of an event, milliseconds, is the one that the event announced. */
-const ANNOUNCED_MS = 15_000;
+const ANNOUNCED_MS = 3_000;
 
 interface ApiWatchOptions {
   /** Reads the active config; how that ends comes back through `answered` and `failed`. */

@@ -49,6 +49,8 @@ export class Daemon {
   channelPrefix = 'firerouter.';
   /** The kernel takes no IPv6 address, which is only logged: the answer is 200. */
   kernelFails = false;
+  /** Older daemons do not serve the state of an interface. */
+  servesInterfaces = true;
   /** Applies of the current config that were asked for. */
   reapplies = 0;
   /** Bytes. */
@@ -159,7 +161,7 @@ export class Daemon {
     const [, intf] = /^\/v1\/config\/interfaces\/([^/]+)$/.exec(request.url ?? '') ?? [];
     if (request.method === 'GET' && intf !== undefined) {
       const config = this.leg(intf);
-      if (!config) return void response.writeHead(404).end();
+      if (!config || !this.servesInterfaces) return void response.writeHead(404).end();
       const ip6 = this.#kernel.get(intf);
       return send(response, 200, { config, state: { ip6: ip6 ?? null, present: ip6 !== undefined } });
     }

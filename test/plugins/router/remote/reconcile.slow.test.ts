@@ -198,16 +198,163 @@ test.serial("[R24] somebody's transaction is waited for, and never joined", asyn
   await cleanly(t, all);
 });
 
+/** Patience of minutes, so that nothing but what is tested ends an outage. */
+const PATIENT = {
+  backOffMs: 60_000,
+  backOffLimitMs: 60_000,
+  resyncMs: 600_000,
+  linkSettleMs: 10_000,
+} as const;
+
 test.serial(
-  '[R24] a daemon that is away and comes back is read again, and its legs are healed',
+  '[R24,R25] a daemon that is away is told of once, and its first answer has every leg looked at',
   async (t) => {
-    const all = await beside(t, { maxTries: 3, resyncMs: 400 });
-    const { daemon, alerts } = all;
+    const remote = { lookMs: 100, probeMs: 100, alertAfterMs: 400 };
+    const all = await beside(t, { ...PATIENT, maxTries: 1 }, remote);
+    const { daemon, alerts, health } = all;
     await daemon.stop();
-    await daemon.appSaves(lacks('eth1.10'));
+    await daemon.appSaves((config) => {
+      for (const intf of LISTED) delete config.interface.vlan[intf].ipv6;
+    });
     await until('a person is told', () => alerts.length > 0);
+    t.like(health(), { ok: false, whole: 0 });
+    t.true(health().legs.every(({ state, since }: any) => state === 'unreachable' && since !== undefined));
     await daemon.listen();
-    await until('Main has its address', isWhole(daemon));
+    await until('every leg has its address', isWhole(daemon));
+    await until('its end is told', () => alerts.some(({ name }) => name === 'router.api.answers_again'));
+    t.is(alerts.filter(({ name }) => name === 'router.api.unreachable').length, 1);
+    t.is(alerts.filter(({ severity }) => severity === 'critical').length, 1);
     await cleanly(t, all);
   },
 );
+
+test.serial(
+  '[R25] a daemon that refuses six times is not given up, and has the address soon after',
+  async (t) => {
+    const all = await beside(t, { backOffMs: 100, backOffLimitMs: 60_000 });
+    const { daemon, alerts } = all;
+    daemon.slips.push(...Array.from({ length: 6 }, () => 'applyFails' as const));
+    await daemon.appSaves(lacks('eth1.10'));
+    await until('Main has its address', isWhole(daemon));
+    t.is(daemon.posts.length, 7, 'the events of a failed apply hurry no write');
+    t.deepEqual(alerts, []);
+    await cleanly(t, all);
+  },
+);
+
+test.serial('[R25] a restarted daemon publishes nothing, and every leg is looked at', async (t) => {
+  const all = await beside(t, PATIENT, { lookMs: 100, probeMs: 60_000 });
+  const { daemon, leg } = all;
+  daemon.mute = true;
+  await daemon.stop();
+  await daemon.appSaves(lacks('eth1.10'));
+  await daemon.listen();
+  await until('Main has its address', isWhole(daemon));
+  await until('it was read again', () => leg('eth1.10').context.healed === 1);
+  await cleanly(t, all);
+});
+
+test.serial('[R26] while the subscription is down a save is found by the next look', async (t) => {
+  const all = await beside(t, PATIENT, { lookMs: 100 });
+  const { daemon, redis, events } = all;
+  await redis.down();
+  await until('lost', () => !events().subscribed);
+  await daemon.appSaves(lacks('eth1.10'));
+  await until('Main has its address', isWhole(daemon));
+  t.false(events().subscribed);
+  await cleanly(t, all);
+});
+
+test.serial('[R24] a leg that the app has renamed to Guest is never written, and told', async (t) => {
+  const all = await beside(t, PATIENT, { lookMs: 100 });
+  const { daemon, leg, alerts, health } = all;
+  await daemon.appSaves((config) => {
+    lacks('eth1.70')(config);
+    config.interface.vlan['eth1.70'].meta.name = ' GUEST\u200b';
+  });
+  await until('it is refused', () => leg('eth1.70').state === 'refusedByName');
+  await until('told', () => alerts.length > 0);
+  t.like(alerts[0], { name: 'reconciler.leg.refused_by_name', severity: 'critical' });
+  t.like(health(), { ok: false });
+  await daemon.appSaves(lacks('eth1.10'));
+  await until('Main has its address', () => daemon.leg('eth1.10').ipv6);
+  await all.quiet();
+  t.is(daemon.leg('eth1.70').ipv6, undefined);
+  t.true(daemon.posts.every((body) => body.interface.vlan['eth1.70'].ipv6 === undefined));
+  // A rename alone publishes nothing. A change soon after an event counts as the one that was announced.
+  daemon.mute = true;
+  await new Promise((resolve) => setTimeout(resolve, 3_100));
+  await daemon.appSaves((config) => {
+    config.interface.vlan['eth1.70'].meta.name = 'MainWireless';
+  });
+  await until('it has its address', isWhole(daemon));
+  await cleanly(t, all);
+});
+
+test.serial(
+  '[R26] an address that the kernel refused is configured, not applied: told, shown, and its end too',
+  async (t) => {
+    const all = await beside(t, { ...PATIENT, linkSettleMs: 200 });
+    const { daemon, leg, alerts, health } = all;
+    daemon.kernelFails = true;
+    await daemon.appSaves(lacks('eth1.10'));
+    await until('the config has it again', isWhole(daemon));
+    await until('it is not applied', () => leg('eth1.10').state === 'notApplied');
+    await until('told', () => alerts.length > 0);
+    t.like(alerts[0], { name: 'reconciler.leg.not_applied', severity: 'critical' });
+    t.like(health(), { ok: false, whole: 4, of: 5 });
+    t.like(health().legs[0], { intf: 'eth1.10', state: 'configured, not applied', link: 'missing' });
+    t.is(daemon.reapplies, 0, 'the remedy is a person');
+    daemon.kernelFails = false;
+    await fetch(`${daemon.url}/v1/config/apply_current_config`, { method: 'POST' });
+    await until('its end is told', () => alerts.length > 1);
+    t.like(alerts[1], { name: 'reconciler.leg.applied', severity: 'info' });
+    t.regex(alerts[1]?.text ?? '', /is on the link/);
+    await all.quiet();
+    t.like(health(), { whole: 5, of: 5 });
+    await cleanly(t, all);
+  },
+);
+
+test.serial(
+  '[R26] with the remedy reapply the config is applied again once for all legs, after a pending transaction',
+  async (t) => {
+    const options = { ...PATIENT, linkSettleMs: 200, remedy: 'reapply' } as const;
+    const all = await beside(t, options);
+    const { daemon, leg, health } = all;
+    daemon.kernelFails = true;
+    await daemon.appSaves((config) => {
+      for (const intf of LISTED) delete config.interface.vlan[intf].ipv6;
+    });
+    await until('the config has them again', isWhole(daemon));
+    daemon.transaction = { transID: 'somebody', before: daemon.config };
+    await until('it is not applied', () => leg('eth1.10').state === 'notApplied');
+    const state = () => String(all.runtime.services.actors.states('reconciler.reapply')[0]?.value);
+    await until('it waits', () => state() === 'waiting');
+    t.is(daemon.reapplies, 0);
+    daemon.transaction = undefined;
+    await until('applied once', () => state() === 'resting');
+    daemon.kernelFails = false;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    t.is(daemon.reapplies, 1, 'not again within the hour, though it had no effect');
+    t.is(health().whole, 0);
+    await cleanly(t, all);
+  },
+);
+
+test.serial('[R26] of a router that does not serve a link nothing is said to be whole', async (t) => {
+  const all = await beside(t, PATIENT);
+  const { daemon, health } = all;
+  daemon.servesInterfaces = false;
+  await daemon.appSaves(lacks('eth1.10'));
+  await until('the config has it again', isWhole(daemon));
+  await all.quiet();
+  await until('looked at', () => health().legs[0].linkReason);
+  t.like(health().legs[0], {
+    state: 'configured',
+    link: 'unknown',
+    linkReason: 'the router does not serve the state of this interface',
+  });
+  t.false('ok' in health());
+  await cleanly(t, all);
+});
