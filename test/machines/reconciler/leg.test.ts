@@ -23,7 +23,6 @@ const missing = (ncid = 'n1', at = 2_000): LegEvent => ({
   at,
 });
 const onLink = (at = 3_000): LegEvent => ({ type: 'LINK_READ', present: true, at });
-const offLink = (at = 3_000): LegEvent => ({ type: 'LINK_READ', present: false, at });
 const added: LegEvent = { type: 'ADDED', ncid: 'n2', posted: [`eth1.20 ${address}`] };
 const conflict: LegEvent = { type: 'CONFLICT', jitter: 0.5 };
 const pending: LegEvent = { type: 'PENDING' };
