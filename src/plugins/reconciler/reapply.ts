@@ -2,12 +2,12 @@
 import { RouterApiToken } from '../../core/contracts/router.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
-import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../core/kernel/actors/definition.ts';
-import { delayOf } from '../../core/kernel/log/record.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { reapply } from '../../machines/reconciler/reapply.ts';
 import { UNIT_KEY } from './actors.ts';
+import { describeReapply } from './words.ts';
 
-export const reapplyActor = defineActor({
+const reapplyActor = defineActor({
   type: 'reconciler.reapply',
   machine: reapply,
   version: 1,
@@ -61,23 +61,4 @@ export function settleReapply(
 ): void {
   if (actors.get(reapplyActor, UNIT_KEY))
     actors.send(reapplyActor, UNIT_KEY, { type: 'SETTLED', intf }, story);
-}
-
-export function describeReapply({ event }: RecordOf<typeof reapply>): string | undefined {
-  switch (event.type) {
-    case 'WANTED':
-      return `is wanted for ${event.intf}, whose address is not on the link`;
-    case 'SETTLED':
-      return `is no longer needed for ${event.intf}`;
-    case 'REAPPLIED':
-      return 'the router has applied its current config again';
-    case 'PENDING':
-      return 'waits for a pending transaction';
-    case 'NOT_REAPPLIED':
-      return `had no effect: ${event.reason}`;
-    case 'init':
-      return HIDDEN;
-    default:
-      return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
-  }
 }

@@ -9,10 +9,12 @@ import { delayOf } from '../../core/kernel/log/record.ts';
 import type { adoption } from '../../machines/reconciler/adoption.ts';
 import type { heartbeat } from '../../machines/reconciler/heartbeat.ts';
 import type { leg } from '../../machines/reconciler/leg.ts';
+import type { reapply } from '../../machines/reconciler/reapply.ts';
 
 export const words: RecordWords = {
   'reconciler.leg': describeLegRecord,
   'reconciler.adoption': describeAdoption,
+  'reconciler.reapply': describeReapply,
   'reconciler.heartbeat': describeHeartbeat,
 };
 
@@ -74,6 +76,25 @@ export function describeAdoption({ event }: RecordOf<typeof adoption>): string |
       return HIDDEN;
     default:
       return DEFAULT_WORDS;
+  }
+}
+
+export function describeReapply({ event }: RecordOf<typeof reapply>): string | undefined {
+  switch (event.type) {
+    case 'WANTED':
+      return `is wanted for ${event.intf}, whose address is not on the link`;
+    case 'SETTLED':
+      return `is no longer needed for ${event.intf}`;
+    case 'REAPPLIED':
+      return 'the router has applied its current config again';
+    case 'PENDING':
+      return 'waits for a pending transaction';
+    case 'NOT_REAPPLIED':
+      return `had no effect: ${event.reason}`;
+    case 'init':
+      return HIDDEN;
+    default:
+      return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
   }
 }
 
