@@ -78,8 +78,8 @@ const area: Area = {
     {
       breaks: 'R25: it gives up silently',
       id: 'R25',
-      find: "actions: [{ type: '$2', params: ({ $1 }) => gaveUp($1) }, 'markAlerted'],",
-      put: "actions: 'markAlerted',",
+      find: "actions: [{ type: '$2', params: ({ $1 }) => gaveUp($1) }, { type: 'markAlerted', params: 'gave_up' }],",
+      put: "actions: { type: 'markAlerted', params: 'gave_up' },",
     },
     { breaks: 'R25: fifty tries', id: 'R25', find: 'maxTries: 5,', put: 'maxTries: 50,' },
     {
@@ -91,8 +91,44 @@ const area: Area = {
     {
       breaks: 'R24: no second look after an event',
       id: 'R24',
-      find: "{ guard: '$1', target: 'checking' }, { target: 'whole' },",
-      put: "{ target: 'whole' },",
+      find: "{ guard: '$1', target: 'checking' }, { target: 'lookingAtLink' },",
+      put: "{ target: 'lookingAtLink' },",
+    },
+    {
+      breaks: 'R25: a refused write counts as a lost race',
+      id: 'R25',
+      find: "failures: $1.failures + ($2.type === 'CONFLICT' ? 0 : 1),",
+      put: 'failures: $1.failures,',
+    },
+    {
+      breaks: 'R25: the events of a refused write hurry the next one',
+      id: 'R25',
+      find: "{ guard: 'heldBack', target: 'refused', actions: ['reached', 'markMissing', 'shortenPause'] },",
+      put: '',
+    },
+    {
+      breaks: 'R25: the first answer after an outage is no reason to look',
+      id: 'R25',
+      find: 'context.route(routerApiRecovered, legActor, ({ payload: { reason } }, $1) => toEveryLeg($1, { type: $2, reason } as const), );',
+      put: '',
+    },
+    {
+      breaks: 'R26: the link is not looked at',
+      id: 'R26',
+      find: "event.type === 'LINK_READ' && event.present,",
+      put: "event.type === 'LINK_READ',",
+    },
+    {
+      breaks: 'R26: a link that was not looked at is whole',
+      id: 'R26',
+      find: "if (link?.state === 'present') return 'whole';",
+      put: "return 'whole';",
+    },
+    {
+      breaks: 'R24: a name in the config refuses nothing',
+      id: 'R24',
+      find: "return typeof name === 'string' && isNeverTouched(name) ? name.trim() : undefined;",
+      put: 'return undefined;',
     },
     {
       breaks: 'R37: a pending transaction counts as a failure',
