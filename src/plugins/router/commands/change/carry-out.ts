@@ -11,6 +11,7 @@ import { differenceOf, fingerprintOf, showChanges } from '../leaves.ts';
 import type { RouterTarget } from '../target.ts';
 import { type CheckResult, runCheck } from './checks.ts';
 import { type ChangeEnd, changeSafely, EXIT, type Verdict } from './confirmed-change.ts';
+import { checkSets } from './sets-check.ts';
 import { askToKeep, Window } from './window.ts';
 
 export interface WantedChange {
@@ -56,9 +57,10 @@ export async function carryOut(
     return finished({ outcome: 'dry run' }, EXIT.committed);
   }
   const checks = Array.isArray(flags.check) ? (flags.check as string[]) : [];
-  const ask = flags.yes !== true && checks.length === 0;
+  const sets = flags.checkSets === true;
+  const ask = flags.yes !== true && checks.length === 0 && !sets;
   if (ask && !(terminal.interactive && process.stdin.isTTY === true && !json)) {
-    const reason = 'There is no terminal to confirm on: use --check, --yes or --dry-run.';
+    const reason = 'There is no terminal to confirm on: use --check, --check-sets, --yes or --dry-run.';
     throw new HostError('HF_CLI_USAGE', { reason, command });
   }
   context.signal.throwIfAborted(); // from here on there is something to undo
@@ -85,6 +87,12 @@ export async function carryOut(
           results.push(result);
           quietly(checkText(result));
           if (result.outcome !== 'passed') break;
+        }
+        if (sets && !window.over.aborted && results.every(({ outcome }) => outcome === 'passed')) {
+          window.says('the address sets follow');
+          const result = await checkSets(target, window.over, (line) => quietly(`  | ${line}`));
+          results.push(result);
+          quietly(checkText(result));
         }
         if (window.over.aborted) return { keep: false, reason: window.why };
         const bad = results.find(({ outcome }) => outcome !== 'passed');

@@ -11,6 +11,10 @@ export const changeFlags: readonly CommandFlag[] = [
     summary: 'shell command that must succeed while the change is in force; may be given several times',
     repeatable: true,
   },
+  {
+    flags: '--check-sets',
+    summary: "the prefixes of all networks, so both sides' /64s, must come to be in their address sets",
+  },
   { flags: '--yes', summary: 'keep the change without a question when the checks, if any, pass' },
   { flags: '--dry-run', summary: 'show what would change, and change nothing' },
   { flags: '--window <seconds>', summary: 'how long the router waits for a commit, when it is not ours' },
