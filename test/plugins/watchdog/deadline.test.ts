@@ -104,6 +104,49 @@ test('[O13] a run for which no time is left is ended at once, and one of more ti
   t.false(limits.safeParse({ deadlineMs: 120_001, remainingMs: 0 }).success);
 });
 
+/** A command line whose configuration has the watchdog alone. */
+function besideInstance(t: ExecutionContext, dataDir: string, ...flags: string[]) {
+  const cwd = tempDir(t);
+  writeConfig(cwd, 'export default defineConfig({ plugins: [watchdog()] });', [
+    `import { watchdog } from '${root}src/plugins/watchdog/index.ts';`,
+  ]);
+  return call(['watchdog', 'run', '--data-dir', dataDir, ...flags], { cwd });
+}
+
+test('[O13] beside an instance that is busy with a longer run the command ends soon after its own deadline, and says that it does not know how that run ends', async (t) => {
+  const { url, asked } = await silentServer(t);
+  const dataDir = tempDir(t);
+  const entries = [columnar({ url }), watchdog({ cron: '0 0 29 2 *' })];
+  const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
+  const clock = new VirtualClock();
+  const runtime = createRuntime({ plugins, dataDir, clock, logger: createLogger({ level: 'silent' }) });
+  t.teardown(async () => {
+    const stopped = runtime.stop('test over');
+    await clock.advance(60_000);
+    await stopped;
+  });
+  await runtime.start();
+  runtime.services.bus.publish(watchdogRequested, { deadlineMs: 30_000, remainingMs: 30_000 });
+  await asked;
+  const { code, out } = await besideInstance(t, dataDir, '--deadline', '1');
+  t.is(
+    out,
+    'DEADLINE EXCEEDED: the run did not end within 1 s; how it ends is not known here, see the event log\n',
+  );
+  t.is(code, 124);
+});
+
+test('[O13] an instance without a watchdog is told as that, and not as a run that did not end', async (t) => {
+  const dataDir = tempDir(t);
+  const runtime = createRuntime({ plugins: [], dataDir, logger: createLogger({ level: 'silent' }) });
+  t.teardown(() => runtime.stop('test over'));
+  await runtime.start();
+  const { code, out, err } = await besideInstance(t, dataDir);
+  t.regex(err, /it runs no watchdog/);
+  t.is(out, '');
+  t.is(code, 1);
+});
+
 test('[O10] rows may be called too old after 1 s to a day', (t) => {
   const withLimit = (staleAfter: number) =>
     resolveConfig({ plugins: [watchdog({ staleAfter })] }, { env: {} });
