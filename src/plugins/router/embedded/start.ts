@@ -96,7 +96,8 @@ export async function startRouter(
     const dhcpServer = await dhcpServerOf(root, services, options);
     await dhcpServer?.start();
     const packetFilter = await packetFilterOf(options);
-    if (packetFilter) await publishSets(packetFilter, services);
+    // Not waited for: a tool that hangs must not keep the router from starting.
+    if (packetFilter) void publishSets(packetFilter, services);
     else if (options.kernel === 'linux') logger.warn({}, 'router.sets_are_a_model');
     const stop = async () => {
       await Promise.all([watch?.stop(), dhcpServer?.stop()]);
