@@ -103,7 +103,8 @@ export function notApplied(context: LegContext): Alert {
   const action =
     remedy === 'reapply'
       ? 'Holdfast has the router apply its current config again, at most once an hour.'
-      : 'Have the router apply its current config again (POST /v1/config/apply_current_config).';
+      : 'Have the router apply its current config again (POST /v1/config/apply_current_config). ' +
+        'If it skips what it believes to be applied, save that network once more in the app.';
   return {
     name: 'reconciler.leg.not_applied',
     severity: 'critical',

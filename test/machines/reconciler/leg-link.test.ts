@@ -30,7 +30,8 @@ function alertWith(action: string) {
   };
 }
 const alert = alertWith(
-  'Have the router apply its current config again (POST /v1/config/apply_current_config).',
+  'Have the router apply its current config again (POST /v1/config/apply_current_config). ' +
+    'If it skips what it believes to be applied, save that network once more in the app.',
 );
 
 test('[R26] an address in the config is looked for on the link, and may settle there for 10 s', (t) => {
