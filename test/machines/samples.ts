@@ -283,6 +283,24 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.lost', effect: 'reconciler.reapply' },
     ],
   },
+  'reconciler-app-save': {
+    events: [
+      { type: 'BEGIN', at: 1_000, by: 'o', ...listedLeg, waitMs: 60_000 },
+      { type: 'SAVED', run: 1_000, at: 2_000, name: 'Main (drill)' },
+      { type: 'RETURNED', run: 1_000, at: 3_000, configMs: 400, linkMs: 900 },
+      { type: 'RETURNED', run: 1_000, at: 3_000, configMs: 400 },
+      { type: 'RETURNED', run: 5, at: 3_000, configMs: 400 },
+      { type: 'NOT_SAVED', run: 1_000, at: 2_000, reason: 'a transaction is pending', sent: false },
+      { type: 'NOT_SAVED', run: 1_000, at: 2_000, reason: 'no answer', sent: true },
+      { type: 'NOT_RETURNED', run: 1_000, at: 63_000, reason: 'not in the config' },
+      { type: 'RESTORED', run: 1_000, at: 64_000, changed: true },
+      { type: 'NOT_RESTORED', run: 1_000, at: 64_000, reason: 'conflict' },
+      { type: 'ABORT', at: 2_500, by: 'o' },
+      { type: 'effect.failed', effect: 'reconciler.drill_save', code: 'HF_EFFECT_TIMEOUT', message: 'late' },
+      { type: 'effect.failed', effect: 'reconciler.drill_watch', code: 'HF_EFFECT_TIMEOUT', message: 'late' },
+      { type: 'effect.lost', effect: 'reconciler.drill_restore' },
+    ],
+  },
   'reconciler-unit': {
     events: [
       { type: 'PAUSE', at: 1_000, by: 'o', forMs: 60_000 },

@@ -4,6 +4,30 @@ const area: Area = {
   sources: ['src/machines/reconciler/', 'src/plugins/reconciler/'],
   mutations: [
     {
+      breaks: 'R26: the drill of an app save leaves the address in the config',
+      id: 'R26',
+      find: '({ ipv6: _, ...$1 }) => {',
+      put: '({ ...$1 }) => {',
+    },
+    {
+      breaks: 'R26: a drill that fails leaves the name of the drill behind',
+      id: 'R26',
+      find: 'renamed = $1.endsWith($2);',
+      put: 'renamed = false;',
+    },
+    {
+      breaks: 'R26: a drill that is stopped goes on',
+      id: 'R26',
+      find: "ABORT: { target: 'restoring', actions: 'fail' },",
+      put: 'ABORT: {},',
+    },
+    {
+      breaks: 'R26: a drill begins on a leg that is not adopted',
+      id: 'R26',
+      find: 'if ($1 !== undefined) throw refuse($1);',
+      put: '',
+    },
+    {
       breaks: 'R24: the legs of the example config are those of a router elsewhere, too',
       id: 'R24',
       find: '(place === undefined ? exampleLegs : [])',

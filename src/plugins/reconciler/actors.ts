@@ -1,10 +1,11 @@
 /** The actors of the reconciler. */
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { adoption } from '../../machines/reconciler/adoption.ts';
+import { appSave } from '../../machines/reconciler/app-save.ts';
 import { heartbeat } from '../../machines/reconciler/heartbeat.ts';
 import { leg } from '../../machines/reconciler/leg.ts';
 import { unit } from '../../machines/reconciler/unit.ts';
-import { describeAdoption, describeHeartbeat, describeLegRecord } from './words.ts';
+import { describeAdoption, describeAppSave, describeHeartbeat, describeLegRecord } from './words.ts';
 
 /** One actor a leg; its key is the interface's name. */
 export const legActor = defineActor({
@@ -22,6 +23,15 @@ export const adoptionActor = defineActor({
   describe: describeAdoption,
 });
 export const ADOPTION_KEY = 'legs';
+
+/** The newest drill of an app save. */
+export const appSaveActor = defineActor({
+  type: 'reconciler.app_save',
+  machine: appSave,
+  version: 1,
+  describe: describeAppSave,
+});
+export const APP_SAVE_KEY = 'drill';
 
 /** Whether the reconciler as a whole runs or is paused. */
 export const unitActor = defineActor({ type: 'reconciler.unit', machine: unit, version: 1 });

@@ -7,4 +7,9 @@ export const ReconcilerError = defineErrors({
     what: 'The legs were not adopted: {reason}.',
     remedy: 'Look at the list with `holdfast router adopt`, and confirm what it shows.',
   },
+  HF_RECONCILER_DRILL: {
+    status: 409,
+    what: 'The drill did not begin: {reason}.',
+    remedy: 'See `holdfast status` and `holdfast doctor router`; nothing was changed.',
+  },
 });

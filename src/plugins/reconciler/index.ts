@@ -19,6 +19,8 @@ import type { LegContext, LegSettings } from '../../machines/reconciler/leg-shap
 import { legActor } from './actors.ts';
 import { adoptCommand } from './adopt-command.ts';
 import { Adoption, registerAdoption } from './adoption.ts';
+import { registerAppSave } from './app-save.ts';
+import { drillAppSave } from './app-save-command.ts';
 import { legMetrics, registerEffects } from './effects.ts';
 import { ReconcilerError } from './errors.ts';
 import { Heartbeats, registerHeartbeat } from './heartbeat.ts';
@@ -90,6 +92,7 @@ export const reconciler = definePlugin({
     );
     registerHeartbeat(context, { monitor: options.pushMonitor, idleMs: options.pushIdleMs });
     registerAdoption(context);
+    registerAppSave(context);
     registerUnit(context);
     registerEffects(context);
     registerReapply(context, { everyMs: options.reapplyEveryMs, waitMs: options.waitMs });
@@ -107,6 +110,7 @@ export const reconciler = definePlugin({
     context.command(adoptCommand);
     context.command(deployUla);
     context.command(drillUla);
+    context.command(drillAppSave);
     context.onStop(({ endObservation }) => endObservation());
   },
 });

@@ -87,6 +87,18 @@ export function withAddresses(
   return { body, added, refused };
 }
 
+/** The config with one interface's entry changed; the same config when it has no such interface. */
+export function withEntry(
+  config: NetworkConfig,
+  intf: string,
+  change: (entry: Record<string, unknown>) => Record<string, unknown>,
+): NetworkConfig {
+  const found = find(config, intf);
+  if (!found) return config;
+  const { interfaces, kind, kinds, entry } = found;
+  return { ...config, interface: { ...interfaces, [kind]: { ...kinds, [intf]: change(entry) } } };
+}
+
 /** An interface name is unique over all kinds (`phy`, `vlan`, `bridge`, …). */
 function find(config: NetworkConfig, intf: string) {
   const interfaces = config.interface;

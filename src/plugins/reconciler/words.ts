@@ -7,6 +7,7 @@ import {
 } from '../../core/kernel/actors/definition.ts';
 import { delayOf } from '../../core/kernel/log/record.ts';
 import type { adoption } from '../../machines/reconciler/adoption.ts';
+import type { appSave } from '../../machines/reconciler/app-save.ts';
 import type { heartbeat } from '../../machines/reconciler/heartbeat.ts';
 import type { leg } from '../../machines/reconciler/leg.ts';
 import type { reapply } from '../../machines/reconciler/reapply.ts';
@@ -15,6 +16,7 @@ export const words: RecordWords = {
   'reconciler.leg': describeLegRecord,
   'reconciler.adoption': describeAdoption,
   'reconciler.reapply': describeReapply,
+  'reconciler.app_save': describeAppSave,
   'reconciler.heartbeat': describeHeartbeat,
 };
 
@@ -92,6 +94,31 @@ export function describeReapply({ event }: RecordOf<typeof reapply>): string | u
     case 'NOT_REAPPLIED':
       return `had no effect: ${event.reason}`;
     case 'init':
+      return HIDDEN;
+    default:
+      return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
+  }
+}
+
+export function describeAppSave({ event, to }: RecordOf<typeof appSave>): string | undefined {
+  switch (event.type) {
+    case 'BEGIN':
+      return `${String(event.by)} drills an app save of ${String(event.label)} (${String(event.intf)})`;
+    case 'ABORT':
+      return `is stopped by ${String(event.by)}`;
+    case 'SAVED':
+      return 'has saved the leg without its address';
+    case 'RETURNED':
+      return to.value === 'passed' ? 'passed: the address came back twice' : 'sees the address again';
+    case 'NOT_SAVED':
+    case 'NOT_RETURNED':
+      return `fails: ${String(event.reason)}`;
+    case 'RESTORED':
+      return 'has put the config back';
+    case 'NOT_RESTORED':
+      return `could not put the config back: ${String(event.reason)}`;
+    case 'init':
+    case 'effect.done':
       return HIDDEN;
     default:
       return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;

@@ -67,6 +67,25 @@ test.serial(
   },
 );
 
+test.serial(
+  '[R26,R39] an app save renames a network and drops its addresses, and the next one renames it back',
+  async (t) => {
+    const { rig, heard, simulate } = await setUp(t);
+    const before = (await rig.active()).interface.vlan['eth1.20'];
+    const { code, out, err } = await simulate('app-save', '--leg', 'eth1.20');
+    t.is(code, 0, err);
+    t.regex(out, /eth1\.20 is saved as the app does: named IoT \(renamed\), without ipv6 \(fd5e:/);
+    const { ipv6, ...rest } = before;
+    const saved = { ...rest, meta: { ...rest.meta, name: `${rest.meta.name} (renamed)` } };
+    t.deepEqual((await rig.active()).interface.vlan['eth1.20'], saved);
+    t.true(heard.some(({ channel, intf }) => channel.includes('iface_change') && intf === 'eth1.20'));
+    t.is((await simulate('app-save', '--leg', 'eth1.20')).code, 0);
+    t.deepEqual((await rig.active()).interface.vlan['eth1.20'], rest);
+    t.regex((await simulate('app-save', '--leg', 'eth0')).err, /eth0 is no LAN of the config/);
+    t.is(rig.divergence(), undefined);
+  },
+);
+
 test.serial('[R17] a delegated prefix outlives writes and a restart of the runtime', async (t) => {
   const { rig, simulate } = await setUp(t);
   await simulate('pd-change', '--prefix', '2001:db8:77::/56');

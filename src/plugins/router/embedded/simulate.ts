@@ -4,23 +4,31 @@ import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import { postControl } from '../../../core/host/operations/control-client.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { plainText } from '../../../core/host/terminal.ts';
+import { newCorrelation } from '../../../core/kernel/clock.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { delegatingLegs, interfacesOf, isWan, stringsOf } from '../config/network-config.ts';
 import { RouterError } from '../errors.ts';
+import type { ConfigWrites } from './config-writes.ts';
 import type { RouterAccess } from './embedded-router.ts';
 import { isDelegable } from './kernel/steps.ts';
+import { appSaveOf } from './simulate-app-save.ts';
 import { apcEvent, wanEvent } from './wan.ts';
 
 /** What can be simulated, as the command names it (R39). */
-const SIMULATIONS = ['pd-change', 'wan-down', 'wan-up', 'apc'] as const;
+const SIMULATIONS = ['pd-change', 'wan-down', 'wan-up', 'apc', 'app-save'] as const;
 
 type Simulation = (typeof SIMULATIONS)[number];
 
 /** The path of the control route, before the simulation's name. */
 const SIMULATE_PATH = '/router/simulate';
 
-const body = z.strictObject({ wan: z.string().optional(), prefix: z.string().optional() });
+const body = z.strictObject({
+  wan: z.string().optional(),
+  prefix: z.string().optional(),
+  leg: z.string().optional(),
+});
 
 /**
  * Registers what `router simulate` posts to.
@@ -28,17 +36,19 @@ const body = z.strictObject({ wan: z.string().optional(), prefix: z.string().opt
  * @param isReal the kernel's network is that of this machine, where nothing is simulated
  */
 export function registerSimulations(
-  context: PluginContext<RouterAccess>,
+  context: PluginContext<RouterAccess & { readonly writes: ConfigWrites }>,
   { isReal, replyTimeoutMs }: { readonly isReal: boolean; readonly replyTimeoutMs: number },
 ): void {
-  context.control((surface, { router, services: { bus, pendingReplies } }) => {
+  context.control((surface, { router, writes, services: { bus, pendingReplies } }) => {
     surface.post<{ Params: { what: string } }>(`${SIMULATE_PATH}/:what`, async (request, reply) => {
       const what = SIMULATIONS.find((name) => name === request.params.what);
       if (what === undefined) throw simulation(`only ${SIMULATIONS.join(', ')} can be`);
       if (isReal) throw simulation('the router changes the network of this machine');
       const options = body.safeParse(request.body ?? {});
-      if (!options.success) throw simulation('the request takes `wan` and `prefix`, both texts');
+      if (!options.success) throw simulation('the request takes `wan`, `prefix` and `leg`, all texts');
       const config: NetworkConfig = JSON.parse((await router.active()).body);
+      if (what === 'app-save')
+        return reply.code(200).send(await saveAsApp(writes, config, options.data.leg, request.id));
       const change =
         what === 'apc' ? undefined : { ...wanMessage(what, config, options.data), request: request.id };
       const answer = pendingReplies.open(request.id, replyTimeoutMs);
@@ -57,7 +67,7 @@ type WanMessage = { wan: string; kind: 'pd-change' | 'down' | 'up'; prefix?: str
 
 /** @throws HF_ROUTER_SIMULATION the config has no such WAN, or the prefix is none */
 function wanMessage(
-  what: Exclude<Simulation, 'apc'>,
+  what: Exclude<Simulation, 'apc' | 'app-save'>,
   config: NetworkConfig,
   options: z.infer<typeof body>,
 ): WanMessage {
@@ -72,6 +82,21 @@ function wanMessage(
   const prefix = options.prefix ?? `2001:db8:${randomInt(1, 0xfffe).toString(16)}::/56`;
   if (!isDelegable(prefix)) throw simulation(`${prefix} is no IPv6 prefix of 16 to 64 bits`);
   return { wan: chosen, kind: 'pd-change', prefix };
+}
+
+/** Saves as the phone app does when a network is renamed: its static addresses are gone (R26). */
+async function saveAsApp(writes: ConfigWrites, config: NetworkConfig, leg: string | undefined, id: string) {
+  const save = appSaveOf(config, leg);
+  if (!save)
+    throw simulation(
+      leg === undefined ? 'no LAN has a static IPv6 address' : `${leg} is no LAN of the config`,
+    );
+  const writer = { request: newCorrelation(), correlation: id, who: 'app, simulated' };
+  const { status, body } = await writes.set(save.config, writer);
+  const fields = isObject(body) ? body : {};
+  if (status !== 200) throw simulation(stringsOf(fields.errors).join('; '));
+  const { intf, name, dropped } = save;
+  return { intf, name, dropped, ncid: fields.ncid };
 }
 
 function simulation(reason: string): HoldfastError {
@@ -90,8 +115,12 @@ export function registerSimulateCommand(context: Pick<PluginContext, 'command'>)
         flags: '--prefix <cidr>',
         summary: 'the prefix of a pd-change; without it a random documentation prefix',
       },
+      {
+        flags: '--leg <intf>',
+        summary: 'the network of an app-save; the first with a static address unless given',
+      },
     ],
-    async run([what = ''], { wan, prefix }, { dataDir, json, print, signal }) {
+    async run([what = ''], { wan, prefix, leg }, { dataDir, json, print, signal }) {
       if (!SIMULATIONS.some((name) => name === what)) {
         const reason = `${what} is none of ${SIMULATIONS.join(', ')}.`;
         throw new HostError('HF_CLI_USAGE', { reason, command: 'router simulate' });
@@ -99,6 +128,7 @@ export function registerSimulateCommand(context: Pick<PluginContext, 'command'>)
       const options = {
         ...(typeof wan === 'string' && { wan }),
         ...(typeof prefix === 'string' && { prefix }),
+        ...(typeof leg === 'string' && { leg }),
       };
       const { status, body } = await postControl(dataDir, `${SIMULATE_PATH}/${what}`, options, signal);
       if (status !== 200) throw refused(dataDir, status, body);
@@ -108,9 +138,14 @@ export function registerSimulateCommand(context: Pick<PluginContext, 'command'>)
   });
 }
 
-function textOf(what: string, { wan, ncid, prefix, reapplied }: Readonly<Record<string, unknown>>): string {
+function textOf(
+  what: string,
+  { wan, ncid, prefix, reapplied, intf, name, dropped }: Readonly<Record<string, unknown>>,
+): string {
   if (what === 'apc')
     return 'the access-point controller took a change; router.apc_change_applied is published';
+  if (what === 'app-save')
+    return `${intf} is saved as the app does: named ${plainText(String(name))}, without ipv6 (${stringsOf(dropped).join(', ') || 'it had none'})`;
   if (what !== 'pd-change')
     return `${wan} went ${what === 'wan-down' ? 'down' : 'up'}; the two WAN channels are published`;
   return `${wan} was delegated ${prefix}; reapplied ${stringsOf(reapplied).join(', ') || 'nothing'}; ncid ${ncid} stands`;
