@@ -50,6 +50,8 @@ export class Hyperdx {
   regenerated: (key: string) => void = () => {};
   /** Answers everything with this status. */
   sick: number | undefined;
+  /** Answers a request for a new key with this status, and makes none. */
+  refusesKey: number | undefined;
   /** The answer to a new key begins and never ends. */
   stalls = false;
   /** A cookie that is only for https: over http none is set. */
@@ -112,6 +114,7 @@ export class Hyperdx {
       return response.writeHead(401).end('Unauthorized');
     }
     if (method !== 'PATCH') return notFound(response);
+    if (this.refusesKey !== undefined) return json(response, this.refusesKey, { message: 'no' });
     this.apiKey = randomUUID();
     if (this.stalls) {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 }).flushHeaders();

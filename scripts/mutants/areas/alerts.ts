@@ -536,6 +536,36 @@ const area: Area = {
       find: 'firstStep ?? named(found.firstStep, labels)',
       put: 'firstStep ?? found.firstStep',
     },
+    {
+      breaks: 'O29: a tile with groups is taken',
+      tests: ['alerts/ui'],
+      find: 'if (groups.length === 0) return undefined;',
+      put: 'if (true) return undefined;',
+    },
+    {
+      breaks: 'O29: what the UI kept is not compared',
+      tests: ['alerts/ui'],
+      find: 'if (!kept || !holds(kept, alert)) {',
+      put: 'if (false) {',
+    },
+    {
+      breaks: "O29: the UI's API is looked for in one place only",
+      tests: ['alerts/ui'],
+      find: "const API_PATHS = ['/api/v2', '/api/api/v2'];",
+      put: "const API_PATHS = ['/api/api/v2'];",
+    },
+    {
+      breaks: "O29: the UI's alert includes the threshold",
+      tests: ['alerts/ui'],
+      find: "'below' : 'above_exclusive'",
+      put: "'below' : 'above'",
+    },
+    {
+      breaks: 'O29: alerts of a UI that is not configured are ok',
+      tests: ['alerts/ui'],
+      find: "return { state: 'unknown', lookedAt, found, remedy: 'Name it by",
+      put: "return { state: 'ok', lookedAt, found, remedy: 'Name it by",
+    },
   ],
   automatic: {
     equivalent: [

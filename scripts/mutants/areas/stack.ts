@@ -100,6 +100,62 @@ const area: Area = {
       find: "$1.name !== 'ui_oidc_client_secret' || !$2(value)",
       put: 'true',
     },
+    {
+      breaks: "O9: the UI's login is sent in plaintext to another host",
+      tests: ['collector/rotation'],
+      find: 'if (host !== undefined) return `a password is not',
+      put: 'if (false) return `a password is not',
+    },
+    {
+      breaks: 'O9: a page of the UI counts as its API',
+      tests: ['collector/rotation'],
+      find: "if (answer.ok && isObject(body) && typeof body.isTeamExisting === 'boolean') return base;",
+      put: 'if (answer.ok) return base;',
+    },
+    {
+      breaks: 'O9: a key that the UI refuses to its session counts as made',
+      tests: ['collector/rotation'],
+      find: 'if (status === 401 || status === 403) return',
+      put: 'if (false) return',
+    },
+    {
+      breaks: 'O9: a path that the UI does not have counts as a made key',
+      tests: ['collector/rotation'],
+      find: 'if (status === 404) return `the UI has no',
+      put: 'if (status === 404) return undefined; if (false) return `the UI has no',
+    },
+    {
+      breaks: "O9: the UI's API is looked for in one place only",
+      tests: ['collector/rotation'],
+      find: "const API_PATHS = ['/api', ''];",
+      put: "const API_PATHS = [''];",
+    },
+    {
+      breaks: 'O26: a version below the minimum is taken',
+      tests: ['columnar/remote'],
+      find: 'const isOld = Number(year) < leastYear ||',
+      put: 'const isOld = false && Number(year) < leastYear ||',
+    },
+    {
+      breaks: 'O26: a silent server is told as a slow query',
+      tests: ['columnar/remote'],
+      find: "if (this.kind === 'embedded') return new ColumnarError('HF_COLUMNAR_TIMEOUT'",
+      put: "if (true) return new ColumnarError('HF_COLUMNAR_TIMEOUT'",
+    },
+    {
+      breaks: 'O21: without a report no source has failed',
+      id: 'O21',
+      tests: ['columnar/questions'],
+      find: 'if (failedSources.length === 0 && !hasRun) {',
+      put: 'if (false) {',
+    },
+    {
+      breaks: 'O29: the newest backup is ok though its file was not read',
+      id: 'O29',
+      tests: ['plugins/stale-checks'],
+      find: "if (file?.state !== 'ok') {",
+      put: "if (file?.state === 'unknown') {",
+    },
   ],
   automatic: {
     sources: [

@@ -202,6 +202,18 @@ const area: Area = {
       find: "schedule: '*/5 * * * *'",
       put: "schedule: '*/50 * * * *'",
     },
+    {
+      breaks: 'O13: the cluster gives a job of the watchdog 240 s',
+      tests: ['deploy/intervals'],
+      find: 'activeDeadlineSeconds: 120',
+      put: 'activeDeadlineSeconds: 240',
+    },
+    {
+      breaks: "O15: names are asked for in the cluster's search domains first",
+      tests: ['deploy/manifests'],
+      find: "value: '1'",
+      put: "value: '5'",
+    },
   ],
   automatic: {
     sources: ['src/machines/watchdog/', 'src/plugins/watchdog/'],

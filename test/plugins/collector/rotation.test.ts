@@ -166,11 +166,12 @@ test('[O9] the UI has made the key once it answers 200, also when the body of it
 });
 
 /** What keeps Holdfast from making the key in the UI, and what it says of it. */
-const obstacles: [
+type Obstacle = [
   what: string,
   why: RegExp,
   obstacle: (ui: Hyperdx, dir: string) => Partial<NonNullable<Options['ui']>>,
-][] = [
+];
+const obstacles: Obstacle[] = [
   ['nobody gave it a login', /^make a new key by hand/, () => ({ loginFile: undefined })],
   [
     'its password is wrong',
@@ -188,6 +189,24 @@ const obstacles: [
     /the UI set no session: give the address by which people open it/,
     (ui) => {
       ui.isSecure = true;
+      return {};
+    },
+  ],
+  ...([401, 403] as const).map(
+    (status): Obstacle => [
+      `the UI answers its own session with ${status}`,
+      new RegExp(`the UI does not accept its own session \\(${status}\\)`),
+      (ui) => {
+        ui.refusesKey = status;
+        return {};
+      },
+    ],
+  ),
+  [
+    'the UI has another path for it',
+    /the UI has no http:\S+\/api\/team\/apiKey/,
+    (ui) => {
+      ui.refusesKey = 404;
       return {};
     },
   ],
