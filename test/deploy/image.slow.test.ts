@@ -357,6 +357,9 @@ test.serial(
       const seen = await health();
       return seen?.router?.events.subscribed && seen.reconciler.whole === 5;
     });
+    const adopt = ['router', 'adopt', '--yes', '--data-dir', unit.state, '--config', legs];
+    const adopted = await call(adopt, { cwd: unit.state, env: { HOLDFAST_ROUTER_URL: daemon.url } });
+    t.is(adopted.code, 0, adopted.err);
     await daemon.appSaves((saved) => {
       delete saved.interface.vlan['eth1.10'].ipv6;
     });

@@ -58,6 +58,10 @@ export class KvStandIn {
     if (failure !== undefined) return { status: failure, body: { errors: ['broken'] } };
     const denied = { status: 403, body: { errors: ['permission denied'] } };
     if (headers['x-vault-token'] !== this.token) return denied;
+    if (method === 'POST' && url === '/v1/sys/capabilities-self') {
+      const held = this.rights.size === 0 ? ['deny'] : [...this.rights].toSorted();
+      return { status: 200, body: { capabilities: held, [JSON.parse(text).paths[0]]: held } };
+    }
     const path = /^\/v1\/secret\/data\/(.+)$/.exec(url)?.[1];
     if (path === undefined) return { status: 404, body: { errors: [] } };
     const versions = this.paths.get(path) ?? [];

@@ -31,6 +31,12 @@ export interface SecretsStore {
    * @throws HF_SECRETS_CONFLICT somebody else wrote meanwhile, again and again
    */
   write?(path: string, property: string, value: string, signal: AbortSignal): Promise<void>;
+  /**
+   * What the store's policy lets our token do with a path, e.g. `read`; absent in a store without policies.
+   *
+   * @throws HF_SECRETS_UNREACHABLE, HF_SECRETS_REFUSED
+   */
+  rights?(path: string, signal: AbortSignal): Promise<readonly string[]>;
   /** Where a secret is, and how old; absent in a store that knows neither. */
   describe?(path: string, property: string, signal: AbortSignal): Promise<SecretDescription>;
 }

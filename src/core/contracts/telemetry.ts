@@ -12,6 +12,12 @@ export interface Telemetry {
   tracer(scope: string): Tracer;
   /** @param scope name of the instrumentation scope */
   meter(scope: string): Meter;
+  /**
+   * Exports the metrics now.
+   *
+   * @returns why the receiver did not take them; undefined when it did
+   */
+  exportMetrics(): Promise<string | undefined>;
   /** For spans that are built whole when they end, without a tracer. @param scope name of the instrumentation scope */
   spanExport(scope: string): SpanExport;
 }

@@ -60,6 +60,16 @@ export type PushEvent =
       readonly exitStatus: 3 | 4 | 5;
     };
 
+/** Whether the token of a monitor can be read, and whether the secrets store's policy allows it. */
+export interface TokenAccess {
+  /** Where the token is, for a person. */
+  readonly place: string;
+  /** Why it can't be read; undefined when it can. */
+  readonly fault?: string;
+  /** `unknown` where no policy could be read, and `found` says why. */
+  readonly policy: { readonly state: 'ok' | 'fail' | 'unknown'; readonly found: string };
+}
+
 /** The monitor to which heartbeats are pushed, by the name of the one who sends them. */
 export interface UptimeMonitor {
   /** For people: scheme, host and port; never a token. */
@@ -74,6 +84,8 @@ export interface UptimeMonitor {
   push(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushAnswer>;
   /** The same for a machine: the result is an event, also where there is no usable token. */
   pushEvent(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushEvent>;
+  /** Reads the token and the policy of the secrets store that it comes from; neither is returned. */
+  access?(monitor: string): Promise<TokenAccess>;
 }
 
 /** Provided by the plugin that speaks to an uptime monitor, or is one. */

@@ -197,7 +197,10 @@ function receiverView(
   };
 }
 
-/** For health pages: how many alerts fire, and which receivers accept no notices. @param now epoch milliseconds */
+/** Rules whose verdict a health page has one by one. */
+const VERDICTS_SHOWN = 100;
+
+/** For health pages: how many alerts fire, the verdicts of rules, and which receivers accept no notices. @param now epoch milliseconds */
 export function alertsHealth(actors: Pick<ActorSystem, 'list'>, now: number): JsonObject {
   const rules = actors.list(ruleActor).filter(({ value }) => value !== 'removed');
   const firing = actors.list(alertActor).filter(({ value }) => typeof value === 'object').length;
@@ -214,5 +217,14 @@ export function alertsHealth(actors: Pick<ActorSystem, 'list'>, now: number): Js
     ...(reasons.length > 0 && { ok: false, reason: reasons.join('; ') }),
     firing,
     rules: Object.fromEntries(Object.entries(verdicts).map(([verdict, list = []]) => [verdict, list.length])),
+    verdicts: rules.slice(0, VERDICTS_SHOWN).map(({ value, context }) => {
+      const { rule, verdict, value: measured, unseen } = ruleView(value, context, now);
+      return {
+        rule,
+        verdict,
+        ...(measured !== undefined && { value: measured }),
+        ...(unseen !== undefined && { unseen }),
+      };
+    }),
   };
 }

@@ -1,17 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
-import {
-  askInstance,
-  type InstanceAddress,
-  operatorName,
-} from '../../core/host/operations/control-client.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
-import { isObject } from '../../core/kernel/json.ts';
-import { NO_RECONCILER, UNIT_PATH, type UnitView } from './unit.ts';
+import { type AlertPlaces, type AlertState, monitorState, ruleState } from './alert-reading.ts';
+import type { UnitView } from './unit.ts';
+import { askUnit, pauseSwitch, systemdSwitch, type UnitSwitch } from './unit-switch.ts';
 
 const POLL_MS = 500;
-/** How long resuming may take when the command itself is interrupted, milliseconds. */
-const RESUME_MS = 10_000;
 
 /** A moment of a drill. */
 export interface Moment {
@@ -22,25 +15,55 @@ export interface Moment {
 }
 
 export interface DrillResult {
-  readonly ok: boolean;
+  /** `unknown` when it was not begun, because an alert could not be read, or was not well before. */
+  readonly state: 'ok' | 'fail' | 'unknown';
   readonly verdict: string;
   readonly timeline: readonly Moment[];
 }
 
+/** What a drill needs beside the running instance. */
+export interface DrillSettings {
+  readonly places: AlertPlaces;
+  /** The unit of systemd to stop; unless set, that of the instance, or a pause where no unit runs it. */
+  readonly unit?: string | undefined;
+  /** For each of the two changes, milliseconds. */
+  readonly waitMs: number;
+}
+
 type AlertSource = 'rule' | 'monitor';
+
+/** Where the monitor of an instance's beats is read. */
+export interface Beats {
+  readonly place: string;
+  readonly monitor: string;
+}
+
+/** Both alerts as they are now. @param beats of the instance, which can't be asked while it is stopped */
+async function readAlerts(
+  places: AlertPlaces,
+  beats: Beats | undefined,
+  signal: AbortSignal,
+): Promise<Record<AlertSource, AlertState>> {
+  const monitor: Promise<AlertState> = beats
+    ? monitorState(places.statusUrl ?? beats.place, beats.monitor, signal)
+    : Promise.resolve({ state: 'unknown', text: 'no plugin sends beats' });
+  const [rule, beat] = await Promise.all([ruleState(places, signal), monitor]);
+  return { rule, monitor: beat };
+}
 
 /**
  * Stops the reconciler, waits until both alerts have changed state, starts it, and waits until both have recovered. The
- * reconciler is started again after every outcome. When this process is killed, the instance starts it by itself.
+ * reconciler is started again after every outcome. When this process is killed, the instance or systemd starts it.
  *
- * @param waitMs for each of the two changes
  * @param onMoment called with each moment when it comes
+ * @throws HF_CONTROL_UNREACHABLE no reconciler runs; HF_RECONCILER_UNIT systemd does not stop or start the unit
  */
 export async function drill(
   command: CommandContext,
-  waitMs: number,
+  settings: DrillSettings,
   onMoment: (moment: Moment) => void,
 ): Promise<DrillResult> {
+  const { places, waitMs } = settings;
   const began = Date.now();
   const timeline: Moment[] = [];
   const record = (what: string) => {
@@ -48,47 +71,55 @@ export async function drill(
     timeline.push(moment);
     onMoment(moment);
   };
-  const by = operatorName();
-  const start = async () => {
-    const { dataDir } = command;
-    return askUnit({ dataDir, signal: AbortSignal.timeout(RESUME_MS) }, '/resume', { by });
-  };
-  const before = await observe(command);
-  for (const side of ['rule', 'monitor'] as const) {
-    if (before[side].state !== 'well') {
-      return { ok: false, verdict: `not begun: ${before[side].text}`, timeline };
-    }
+  const view = await askUnit(command);
+  const unit = switchOf(command, settings.unit ?? view.service);
+  if (unit.endsProcess && places.alerts === command.dataDir) {
+    const verdict =
+      'not begun: the rule is evaluated by the unit that would be stopped, or by an instance that --alerts names';
+    return { state: 'unknown', verdict, timeline };
   }
-  const forMs = Math.min(waitMs + 60_000, 1_800_000);
-  const { until } = await askUnit(command, '/pause', { by, forMs });
+  const look = () => readAlerts(places, view.beats, command.signal);
+  const before = await look();
+  for (const side of ['rule', 'monitor'] as const) {
+    const { state, text } = before[side];
+    if (state === 'well') continue;
+    return { state: 'unknown', verdict: `not begun: ${text}`, timeline };
+  }
+  record(await unit.stop(Math.min(waitMs + 60_000, 1_800_000)));
   try {
-    record(`stopped, until ${until} at the latest`);
-    const missing = await changed(command, 'wrong', waitMs, record);
-    if (missing)
-      return { ok: false, verdict: `stopped, and not both alerts changed state: ${missing}`, timeline };
+    const missing = await changed(command, look, 'wrong', unit, waitMs, record);
+    if (missing !== undefined)
+      return { state: 'fail', verdict: `stopped, and not both alerts changed state: ${missing}`, timeline };
   } finally {
     command.terminal.progress('');
-    await start();
+    await unit.start();
     record('started');
   }
-  const missing = await changed(command, 'well', waitMs, record);
-  if (missing) return { ok: false, verdict: `started, and not both alerts recovered: ${missing}`, timeline };
-  return { ok: true, verdict: 'both alerts changed state and recovered', timeline };
+  const missing = await changed(command, look, 'well', unit, waitMs, record);
+  if (missing !== undefined)
+    return { state: 'fail', verdict: `started, and not both alerts recovered: ${missing}`, timeline };
+  return { state: 'ok', verdict: 'both alerts changed state and recovered', timeline };
 }
+
+const switchOf = (command: CommandContext, service: UnitView['service']): UnitSwitch =>
+  service === undefined ? pauseSwitch(command) : systemdSwitch(command, service);
 
 /** @returns a text about what did not change in time; undefined when everything did */
 async function changed(
   command: CommandContext,
+  look: () => Promise<Record<AlertSource, AlertState>>,
   wanted: AlertState['state'],
+  unit: UnitSwitch,
   waitMs: number,
   record: (what: string) => void,
 ): Promise<string | undefined> {
   const open = new Set<AlertSource>(['rule', 'monitor']);
   const end = Date.now() + waitMs;
   for (;;) {
-    let now: Observation;
+    let now: Record<AlertSource, AlertState>;
     try {
-      now = await observe(command);
+      now = await look();
+      if (wanted === 'wrong' && !(await unit.isStopped())) return 'it was started by somebody else';
     } catch (error) {
       // An interrupted drill has proven nothing, so it does not count as passed.
       if (command.signal.aborted) return 'it was interrupted';
@@ -101,78 +132,8 @@ async function changed(
     }
     if (open.size === 0) return undefined;
     const waits = [...open].map((side) => now[side].text).join('; ');
-    if (wanted === 'wrong' && now.unit.state !== 'paused') return `it was started by somebody else; ${waits}`;
     if (Date.now() > end) return waits;
     command.terminal.progress(`${Math.ceil((end - Date.now()) / 1_000)} s left: ${waits}`);
     await delay(POLL_MS, undefined, { signal: command.signal }).catch(() => {}); // the loop checks the signal
   }
-}
-
-/** The rule over the reconciler's gauge, and the operation that lists what rules found. */
-const RULE = 'router-ula-reconcile';
-const ALERTS_PATH = '/alerts/list';
-const statusPage = new HttpClient({ timeoutMs: 5_000, answerLimit: 1_048_576 });
-
-/** The state of one of the two alerts. An alert that waits for data, or is unknown, is neither ok nor firing. */
-export interface AlertState {
-  readonly state: 'well' | 'wrong' | 'waiting' | 'unknown';
-  readonly text: string;
-}
-
-export interface Observation {
-  readonly unit: UnitView;
-  /** The rule over the gauge. */
-  readonly rule: AlertState;
-  /** The monitor of the beats. */
-  readonly monitor: AlertState;
-}
-
-export async function observe(command: CommandContext): Promise<Observation> {
-  const unit = await askUnit(command);
-  return { unit, rule: await ruleState(command), monitor: await monitorState(unit, command.signal) };
-}
-
-/** @throws HF_CONTROL_UNREACHABLE */
-export function askUnit(command: InstanceAddress, verb = '', body: object = {}): Promise<UnitView> {
-  return askInstance<UnitView>(command, `${UNIT_PATH}${verb}`, body, NO_RECONCILER);
-}
-
-async function ruleState(command: CommandContext): Promise<AlertState> {
-  const { rules } = await askInstance<{ rules?: unknown }>(command, ALERTS_PATH, {}, 'it runs no alerts');
-  const rule = (Array.isArray(rules) ? rules : []).find((each) => isObject(each) && each.rule === RULE);
-  if (!isObject(rule)) return { state: 'unknown', text: `there is no rule ${RULE}` };
-  const { verdict, value, unseen } = rule;
-  if (unseen !== undefined) return { state: 'unknown', text: `${RULE} saw nothing: ${String(unseen)}` };
-  const found = value === undefined ? 'no data' : `router.ula_reconcile.up = ${String(value)}`;
-  const state = verdict === 'firing' ? 'wrong' : verdict === 'ok' && value !== undefined ? 'well' : 'waiting';
-  return { state, text: `${RULE} is ${String(verdict)} (${found})` };
-}
-
-/** Reads the monitor's status page, which Uptime Kuma and the embedded monitor serve in the same form. */
-async function monitorState({ beats }: UnitView, signal: AbortSignal): Promise<AlertState> {
-  if (!beats) return { state: 'unknown', text: 'no plugin sends beats' };
-  const { place, monitor } = beats;
-  const url = `${place.replace(/\/+$/, '')}/api/status-page/heartbeat/${monitor}`;
-  try {
-    const answer = await statusPage.call({ url, signal, headers: { accept: 'application/json' } });
-    if (answer.status !== 200)
-      return { state: 'unknown', text: `the status page ${monitor} answers HTTP ${answer.status}` };
-    const page = answer.json();
-    if (page !== undefined) return stateOf(page, monitor);
-    return { state: 'unknown', text: `the status page ${monitor} answers no JSON` };
-  } catch (error) {
-    if (!(error instanceof HttpCallError)) throw error;
-    const text = `the status page ${monitor} gives no usable answer: ${error.reason}`;
-    return { state: 'unknown', text };
-  }
-}
-
-function stateOf(page: unknown, monitor: string): AlertState {
-  const lists = isObject(page) && isObject(page.heartbeatList) ? Object.values(page.heartbeatList) : [];
-  const last = lists.map((list) => (Array.isArray(list) ? (list.at(-1) as unknown) : undefined));
-  const states = last.map((beat) => (isObject(beat) ? beat.status : undefined));
-  if (states.includes(0)) return { state: 'wrong', text: `${monitor} is DOWN` };
-  if (states.length > 0 && states.every((each) => each === 1))
-    return { state: 'well', text: `${monitor} is up` };
-  return { state: 'waiting', text: `${monitor} waits for a beat` };
 }

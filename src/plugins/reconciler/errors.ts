@@ -12,4 +12,9 @@ export const ReconcilerError = defineErrors({
     what: 'The drill did not begin: {reason}.',
     remedy: 'See `holdfast status` and `holdfast doctor router`; nothing was changed.',
   },
+  HF_RECONCILER_UNIT: {
+    status: 500,
+    what: '`{command}` failed: {reason}.',
+    remedy: 'Run it as a user that may stop and start units, on the host of the unit.',
+  },
 });

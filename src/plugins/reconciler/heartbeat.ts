@@ -1,5 +1,10 @@
 import { routerChannels } from '../../core/contracts/router.ts';
-import { runTrouble, type UptimeMonitor, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import {
+  runTrouble,
+  type TokenAccess,
+  type UptimeMonitor,
+  UptimeMonitorToken,
+} from '../../core/contracts/uptime.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { type HeartbeatSettings, heartbeatDefaults } from '../../machines/reconciler/heartbeat.ts';
@@ -94,9 +99,13 @@ export function registerHeartbeat(
 export interface TestBeat {
   readonly place: string;
   readonly monitor: string;
-  readonly token: { readonly ok: true } | { readonly ok: false; readonly reason: string };
+  /** Absent where nothing sends beats, or what does cannot tell. */
+  readonly access?: TokenAccess;
   readonly push:
     | { readonly kind: 'delivered'; readonly status: number }
+    /** The monitor itself answered, in its own words. */
+    | { readonly kind: 'refused'; readonly reason: string }
+    /** Something else answered, or nothing. */
     | { readonly kind: 'failed'; readonly status?: number; readonly reason: string }
     | { readonly kind: 'none'; readonly reason: string };
 }
@@ -108,26 +117,19 @@ export async function sendTestBeat(
   downReason: string | undefined,
 ): Promise<TestBeat> {
   const place = receiver?.place ?? 'nowhere';
-  const none = (reason: string): TestBeat => ({
-    place,
-    monitor,
-    token: { ok: true },
-    push: { kind: 'none', reason },
-  });
-  if (!receiver) return none('no plugin sends beats');
-  if (downReason !== undefined) return none(downReason);
+  const access = await receiver?.access?.(monitor);
+  const result = (push: TestBeat['push']): TestBeat => ({ place, monitor, ...(access && { access }), push });
+  if (!receiver) return result({ kind: 'none', reason: 'no plugin sends beats' });
+  if (downReason !== undefined) return result({ kind: 'none', reason: downReason });
   try {
     const answer = await receiver.push(monitor, { status: 'up', msg: 'checked by holdfast deploy ula' });
-    if (answer.kind === 'delivered') return { place, monitor, token: { ok: true }, push: answer };
-    if (answer.kind === 'failed') {
-      return { place, monitor, token: { ok: true }, push: { kind: 'failed', reason: answer.reason } };
-    }
+    if (answer.kind === 'delivered') return result(answer);
+    if (answer.kind === 'failed') return result({ kind: 'failed', reason: answer.reason });
     const { status, msg, body } = answer;
     const reason = `HTTP ${status}: ${msg ?? body}`;
-    return { place, monitor, token: { ok: true }, push: { kind: 'failed', status, reason } };
+    return result(msg === undefined ? { kind: 'failed', status, reason } : { kind: 'refused', reason });
   } catch (error) {
     if (!isCoded(error, 'HF_UPTIME_TOKEN')) throw error;
-    const reason = error.what;
-    return { place, monitor, token: { ok: false, reason }, push: { kind: 'none', reason } };
+    return result({ kind: 'none', reason: error.what });
   }
 }

@@ -1,26 +1,53 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { resolve } from 'node:path';
 import { durationFlag } from '../../core/host/duration.ts';
 import { HostError } from '../../core/host/errors/host-error.ts';
-import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
-import { askUnit, type DrillResult, drill, type Moment, observe } from './drill.ts';
-import type { TestBeat } from './heartbeat.ts';
-import { NO_RECONCILER, UNIT_PATH } from './unit.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { AlertPlaces } from './alert-reading.ts';
+import { type DrillResult, drill, type Moment } from './drill.ts';
+import { type Step, stepsOf } from './rollout-steps.ts';
 
-const WAIT = {
-  flags: '--wait <time>',
-  summary: 'for both alerts to change state, and again to recover; from 10s to 25m',
-  default: '10m',
-} as const;
+const FLAGS = [
+  {
+    flags: '--wait <time>',
+    summary: 'for both alerts to change state, and again to recover; from 10s to 25m',
+    default: '10m',
+  },
+  {
+    flags: '--alerts <place>',
+    summary:
+      'data folder or health page (http://host:7800) of the instance that evaluates the rule; this one unless given',
+  },
+  { flags: '--alerts-token-file <path>', summary: 'file of mode 0600 with the bearer token of that page' },
+  { flags: '--status-url <url>', summary: "base of the monitor's status pages, where pushes go elsewhere" },
+  {
+    flags: '--unit <name>',
+    summary: 'unit of systemd that the drill stops; the one that runs it unless given',
+  },
+] as const;
 
-const clock = ({ at, afterMs, what }: Moment) =>
-  `      ${at.slice(11, 19)}  +${`${Math.round(afterMs / 1_000)} s`.padEnd(6)} ${what}`;
+type Flags = Readonly<Record<string, unknown>>;
+const textOf = (flag: unknown) => (typeof flag === 'string' && flag !== '' ? flag : undefined);
+
+function placesOf(flags: Flags, { dataDir }: CommandContext): AlertPlaces {
+  const alerts = textOf(flags.alerts) ?? dataDir;
+  const tokenFile = textOf(flags.alertsTokenFile);
+  return {
+    alerts: /^https?:/.test(alerts) ? alerts : resolve(alerts),
+    tokenFile: tokenFile === undefined ? undefined : resolve(tokenFile),
+    statusUrl: textOf(flags.statusUrl),
+  };
+}
 
 const waitOf = (given: unknown, command: string) =>
   durationFlag('--wait', given, { least: '10s', most: '25m', command });
 
-function drillOf(command: CommandContext, waitMs: number): Promise<DrillResult> {
-  return drill(command, waitMs, (moment) => {
+const clock = ({ at, afterMs, what }: Moment) =>
+  `      ${at.slice(11, 19)}  +${`${Math.round(afterMs / 1_000)} s`.padEnd(6)} ${what}`;
+
+function drillOf(command: CommandContext, flags: Flags, waitMs: number): Promise<DrillResult> {
+  const settings = { places: placesOf(flags, command), unit: textOf(flags.unit), waitMs };
+  return drill(command, settings, (moment) => {
     if (!command.json) command.print(clock(moment));
   });
 }
@@ -31,12 +58,12 @@ export const drillUla: CommandDefinition = {
   summary:
     'Stops the reconciler until both its alerts change state, starts it until both recover; prints the timeline',
   example: 'holdfast drill ula --wait 10m',
-  flags: [WAIT],
-  async run(_args, { wait }, command) {
-    const result = await drillOf(command, waitOf(wait, 'drill ula'));
+  flags: [...FLAGS],
+  async run(_args, flags, command) {
+    const result = await drillOf(command, flags, waitOf(flags.wait, 'drill ula'));
     if (command.json) command.print(JSON.stringify(result));
-    else command.print(stepLine({ step: 'drill', state: result.ok ? 'ok' : 'fail', found: result.verdict }));
-    return result.ok ? 0 : 1;
+    else command.print(stepLine({ step: 'drill', state: result.state, found: result.verdict }));
+    return result.state === 'ok' ? 0 : 1;
   },
 };
 
@@ -49,160 +76,57 @@ export const deployUla: CommandDefinition = {
   flags: [
     { flags: '--check', summary: 'verify the present deployment; this program deploys nothing' },
     { flags: '--skip-drill', summary: 'leave out the drill, which raises both alerts for real' },
-    WAIT,
+    ...FLAGS,
   ],
-  async run(_args, { check, skipDrill, wait }, command) {
-    if (check !== true) {
+  async run(_args, flags, command) {
+    if (flags.check !== true) {
       const reason = 'give --check: your configuration management deploys, and this verifies';
       throw new HostError('HF_CLI_USAGE', { reason, command: 'deploy ula' });
     }
-    const waitMs = waitOf(wait, 'deploy ula');
+    const waitMs = waitOf(flags.wait, 'deploy ula');
     const done: Step[] = [];
     const report = (step: Step) => {
       done.push(step);
       command.terminal.progress('');
       if (!command.json) command.print(stepLine(step));
     };
-    let timeline: readonly Moment[] = [];
-    for (const { step, run } of stepsOf(command)) {
-      if (done.some(({ state }) => state === 'fail')) {
-        report({ step, state: 'skipped', found: 'an earlier step failed and must be fixed first' });
-        continue;
-      }
+    for (const { step, run } of stepsOf(command, placesOf(flags, command), waitMs)) {
       command.terminal.progress(`${step} …`);
       report({ step, ...(await run()) });
     }
-    if (done.some(({ state }) => state === 'fail') || skipDrill === true) {
-      report({
-        step: 'drill',
-        state: 'skipped',
-        found: skipDrill === true ? 'as requested' : 'a step before it failed',
-      });
-    } else {
-      const result = await drillOf(command, waitMs);
-      timeline = result.timeline;
-      const remedy =
-        'See `holdfast alerts list` and `holdfast uptime list` for the alert that did not change.';
-      report({
-        step: 'drill',
-        state: result.ok ? 'ok' : 'fail',
-        found: result.verdict,
-        ...(!result.ok && { remedy }),
-      });
-    }
-    const ok = done.every(({ state }) => state !== 'fail');
-    if (command.json) command.print(JSON.stringify({ ok, steps: done, timeline }));
-    return ok ? 0 : 1;
+    const { timeline, ...last } = await drillStep(command, flags, waitMs, done);
+    report(last);
+    const verified = done.every(({ state }) => state === 'ok' || state === 'skipped');
+    if (command.json) command.print(JSON.stringify({ ok: verified, steps: done, timeline }));
+    return verified ? 0 : 1;
   },
 };
 
+/** The drill as the last step. After a failed step it could only show that failure again, so it is not tried. */
+async function drillStep(
+  command: CommandContext,
+  flags: Flags,
+  waitMs: number,
+  done: readonly Step[],
+): Promise<Step & { readonly timeline: readonly Moment[] }> {
+  const step = 'drill';
+  if (flags.skipDrill === true) return { step, state: 'skipped', found: 'as requested', timeline: [] };
+  const failed = done.find(({ state }) => state === 'fail');
+  if (failed) {
+    const found = `not tried: the step ${failed.step} failed`;
+    return { step, state: 'unknown', found, remedy: 'Fix that step, and check again.', timeline: [] };
+  }
+  const remedy = 'See `holdfast alerts list` and `holdfast uptime list` for the alert that did not change.';
+  try {
+    const { state, verdict, timeline } = await drillOf(command, flags, waitMs);
+    return { step, state, found: verdict, timeline, ...(state !== 'ok' && { remedy }) };
+  } catch (error) {
+    if (!isCoded(error) || command.signal.aborted) throw error;
+    const state = isCoded(error, 'HF_CONTROL_UNREACHABLE') ? 'unknown' : 'fail';
+    return { step, state, found: error.what, remedy: error.remedy, timeline: [] };
+  }
+}
+
 function stepLine({ step, state, found, remedy }: Step): string {
   return `${state.padEnd(7)} ${step.padEnd(22)} ${found}${remedy === undefined ? '' : `\n        ${remedy}`}`;
-}
-
-/** The state of one part of the deployment. */
-export interface Step {
-  readonly step: string;
-  readonly state: 'ok' | 'fail' | 'skipped';
-  readonly found: string;
-  readonly remedy?: string;
-}
-
-type Found = Omit<Step, 'step'>;
-const ok = (found: string): Found => ({ state: 'ok', found });
-const fail = (found: string, remedy: string): Found => ({ state: 'fail', found, remedy });
-
-/** The gauge is sent once a minute and its rule evaluated once a minute, so this allows for both and for storing. */
-const ARRIVES_MS = 180_000;
-const POLL_MS = 1_000;
-
-/** The steps before the drill, in the order of the deployment. They share one test beat. */
-function stepsOf(command: CommandContext): readonly {
-  readonly step: string;
-  readonly run: () => Promise<Found>;
-}[] {
-  let sent: Promise<TestBeat> | undefined;
-  const testBeat = () => {
-    sent ??= askInstance<TestBeat>(command, `${UNIT_PATH}/beat`, {}, NO_RECONCILER);
-    return sent;
-  };
-  return [
-    {
-      step: 'secrets-store policy',
-      async run() {
-        const { monitor, token } = await testBeat();
-        if (token.ok) return ok(`the push token of ${monitor} can be read`);
-        return fail(
-          token.reason,
-          'Give the account the right to read it, and see that the agent writes its file, mode 0600.',
-        );
-      },
-    },
-    {
-      step: 'monitor',
-      async run() {
-        const { monitor, place } = await testBeat();
-        const { monitor: state } = await observe(command);
-        if (state.state !== 'unknown') return ok(`${state.text}, at ${place}`);
-        return fail(
-          state.text,
-          `Make the push monitor ${monitor} at ${place}, and a status page with the slug ${monitor}.`,
-        );
-      },
-    },
-    {
-      step: 'direct push route',
-      async run() {
-        const { push } = await testBeat();
-        if (push.kind === 'delivered') return ok(`a beat was delivered: HTTP ${push.status}`);
-        if (push.kind === 'none')
-          return fail(push.reason, 'Start the reconciler first: `holdfast router resume`.');
-        if (push.status !== undefined && push.status >= 300 && push.status < 400) {
-          return fail(
-            `HTTP ${push.status}: the push is redirected, as by an access proxy, and was not followed`,
-            'Route /api/push/ of that host directly to the monitor, or set HOLDFAST_UPTIME_CONNECT to its address.',
-          );
-        }
-        return fail(push.reason, 'See `holdfast push doctor router-ula`.');
-      },
-    },
-    {
-      step: 'router-ula-reconciler',
-      async run() {
-        const { up, reason, legs } = await askUnit(command);
-        if (!up) return fail(reason ?? 'it is not up', 'See `holdfast status` and `holdfast doctor router`.');
-        if (legs.whole < legs.of) {
-          return fail(`${legs.whole} of ${legs.of} legs have their address`, 'See `holdfast doctor router`.');
-        }
-        return ok(
-          `it receives the events of the router, and ${legs.whole} of ${legs.of} legs have their address`,
-        );
-      },
-    },
-    {
-      step: 'otel-collector',
-      async run() {
-        if (!(await askUnit(command)).measured) {
-          return fail(
-            'the gauge is sent nowhere',
-            'Set OTEL_EXPORTER_OTLP_ENDPOINT, or `own` for the receiver of this process.',
-          );
-        }
-        const end = Date.now() + ARRIVES_MS;
-        for (;;) {
-          const { rule } = await observe(command);
-          if (rule.state === 'well') return ok(rule.text);
-          if (Date.now() > end) {
-            return fail(
-              rule.text,
-              'See `holdfast stack probe` for the way of telemetry, and `holdfast alerts list`.',
-            );
-          }
-          command.terminal.progress(`otel-collector … ${rule.text}`);
-          const { signal } = command;
-          await delay(POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
-        }
-      },
-    },
-  ];
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import { RouterApiToken } from '../../core/contracts/router.ts';
@@ -7,11 +8,13 @@ import { askInstance, operatorName } from '../../core/host/operations/control-cl
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { LONGEST_PAUSE_MS } from '../../machines/reconciler/unit.ts';
 import { legActor, UNIT_KEY, unitActor } from './actors.ts';
 import type { Adoption } from './adoption.ts';
 import { type Heartbeats, sendTestBeat } from './heartbeat.ts';
 import { legsStatus } from './leg-status.ts';
+import { readLeg } from './legs.ts';
 
 export const UNIT_PATH = '/reconciler/unit';
 const RESYNC_PATH = '/reconciler/resync';
@@ -39,6 +42,19 @@ export interface UnitView {
   readonly legs: { readonly whole: number; readonly configured: number; readonly of: number };
   /** Whether a plugin exports its gauge. */
   readonly measured: boolean;
+  /** The unit of systemd whose main process this is. */
+  readonly service?: string;
+}
+
+/** What the router's active config, read now, has of the listed legs. */
+export interface LegsNow {
+  /** Legs that have their address. */
+  readonly whole: number;
+  readonly of: number;
+  /** Why the legs are only observed. */
+  readonly unconfirmed?: string;
+  /** Why the config could not be read; then no leg was looked at. */
+  readonly unread?: string;
 }
 
 /**
@@ -81,6 +97,7 @@ export class Unit {
     const reason = this.downReason();
     const { whole, configured, of } = legsStatus(actors.list(legActor));
     const { receiver } = this.#heartbeats;
+    const service = serviceOf(process.env);
     return {
       state: pause ? 'paused' : 'running',
       up: reason === undefined,
@@ -89,7 +106,29 @@ export class Unit {
       ...(reason !== undefined && { reason }),
       ...(pause && { until: new Date(pause.until).toISOString() }),
       ...(receiver && { beats: { place: receiver.place, monitor: this.#monitor } }),
+      ...(service !== undefined && { service }),
     };
+  }
+
+  /** Reads the router's config now: what the actors know is of their last reading. */
+  async legsNow(): Promise<LegsNow> {
+    const { legs } = this.#adoption;
+    const unconfirmed = this.#adoption.reason();
+    const of = legs.length;
+    try {
+      const config = await this.#services.get(RouterApiToken).active();
+      const whole = legs.filter(({ intf, address }) => readLeg(config, intf).addresses?.includes(address));
+      return { whole: whole.length, of, ...(unconfirmed !== undefined && { unconfirmed }) };
+    } catch (error) {
+      if (!isCoded(error)) throw error;
+      return { whole: 0, of, unread: error.what };
+    }
+  }
+
+  /** @returns why the gauge, exported now, was not taken; undefined when it was */
+  async exportGauge(): Promise<string | undefined> {
+    const telemetry = this.#services.find(TelemetryToken);
+    return telemetry?.enabled ? telemetry.exportMetrics() : 'no plugin exports it';
   }
 
   /** @returns the result of one beat that is sent now */
@@ -113,6 +152,16 @@ export class Unit {
   #pause() {
     const snapshot = this.#services.actors.get(unitActor, UNIT_KEY);
     return snapshot?.value === 'paused' ? snapshot.context.pause : undefined;
+  }
+}
+
+/** The unit that systemd has started this very process for; of a process that it has started in turn, none. */
+function serviceOf(env: NodeJS.ProcessEnv): string | undefined {
+  if (env.SYSTEMD_EXEC_PID !== String(process.pid)) return undefined;
+  try {
+    return /\/([^/\n]+\.service)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1];
+  } catch {
+    return undefined; // no cgroups are to be seen here
   }
 }
 
@@ -144,6 +193,10 @@ export function registerUnit(context: PluginContext<Started>): void {
   context.control((surface, { actors, adoption, bus, clock, unit }) => {
     serveOperation(surface, UNIT_PATH, z.strictObject({}), () => unit.view());
     serveOperation(surface, `${UNIT_PATH}/beat`, z.strictObject({}), () => unit.testBeat());
+    serveOperation(surface, `${UNIT_PATH}/legs`, z.strictObject({}), () => unit.legsNow());
+    serveOperation(surface, `${UNIT_PATH}/gauge`, z.strictObject({}), async () => ({
+      fault: await unit.exportGauge(),
+    }));
     serveOperation(surface, `${UNIT_PATH}/pause`, pauseBody, async ({ by, forMs }) => {
       const event = { type: 'PAUSE', at: clock.now(), by, forMs } as const;
       await actors.send(unitActor, UNIT_KEY, event).durable();

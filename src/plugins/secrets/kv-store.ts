@@ -33,6 +33,8 @@ const body = z.looseObject({
   }),
 });
 
+const capabilities = z.looseObject({ capabilities: z.array(z.string()) });
+
 /** The newest version of a path; 0 when it was never written. */
 interface Version {
   readonly properties: Readonly<Record<string, unknown>>;
@@ -88,6 +90,14 @@ export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<v
           throw new SecretsError('HF_SECRETS_CONFLICT', { place: placeOf(path, property) });
         }
       }
+    },
+
+    async rights(path, signal) {
+      const answer = await server.capabilities(path, signal);
+      if (answer.status === 403) throw refused('read the policy of', path);
+      const parsed = capabilities.safeParse(answer.json);
+      if (answer.status !== 200 || !parsed.success) throw unusable(answer);
+      return parsed.data.capabilities;
     },
 
     async describe(path, property, signal) {
@@ -152,23 +162,45 @@ class KvServer {
 
   /** URL of the data under a path. */
   place(path: string): string {
-    const { url, mount, prefix } = this.#options;
-    const segments = [...(prefix?.split('/') ?? []), ...path.split('/')].map(encodeURIComponent);
-    return `${url.replace(/\/+$/, '')}/v1/${mount}/data/${segments.join('/')}`;
+    return `${this.#api}/${this.#dataPath(path).split('/').map(encodeURIComponent).join('/')}`;
+  }
+
+  get #api(): string {
+    return `${this.#options.url.replace(/\/+$/, '')}/v1`;
+  }
+
+  #dataPath(path: string): string {
+    const { mount, prefix } = this.#options;
+    return [mount, 'data', ...(prefix === undefined ? [] : [prefix]), path].join('/');
+  }
+
+  /** What the policies of the token allow on a path; the server's default policy lets every token ask this of itself. */
+  capabilities(path: string, signal: AbortSignal): Promise<KvAnswer> {
+    const body = { paths: [this.#dataPath(path)] };
+    return this.#send('POST', `${this.#api}/sys/capabilities-self`, 'application/json', body, signal);
   }
 
   /**
    * @throws HF_CONFIG_SECRET_* the token's file can't be used; nothing was sent
    * @throws HF_SECRETS_UNREACHABLE no whole answer came in time
    */
-  async call(
+  call(
     method: keyof typeof TYPES,
     path: string,
     body: object | undefined,
     signal: AbortSignal,
   ): Promise<KvAnswer> {
+    return this.#send(method, this.place(path), TYPES[method], body, signal);
+  }
+
+  async #send(
+    method: keyof typeof TYPES,
+    url: string,
+    type: string | undefined,
+    body: object | undefined,
+    signal: AbortSignal,
+  ): Promise<KvAnswer> {
     const { tokenFile, namespace } = this.#options;
-    const type = TYPES[method];
     const headers = {
       'x-vault-token': readTokenFile(tokenFile),
       'x-vault-request': 'true',
@@ -176,7 +208,7 @@ class KvServer {
       ...(type !== undefined && { 'content-type': type }),
     };
     try {
-      const answer = await this.#http.call({ method, url: this.place(path), headers, json: body, signal });
+      const answer = await this.#http.call({ method, url, headers, json: body, signal });
       return { status: answer.status, json: answer.json() };
     } catch (error) {
       if (!(error instanceof HttpCallError)) throw error;

@@ -81,7 +81,13 @@ async function startSdk(
   });
 }
 
-const disabled: Telemetry = { enabled: false, tracer: refuse, meter: refuse, spanExport: refuse };
+const disabled: Telemetry = {
+  enabled: false,
+  tracer: refuse,
+  meter: refuse,
+  exportMetrics: refuse,
+  spanExport: refuse,
+};
 
 function refuse(): never {
   throw new Error('telemetry has no endpoint: check `enabled` before you ask for a tracer or a meter');

@@ -21,6 +21,7 @@ export class ReconnectingExporter<T> {
   readonly #endpoint: () => string | undefined;
   readonly #connect: (base: string) => Exporter<T>;
   #connected: { readonly base: string; readonly exporter: Exporter<T> } | undefined;
+  #fault: string | undefined = 'nothing was exported yet';
 
   /** @param endpoint base URL of the receiver; undefined while it does not listen */
   constructor(endpoint: () => string | undefined, connect: (base: string) => Exporter<T>) {
@@ -28,7 +29,16 @@ export class ReconnectingExporter<T> {
     this.#connect = connect;
   }
 
-  export(items: T, done: (result: ExportResult) => void): void {
+  /** Why the last export failed; undefined when it did not. */
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  export(items: T, report: (result: ExportResult) => void): void {
+    const done = (result: ExportResult) => {
+      this.#fault = result.code === FAILED ? (result.error?.message ?? 'it failed') : undefined;
+      report(result);
+    };
     const base = this.#endpoint() ?? this.#connected?.base;
     if (base === undefined) {
       done({ code: FAILED, error: new Error('the receiver does not listen yet') });

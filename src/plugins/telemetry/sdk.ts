@@ -61,11 +61,12 @@ export function startSdk(options: SdkOptions): Sdk {
     scheduledDelayMillis: everyMs,
     exportTimeoutMillis: EXPORT_TIMEOUT_MS,
   });
+  const metricExporter = new ReconnectingExporter(
+    endpoint,
+    (base) => new OTLPMetricExporter(settings(base, '/v1/metrics')),
+  );
   const metrics = new PeriodicExportingMetricReader({
-    exporter: new ReconnectingExporter(
-      endpoint,
-      (base) => new OTLPMetricExporter(settings(base, '/v1/metrics')),
-    ),
+    exporter: metricExporter,
     exportIntervalMillis: metricsEveryMs,
     exportTimeoutMillis: Math.min(metricsEveryMs, EXPORT_TIMEOUT_MS),
   });
@@ -75,6 +76,11 @@ export function startSdk(options: SdkOptions): Sdk {
   return {
     tracer: (scope) => tracers.getTracer(scope, version),
     meter: (scope) => meters.getMeter(scope, version),
+    async exportMetrics() {
+      // A failure is reported to the SDK's own handler; the exporter keeps it.
+      await metrics.forceFlush().catch(() => {});
+      return metricExporter.fault;
+    },
     spanExport: (name) => ({ processor: spans, resource, instrumentationScope: { name, version } }),
     async stop() {
       const exported = Promise.allSettled([tracers.shutdown(), meters.shutdown()]);

@@ -13,6 +13,7 @@ import { UptimeError } from './errors.ts';
 import { pushCommand, registerManualPush } from './manual-push.ts';
 import { uptimeOptions } from './options.ts';
 import { PushClient } from './push-client.ts';
+import { tokenAccess } from './token-access.ts';
 import { monitorBase, readPushToken } from './tokens.ts';
 
 /** @example uptime({ url: 'https://status.example.org', connect: '10.0.0.8:443' }) */
@@ -41,6 +42,7 @@ export const uptime = definePlugin({
       timeoutMs,
       clock,
       token: (monitor) => readPushToken(monitor, { dataDir, monitors, store }),
+      access: (monitor) => tokenAccess(monitor, { dataDir, monitors, store }),
     });
     return { actors, clock, client, cluster: find(ClusterToken) };
   },

@@ -16,6 +16,8 @@ const source = z.strictObject({
   tokenFile: z.string().min(1).optional(),
   /** The token in the secrets store instead, `<path>#<property>`. */
   secret: secretReference.optional(),
+  /** Where the secrets store has the token that an agent writes to `tokenFile`; for `holdfast deploy ula --check`. */
+  storedAs: secretReference.optional(),
 });
 
 /** The place of one monitor's token. */

@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs';
-import type { Heartbeat, PushAnswer, PushEvent, UptimeMonitor } from '../../core/contracts/uptime.ts';
+import type {
+  Heartbeat,
+  PushAnswer,
+  PushEvent,
+  TokenAccess,
+  UptimeMonitor,
+} from '../../core/contracts/uptime.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { withoutSecrets } from '../../core/host/logging/mask-secrets.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
@@ -19,6 +25,8 @@ export interface PushClientOptions {
   readonly clock: Clock;
   /** @throws HF_UPTIME_TOKEN */
   readonly token: (monitor: string) => Promise<string>;
+  /** Whether that token can be read, and may be fetched. */
+  readonly access?: (monitor: string) => Promise<TokenAccess>;
 }
 
 /** Characters of a message that are sent: monitors keep 250. */
@@ -46,6 +54,13 @@ export class PushClient implements UptimeMonitor {
 
   get place(): string {
     return this.#options.base() ?? 'no uptime monitor';
+  }
+
+  /** @inheritDoc */
+  async access(monitor: string): Promise<TokenAccess> {
+    const { access } = this.#options;
+    const found = 'this client reads no policy';
+    return access?.(monitor) ?? { place: this.place, policy: { state: 'unknown', found } };
   }
 
   /** @inheritDoc */

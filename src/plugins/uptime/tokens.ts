@@ -9,7 +9,7 @@ import { UptimeError } from './errors.ts';
 import type { TokenSource } from './options.ts';
 
 /** How long the secrets store may take, milliseconds. */
-const STORE_MS = 5_000;
+export const STORE_MS = 5_000;
 
 export interface TokenPlaces {
   /** Absolute path of the data folder. */
@@ -19,7 +19,7 @@ export interface TokenPlaces {
 }
 
 /** The place of a monitor's token, for a person. */
-function tokenPlace(monitor: string, { dataDir, monitors }: TokenPlaces): string {
+export function tokenPlace(monitor: string, { dataDir, monitors }: TokenPlaces): string {
   const { tokenFile, secret } = monitors[monitor] ?? {};
   if (secret !== undefined) return `the secrets store, ${secret}`;
   return tokenFile === undefined ? join(dataDir, 'secrets', 'push', monitor) : resolve(tokenFile);

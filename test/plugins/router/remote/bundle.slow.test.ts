@@ -15,7 +15,7 @@ import { columnar } from '../../../../src/plugins/columnar/index.ts';
 import { otlp } from '../../../../src/plugins/otlp/index.ts';
 import { uptimeMonitor } from '../../../../src/plugins/uptime-monitor/index.ts';
 import { settingsOf } from '../../../deploy/units.ts';
-import { root, spawnHoldfast } from '../../../support/cli.ts';
+import { call, root, spawnHoldfast } from '../../../support/cli.ts';
 import { RedisServer, until } from '../../../support/redis.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { type Webhook, webhook } from '../../../support/webhook.ts';
@@ -134,6 +134,8 @@ test('[R27,R28,R33,R38] the shipped configuration alone beats, sends its gauge a
   // Each event of the router is followed by a beat, so the monitor need not wait for the idle one.
   const events = every(t, 500, () => publisher.publish('firerouter.iface_change_applied', ''));
 
+  const adopt = ['router', 'adopt', '--yes', '--data-dir', dataDir, '--config', config];
+  t.is((await call(adopt, { cwd: etc, env: { HOLDFAST_ROUTER_URL: daemon.url } })).code, 0);
   await until('there is no token yet, and it says so', async () =>
     /no beat arrives[\s\S]*push-token/.test(JSON.stringify((await health()).reconcilerPush)),
   );
