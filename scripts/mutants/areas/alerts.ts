@@ -140,7 +140,7 @@ const area: Area = {
     {
       breaks: 'O18: a success in the future is fresh',
       id: 'O18',
-      find: 'if (age < -AHEAD_MS) {',
+      find: 'if (isAhead(last.modifiedAt, now)) {',
       put: 'if (false) {',
     },
     {

@@ -3,6 +3,7 @@
  * A reducer with alerts; the plugin makes backups and drills, and sends what came of them. Times are epoch milliseconds.
  */
 import { and, assign, setup } from 'xstate';
+import { isStale } from '../backup-age.ts';
 import { type Alert, effect } from '../effect.ts';
 
 /** What one table holds, in a form that no order of rows changes. */
@@ -59,9 +60,6 @@ interface Args {
   readonly event: ColumnarBackupsEvent;
 }
 
-/** A clock may have been so much ahead. */
-const AHEAD_MS = 300_000;
-
 const NAMES = {
   failed: 'columnar.backup_failed',
   stale: 'columnar.backup_stale',
@@ -92,7 +90,7 @@ export const columnarBackups = setup({
     isFirstFault: ({ context }) => context.fault === undefined,
     hasFault: ({ context }) => context.fault !== undefined,
     becomesStale: ({ context, event }) =>
-      event.type === 'CHECKED' && !context.isStale && isStaleAt(context, event.at),
+      event.type === 'CHECKED' && !context.isStale && isStale(context, event.at),
     wasStale: ({ context }) => context.isStale,
     isUnproven: ({ event }) => event.type === 'DRILLED' && !event.proven,
     becomesProven: ({ context, event }) =>
@@ -190,12 +188,6 @@ export const columnarBackups = setup({
   states: { watched: {} },
 });
 
-function isStaleAt({ good, since, staleMs }: ColumnarBackupsContext, at: number): boolean {
-  // A date in the future proves nothing: it would hide for as long that none is made any more.
-  const newest = good.find((backup) => backup.at <= at + AHEAD_MS);
-  return at - (newest?.at ?? Math.min(since ?? at, at)) > staleMs;
-}
-
 function noted(
   context: ColumnarBackupsContext,
   event: ColumnarBackupsEvent,
@@ -212,6 +204,6 @@ function noted(
       return { drill };
     }
     case 'CHECKED':
-      return { since: context.since ?? event.at, isStale: isStaleAt(context, event.at) };
+      return { since: context.since ?? event.at, isStale: isStale(context, event.at) };
   }
 }

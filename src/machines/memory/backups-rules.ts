@@ -2,6 +2,7 @@
  * The backups of the memory store without their statechart: settings, context, events, and the rules by which a backup is
  * good, missed, stale, of an unusual size or expired. Times are epoch milliseconds, sizes bytes.
  */
+import { isAhead } from '../backup-age.ts';
 
 /** Settings for one kind of backup. */
 export interface BackupSettings {
@@ -201,23 +202,8 @@ export function isUnusualSize(size: number, usual: number | undefined): boolean 
 export function isMissed(now: number, due: number, lastRun: number): boolean {
   if (now - due < GRACE_MS) return false;
   // The clock may have been ahead when it last ran, so a time in the future proves nothing.
-  return lastRun < due || lastRun > now + GRACE_MS;
+  return lastRun < due || isAhead(lastRun, now);
 }
-
-/**
- * Whether there was no good backup for too long. One that is dated in the future proves nothing: it would hide for as long
- * that none is made any more.
- */
-export function isStaleAt(
-  { good, since, staleMs }: Pick<BackupsContext, 'good' | 'since' | 'staleMs'>,
-  now: number,
-): boolean {
-  const newest = good.find((backup) => !isAhead(backup, now));
-  return now - (newest?.at ?? Math.min(since ?? now, now)) > staleMs;
-}
-
-/** Whether a backup is dated in the future, by more than clocks differ. */
-export const isAhead = ({ at }: { readonly at: number }, now: number): boolean => at > now + GRACE_MS;
 
 /**
  * Findings about backups that were all made successfully, as sentences for a person.
@@ -252,7 +238,7 @@ export function backupFindings(
       `somebody else deleted the good backup ${vanished.join(', ')}: another retention is at work`,
     );
   }
-  const ahead = good.filter((backup) => isAhead(backup, now)).map(({ name }) => name);
+  const ahead = good.filter(({ at }) => isAhead(at, now)).map(({ name }) => name);
   if (ahead.length > 0) {
     findings.push(`dated in the future, and so not counted as recent: ${ahead.join(', ')}`);
   }

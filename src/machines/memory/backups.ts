@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { isAhead, isStale } from '../backup-age.ts';
 import { type Alert, effect } from '../effect.ts';
 import {
   type Args,
@@ -9,9 +10,7 @@ import {
   type BackupsContext,
   type BackupsEvent,
   expiredBackups,
-  isAhead,
   isMissed,
-  isStaleAt,
   isUnusualSize,
   type PruneParams,
   usualSize,
@@ -118,7 +117,7 @@ export const memoryBackups = setup({
     mustCatchUp: (args) => args.context.missed === 'catch-up' && hasMissedRun(args),
     mustReportMissed: (args) => hasMissedRun(args),
     becomesStale: ({ context, event }) =>
-      event.type === 'CHECK' && !context.isStale && isStaleAt(context, event.at),
+      event.type === 'CHECK' && !context.isStale && isStale(context, event.at),
     isNotListed: (args) => isNotListed(args),
     isUnusualSize: ({ context }) =>
       context.run?.made !== undefined &&
@@ -230,6 +229,6 @@ function newRun(event: BackupsEvent): BackupRun | undefined {
 
 function hasMissedRun({ context, event }: Args): boolean {
   if (event.type !== 'CHECK') return false;
-  const newest = context.good.find((backup) => !isAhead(backup, event.at));
+  const newest = context.good.find(({ at }) => !isAhead(at, event.at));
   return isMissed(event.at, event.due, Math.max(context.lastRunAt ?? 0, newest?.at ?? 0));
 }

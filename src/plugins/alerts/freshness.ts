@@ -8,6 +8,7 @@ import { identityOf } from '../../core/host/identity.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import type { Notice, Queued } from '../../machines/alerts/notice.ts';
+import { isAhead } from '../../machines/backup-age.ts';
 import { AlertsError } from './errors.ts';
 import { guidanceOf } from './guidance.ts';
 import { formats } from './payloads.ts';
@@ -96,8 +97,6 @@ export interface Freshness {
 }
 
 const HOUR = 3_600_000;
-/** A file may be touched by a host whose clock is a little ahead, milliseconds. */
-const AHEAD_MS = 300_000;
 
 /** When a file, or the target of its link, was last modified. */
 async function modification(file: string): Promise<Modification> {
@@ -121,7 +120,7 @@ export function freshnessOf(last: Modification, name: string, mostMs: number, no
   const age = now - last.modifiedAt;
   const ageHours = Math.round((age / HOUR) * 10) / 10;
   const at = new Date(last.modifiedAt).toISOString();
-  if (age < -AHEAD_MS) {
+  if (isAhead(last.modifiedAt, now)) {
     const text = `The last success of ${name} claims to be at ${at}, which is in the future: a clock is wrong.`;
     return { fresh: false, ageHours, text };
   }

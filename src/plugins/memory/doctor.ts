@@ -6,7 +6,7 @@ import type { Services } from '../../core/host/plugin/definition.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
-import { isAhead } from '../../machines/memory/backups-rules.ts';
+import { isAhead } from '../../machines/backup-age.ts';
 import { deploymentChecked } from './backups/actor.ts';
 import { type GoodBackup, goodBackups } from './backups/cluster-backups.ts';
 import { BACKUP_PATHS } from './backups/control.ts';
@@ -376,8 +376,8 @@ export async function lookAtDeployment(
   const unread = lacking.length > 0 ? refused : [];
   const { good, read, whole } = await goodBackups(cluster, deployment, signal);
   // A newer one may be among those that were not read.
-  const last = whole ? good.find((backup) => !isAhead(backup, now)) : undefined;
-  const ahead = good.filter((backup) => isAhead(backup, now)).map(({ name }) => name);
+  const last = whole ? good.find(({ at }) => !isAhead(at, now)) : undefined;
+  const ahead = good.filter(({ at }) => isAhead(at, now)).map(({ name }) => name);
   const isStale = whole && (last === undefined || now - last.at > staleHours * HOUR_MS);
   const size = last && (await sizeOf(cluster, last, deployment, signal));
   const usual = volumeCopies.usualBytes ?? USUAL_BYTES;

@@ -2,12 +2,11 @@
 import { z } from 'zod';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { isObject } from '../../core/kernel/json.ts';
+import { isRecent } from '../../machines/backup-age.ts';
 import type { DrillPath, Result } from '../../machines/restore/drill-shapes.ts';
 
 /** A proof of a backup of long ago says nothing of those of today. */
 const OLD_MS = 31 * 86_400_000;
-/** Clocks may differ by so much. */
-const AHEAD_MS = 300_000;
 
 // A type and not an interface, because only types count as JSON for the compiler.
 type NewestDrill = {
@@ -37,16 +36,13 @@ export function drillsFact(paths: readonly DrillPath[], results: readonly Result
       return [
         path,
         {
-          ...{ outcome, at: new Date(endedAt).toISOString(), isOld: !isRecent(endedAt, now) },
+          ...{ outcome, at: new Date(endedAt).toISOString(), isOld: !isRecent(endedAt, now, OLD_MS) },
           ...(reason !== undefined && { reason }),
         },
       ];
     }),
   );
 }
-
-/** A date in the future proves nothing. */
-const isRecent = (at: number, now: number): boolean => at <= now + AHEAD_MS && now - at <= OLD_MS;
 
 /**
  * How drills are, for the health page: `ok` only when the backups of every path were proven lately.

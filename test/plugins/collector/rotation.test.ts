@@ -509,4 +509,5 @@ test('[O9] a secret-sync object that is fetched once is told, because an annotat
   for (const refreshInterval of ['0', '0s', '0h0m0s']) {
     t.is(fetchedOnce({ refreshInterval }), `refreshInterval ${refreshInterval}`);
   }
+  t.is(fetchedOnce({ refreshInterval: `${'0'.repeat(200)}x` }), undefined, 'a long text is matched at once');
 });

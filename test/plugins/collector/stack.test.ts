@@ -299,6 +299,12 @@ function longhornLosses(): Loss[] {
   const backup = (status: object) => inLonghorn('Backup', 'backup-1', { status });
   const backups: [string, Loss[2], Loss[3], RegExp][] = [
     [
+      "Longhorn's backup is dated in the future",
+      backup({ snapshotCreatedAt: ago(-2) }),
+      'fail',
+      /the newest good one is dated in the future/,
+    ],
+    [
       "Longhorn's backup is old",
       backup({ snapshotCreatedAt: ago(27) }),
       'fail',
@@ -335,6 +341,12 @@ function longhornLosses(): Loss[] {
       /no recurring job/,
     ],
     ['the backup target is away', target({ available: false }), 'unknown', /default is not available/],
+    [
+      'the backup target was read in the future',
+      target({ lastSyncedAt: ago(-2) }),
+      'unknown',
+      /was last read on 2026/,
+    ],
     ['the backup target is old news', target({ lastSyncedAt: ago(27) }), 'unknown', /was last read on 2026/],
     ['the backup target was never read', target({ lastSyncedAt: null }), 'unknown', /was last read never/],
     [
@@ -503,6 +515,20 @@ const losses: readonly Loss[] = [
     set('Backup', 'night-1', { status: { completionTimestamp: ago(27) } }, 'velero'),
     'fail',
     /schedule default: the newest good one is 27 h old/,
+  ],
+  [
+    'volumes',
+    'a backup is dated in the future',
+    set('Backup', 'night-1', { status: { completionTimestamp: ago(-2) } }, 'velero'),
+    'fail',
+    /schedule default: the newest good one is dated in the future/,
+  ],
+  [
+    'volumes',
+    'a snapshot is dated in the future',
+    set('VolumeSnapshot', 'data-db-1-1', { status: { creationTime: ago(-2) } }),
+    'fail',
+    /data-db-1: the newest good one is dated in the future/,
   ],
   [
     'volumes',

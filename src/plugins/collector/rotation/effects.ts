@@ -207,6 +207,6 @@ async function forceRefresh(
 export function fetchedOnce(spec: unknown): string | undefined {
   const { refreshPolicy, refreshInterval } = isObject(spec) ? spec : {};
   if (refreshPolicy === 'CreatedOnce') return 'refreshPolicy CreatedOnce';
-  const isZero = typeof refreshInterval === 'string' && /^(?:0+(?:h|ms|m|s)?)+$/.test(refreshInterval);
+  const isZero = typeof refreshInterval === 'string' && /^(?:0+|(?:0+(?:h|ms|m|s))+)$/.test(refreshInterval);
   return isZero && refreshPolicy !== 'OnChange' ? `refreshInterval ${refreshInterval}` : undefined;
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Cluster, ClusterObject } from '../../../core/contracts/cluster.ts';
 import type { CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isAhead, isRecent } from '../../../machines/backup-age.ts';
 import type { StackOptions } from '../options.ts';
 import { unknown, worst } from './unknown.ts';
 
@@ -194,7 +195,7 @@ function targetFault(
   if (!target) return `there is no backup target ${name}`;
   if (!available) return `the backup target ${name} is not available`;
   const at = Date.parse(lastSyncedAt ?? '');
-  if (now - at <= staleHours * HOUR_MS) return undefined;
+  if (isRecent(at, now, staleHours * HOUR_MS)) return undefined;
   return `what the backup target ${name} holds was last read ${Number.isNaN(at) ? 'never' : `on ${lastSyncedAt}`}`;
 }
 
@@ -212,9 +213,12 @@ function ageOf(
     .filter((at) => !Number.isNaN(at));
   if (times.length === 0)
     return { state: 'fail', text: `Longhorn's backup of ${claim}: there is no good one` };
-  const age = now - Math.max(...times);
+  const newest = Math.max(...times);
+  const age = now - newest;
   const hours = Math.max(0, Math.floor(age / HOUR_MS));
   const text = `Longhorn's backup of ${claim}`;
+  if (isAhead(newest, now))
+    return { state: 'fail', text: `${text}: the newest good one is dated in the future` };
   if (age > staleHours * HOUR_MS)
     return { state: 'fail', text: `${text}: the newest good one is ${hours} h old` };
   const isBackedUp = jobs.some(

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Cluster } from '../../../core/contracts/cluster.ts';
 import type { CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isAhead } from '../../../machines/backup-age.ts';
 import type { StackOptions, VolumeBackup } from '../options.ts';
 import { longhornBackups } from './longhorn.ts';
 import { unknown, worst } from './unknown.ts';
@@ -119,6 +120,7 @@ function assess(
 ): Assessment {
   if (!whole) return { state: 'unknown', text: `${what}: there are more than could be read` };
   if (at === undefined) return { state: 'fail', text: `${what}: there is no good one` };
+  if (isAhead(at, now)) return { state: 'fail', text: `${what}: the newest good one is dated in the future` };
   const hours = Math.floor((now - at) / HOUR_MS);
   if (now - at > staleHours * HOUR_MS)
     return { state: 'fail', text: `${what}: the newest good one is ${hours} h old` };

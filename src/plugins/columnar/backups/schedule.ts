@@ -9,6 +9,7 @@ import type { CheckDefinition, CheckResult } from '../../../core/host/plugin/dia
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
+import { isAhead, isRecent } from '../../../machines/backup-age.ts';
 import {
   type ColumnarBackup,
   type ColumnarBackupsContext,
@@ -31,8 +32,6 @@ const CHECK_CRON = '41 * * * *';
 const FIRST_CHECK_MS = 60_000;
 /** A check of doctor is given up after 20 s. */
 const INSPECT_MS = 15_000;
-/** Clocks may differ by so much; a later date proves nothing. */
-const AHEAD_MS = 300_000;
 export const BACKUPS_PATH = '/columnar/backups';
 
 const digest = z.object({ table: z.string(), rows: z.string(), sum: z.string(), xor: z.string() });
@@ -183,14 +182,14 @@ export class BackupSchedule {
         rows: tables.reduce((sum, { rows }) => sum + Number(rows), 0),
       })),
       stale: isStale,
-      isAhead: good[0] !== undefined && good[0].at > this.#services.clock.now() + AHEAD_MS,
+      isAhead: good[0] !== undefined && isAhead(good[0].at, this.#services.clock.now()),
       ...(fault !== undefined && { fault }),
       ...(drill && {
         drill: {
           ...drill,
           at: new Date(drill.at).toISOString(),
           reasons: [...drill.reasons],
-          isOld: !isRecent(drill.at, this.#services.clock.now()),
+          isOld: !isRecent(drill.at, this.#services.clock.now(), DRILL_MS),
         },
       }),
     };
@@ -241,9 +240,7 @@ export class BackupSchedule {
     const gone = this.#state.good.filter(({ name }) => !files.has(name)).map(({ name }) => name);
     if (gone.length > 0) this.#record({ type: 'GONE', names: gone });
     this.#record({ type: 'CHECKED', at });
-    const newest = this.#state.good.find(
-      ({ name, at: madeAt }) => files.has(name) && madeAt <= at + AHEAD_MS,
-    );
+    const newest = this.#state.good.find(({ name, at: madeAt }) => files.has(name) && !isAhead(madeAt, at));
     const due = new Cron(this.#options.backup.cron, { paused: true, timezone: 'UTC' }).previousRuns(
       1,
       new Date(at),
@@ -273,8 +270,6 @@ export class BackupSchedule {
     this.#services.bus.publish(changed, event);
   }
 }
-
-const isRecent = (at: number, now: number): boolean => at <= now + AHEAD_MS && now - at <= DRILL_MS;
 
 /** Whether the newest file has the bytes that were recorded. A type, because only types count as JSON. */
 type FileReading = { readonly state: 'ok' | 'fail' | 'unknown'; readonly reason?: string };

@@ -1,13 +1,13 @@
 import type { ColumnarDatabase, QueryOptions } from '../../../core/contracts/columnar-database.ts';
 import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
+import { isAhead } from '../../../machines/backup-age.ts';
 import type { Finding } from './findings.ts';
 import { counted } from './findings.ts';
 
 const MOST_HOSTS = 10;
 /** A backup older than this is stale (`nas_backup_freshness_max_age_hours`). */
 const MAX_AGE_HOURS = 36;
-/** The clock of a NAS may be so much ahead. */
-const HOURS_AHEAD = 5 / 60;
+const HOUR_MS = 3_600_000;
 
 export interface NasReport {
   readonly host: string;
@@ -127,7 +127,7 @@ function findings(facts: Omit<NasReport, 'findings'>): Finding[] {
           text: 'no file.mtime in otel_metrics_sum within the last week',
           remedy: `${collector} The metric is a sum: it is never in otel_metrics_gauge.`,
         }
-      : hoursSinceSuccess < -HOURS_AHEAD
+      : isAhead(-hoursSinceSuccess * HOUR_MS, 0)
         ? {
             state: 'fail',
             text: `the last success is dated ${-hoursSinceSuccess} h in the future, so its age is not known`,

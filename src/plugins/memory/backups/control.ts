@@ -13,11 +13,11 @@ import type { PluginContext, Services } from '../../../core/host/plugin/definiti
 import { newCorrelation } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { StateValue } from '../../../core/kernel/log/record.ts';
+import { isAhead } from '../../../machines/backup-age.ts';
 import {
   type Backup,
   backupFindings,
   expiredBackups,
-  isAhead,
   newestFirst,
 } from '../../../machines/memory/backups-rules.ts';
 import { MemoryError } from '../errors.ts';
@@ -163,7 +163,7 @@ export class Backups implements SnapshotRecords {
     return { name, at, seenAt, sha256, unread, content: { count, countAfter, ...content }, seeds };
   }
 
-  /** Of both kinds, whoever made them. */
+  /** The backups of both kinds, whoever made them. */
   get #recorded(): readonly Backup[] {
     return KINDS.flatMap((kind) => {
       const { good = [], seen = [] } = this.#state(kind)?.context ?? {};
@@ -359,8 +359,8 @@ export class Backups implements SnapshotRecords {
     const { deployment, staleHours } = this.#options;
     const now = clock.now();
     const seen = (this.#state('volume')?.context.seen ?? []).toSorted(newestFirst);
-    const ahead = seen.filter((backup) => isAhead(backup, now)).map(({ name }) => name);
-    const newest = seen.find((backup) => !isAhead(backup, now));
+    const ahead = seen.filter(({ at }) => isAhead(at, now)).map(({ name }) => name);
+    const newest = seen.find(({ at }) => !isAhead(at, now));
     const schedule = deployment.backupSchedule;
     const unknown = find(ClusterToken) ? 'none was seen yet' : 'no cluster is configured';
     return {
