@@ -1,5 +1,5 @@
-// The import rules, part of `npm run lint`: the layers, the entrances of folders, and one direction between the folders
-// of a plugin. Biome's noRestrictedImports compares the text of a specifier, and `../x/index.ts` reads the same whether it
+// The import rules, part of `npm run lint`: the layers, the entrances of folders, one direction between the folders of a
+// plugin, and contracts without functions. Biome's noRestrictedImports compares the text of a specifier, and `../x/index.ts` reads the same whether it
 // stays in a plugin's folder or enters another plugin: the path has to be resolved first.
 // A folder as argument checks another checkout.
 import { posix, resolve } from 'node:path';
@@ -23,6 +23,13 @@ const LAYERS = [
 /** Files that are the only entrance of their folder; no other folder has an `index.ts`. */
 const ENTRANCE = /^src\/(?:index|core\/host\/testing\/index|plugins\/[^/]+\/index)\.ts$/;
 
+/** Contracts are declarations; plugins share code through core and machines. */
+const CONTRACT = /^src\/core\/contracts\//;
+/** One makes tokens; the other is the digest by which a store and its reader must agree. */
+const CONTRACT_FUNCTIONS = new Set(['defineToken', 'pointDigest']);
+const EXPORTED_CODE =
+  /^export (?:(?:async )?function\*?|(?:abstract )?class) (\w+)|^export const (\w+)[^=\n]*= (?:async )?\(.*=>/gm;
+
 const IMPORT = /(?:\bfrom|\bimport|\bimport\s*\(|\brequire\s*\(|\bnew\s+URL\s*\()\s*$/;
 
 /** A folder inside a plugin. */
@@ -36,6 +43,13 @@ const entrances = new Set(files.filter((file) => ENTRANCE.test(file)));
 for (const file of files) {
   if (file.endsWith('/index.ts') && !ENTRANCE.test(file)) {
     fail(`${file} is an entrance to a folder: import the files of the folder themselves`);
+  }
+  if (CONTRACT.test(file)) {
+    for (const [, declared, assigned] of readSource(root, file).matchAll(EXPORTED_CODE)) {
+      const name = declared ?? assigned;
+      if (!CONTRACT_FUNCTIONS.has(name))
+        fail(`${file} exports ${name}: contracts have no functions or classes`);
+    }
   }
   const layer = LAYERS.find(({ folder }) => folder.test(file));
   const allowed = [layer.folder.exec(file)[1], ...layer.may];

@@ -29,6 +29,24 @@ test('every feature stands in docs/architecture.md, and every plugin says what i
   }
 });
 
+test('every actor type stands in the table of names of docs/architecture.md, and no other does', (t) => {
+  const rows = text('docs/architecture.md').match(/^\| `.*/gm) ?? [];
+  const listed = rows
+    .flatMap((row) => row.match(/`[a-z-]+\.[a-z_]+`/g) ?? [])
+    .map((name) => name.slice(1, -1));
+  const types = [...new Set(registrations.actors.map(({ type }) => type))];
+  t.deepEqual(
+    types.filter((type) => !listed.includes(type)),
+    [],
+    'the table lacks them',
+  );
+  t.deepEqual(
+    listed.filter((name) => !types.includes(name)),
+    [],
+    'no actor has such a type',
+  );
+});
+
 test('every variable that stands for an option says what it is for', (t) => {
   const silent = definitions.flatMap(({ env = {}, variables = {} }) =>
     Object.keys(env).filter((name) => variables[name] === undefined),

@@ -93,6 +93,23 @@ for (const [what, tree, says] of REFUSED) {
   });
 }
 
+test('a function or a class of a contract fails the lint', async (t) => {
+  const tree = {
+    'src/core/contracts/token.ts': 'export function defineToken() {}',
+    'src/core/contracts/lamp.ts': [
+      "export const LampToken: Token<Lamp> = defineToken('lamp');",
+      'const hidden = () => 1;',
+      'export const bright = (lamp: Lamp): boolean => lamp.lit;',
+      'export async function* lamps() {}',
+      'export class Bulb {}',
+    ].join('\n'),
+    'src/core/host/lamp.ts': 'export function light() {}',
+  };
+  const { ok, text } = await check(t, 'check-imports.mjs', tree);
+  t.false(ok);
+  t.deepEqual(text.match(/exports \w+/g), ['exports bright', 'exports lamps', 'exports Bulb']);
+});
+
 test('words of a feature in kernel and host fail the lint, in names and comments too', async (t) => {
   const bad = {
     'src/core/kernel/log.ts': '// the router asks for it\nconst ok = 1;',

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { comparePointIds } from '../../core/contracts/memory-points.ts';
 import type {
   About,
   CollectionInfo,
@@ -17,6 +16,7 @@ import { pointDigest } from '../../core/contracts/point-digest.ts';
 import { free } from '../../core/host/http/bounded-body.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
+import { comparePointIds } from '../../machines/memory/points.ts';
 import { type RestCall, RestClient } from './rest-client.ts';
 
 // The fields of the store's answers that are used. Unknown fields are ignored: stores gain some with every release.

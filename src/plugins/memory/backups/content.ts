@@ -4,7 +4,6 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { alongside, DigestSum } from '../../../core/contracts/memory-points.ts';
 import type {
   MemoryStore,
   PointFingerprint,
@@ -14,6 +13,7 @@ import type {
 } from '../../../core/contracts/memory-store.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { canonicalJson } from '../../../core/kernel/canonical-json.ts';
+import { alongside, DigestSum } from '../../../machines/memory/points.ts';
 import { MemoryError } from '../errors.ts';
 
 const DRAFT = /^\d+-\d+\.part$/;

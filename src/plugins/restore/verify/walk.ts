@@ -1,10 +1,10 @@
-import { alongside, DigestSum } from '../../../core/contracts/memory-points.ts';
 import type {
   DigestedPoint,
   MemoryStore,
   PointId,
   RecordedPoint,
 } from '../../../core/contracts/memory-store.ts';
+import { alongside, DigestSum } from '../../../machines/memory/points.ts';
 import type { PointList, Report } from '../../../machines/restore/drill-shapes.ts';
 import type { ProgressBoard } from '../steps.ts';
 

@@ -1,5 +1,7 @@
 /** The order of points in memory stores, several lists of points side by side, and one number for all of them. */
-import type { PointId } from './memory-store.ts';
+
+/** As the stores name points. */
+type PointId = number | string;
 
 /** @returns negative, 0 or positive; stores list numbers first, then UUIDs */
 export function comparePointIds(a: PointId, b: PointId): number {
