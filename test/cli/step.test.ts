@@ -80,7 +80,7 @@ test('[C7] a frame shows where one is, the event, the transition, the guard that
     'incident.jsonl   record 2 of 8',
     '─'.repeat(79),
     ' *00:00:00.000 1  test.door/front  starts closeAfterMs=1000  →closed',
-    '>*00:00:00.000 2  test.door/front  OPEN by=ann  closed→open  ⇒ lamp.on',
+    '>*00:00:00.000 2  test.door/front  OPEN by=ann  closed→open  ⇒ lamp.on, timer …',
     ' *00:00:00.000 3  test.door/front  lamp.on done (ignored)',
     '  00:00:00.250 4  test.door/back  starts closeAfterMs=1000  →closed',
     '  00:00:00.250 5  test.door/back  KNOCK  ⇒ bell.ring times=1',

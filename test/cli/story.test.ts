@@ -59,6 +59,7 @@ test('another reason, story, state, effect or time keeps lines apart', (t) => {
 test('a cause that is folded away is replaced by the nearest one that is shown, also across calls', (t) => {
   const done = {
     event: { type: 'effect.done', effect: 'bulb.warm' },
+    from: 'on',
     ignored: true,
     outcome: '1.0',
   } as const;
@@ -79,29 +80,49 @@ test('failures, losses and answers that reached nobody are never folded', (t) =>
   for (const [index, fields] of kept.entries()) t.is(lines([record(index + 2, fields)]).length, 1);
 });
 
-test('a timer is folded when it only spaced things out, and shown when it was long', (t) => {
+test('a timer is hidden when it changed nothing, however long, and shown when it changed a state, however short', (t) => {
   const timer = 'xstate.after.dimming.lamp.on';
   const arm = (ms: number) =>
     record(1, { effects: [{ type: 'timer.start', params: { timer, at: at + 1 + ms } }] });
-  const fire = (ms: number) =>
-    record(2, {
-      at: at + 1 + ms,
-      event: { type: timer },
-      cause: 1,
-      outcome: '1.0',
-      from: 'on',
-      to: { value: 'off' },
-    });
-  t.is(lines([arm(1_000), fire(1_000)]).length, 1);
-  t.is(lines([arm(120_000), fire(120_000)]).at(-1)?.what, 'after dimming');
-  t.is(lines([fire(1_000)]).length, 1, 'who armed it is not known, so it may have been long');
+  const fire = (ms: number, fields: Partial<LogRecord>) =>
+    record(2, { at: at + 1 + ms, event: { type: timer }, cause: 1, outcome: '1.0', from: 'on', ...fields });
+  for (const ms of [1, 1_000, 120_000]) {
+    t.is(lines([arm(ms), fire(ms, {})]).length, 1);
+    t.is(lines([arm(ms), fire(ms, { stale: true })]).length, 1);
+    for (const fields of [
+      { to: { value: 'off' } },
+      { to: { value: 'on', context: { dimmed: 1 } } },
+      { to: { value: 'on', done: true } },
+      { effects: [{ type: 'router.revert' }] },
+      { failed: 'boom' },
+    ] as const) {
+      t.is(
+        lines([arm(ms), fire(ms, fields)])
+          .at(-1)
+          ?.what.replace(' (machine threw)', ''),
+        'after dimming',
+      );
+    }
+  }
+});
+
+test('[C7] a plugin cannot hide what changed a state, requested an effect or failed', (t) => {
+  const quiet = { from: 'on', outcome: '1.0' } as const;
+  const shown = (fields: Partial<LogRecord>) =>
+    new Story({ all: false, describe: () => '' }).add([record(2, { ...quiet, ...fields })]).length;
+  t.is(shown({}), 0);
+  t.is(shown({ to: { value: 'off' } }), 1);
+  t.is(shown({ to: { value: 'on', context: { touches: 2 } } }), 1);
+  t.is(shown({ effects: [{ type: 'bulb.warm' }] }), 1);
+  t.is(shown({ failed: 'boom' }), 1);
+  t.is(shown({ event: { type: 'effect.lost', effect: 'bulb.warm' } }), 1);
 });
 
 test('an empty description folds a record, and no description leaves its fields to speak', (t) => {
   const words: Record<string, string | undefined> = { TOUCH: '', LIGHT: undefined, DIM: 'goes dim' };
   const story = new Story({ all: false, describe: ({ event }) => words[event.type] });
   const shown = story.add([
-    record(1, {}),
+    record(1, { from: 'on' }),
     record(2, { event: { type: 'LIGHT', by: 'ann' } }),
     record(3, { event: { type: 'DIM', by: 'ann' } }),
   ]);
@@ -134,19 +155,12 @@ test('a line is never wider than its terminal, whatever stands in the record', (
   }
 });
 
-test('a short timer is folded away, but not where its plugin has words for what it did', (t) => {
-  const armed = record(1, {
-    effects: [{ type: 'timer.start', params: { timer: 'xstate.after.deadline.run' } }],
-  });
-  const ended = record(2, {
-    at: at + 3_000,
-    event: { type: 'xstate.after.deadline.run' },
-    outcome: '1.0',
-    cause: 1,
-  });
-  const told = (describe: (one: LogRecord) => string | undefined) =>
-    new Story({ all: false, describe }).add([armed, ended]).map(({ text }) => text.what);
-  t.is(told(() => undefined).length, 1, 'it only spaced things out');
-  t.is(told(({ seq }) => (seq === 2 ? '' : undefined)).length, 1);
-  t.is(told(({ seq }) => (seq === 2 ? 'DEADLINE EXCEEDED' : undefined))[1], 'DEADLINE EXCEEDED');
+test('a record that changed nothing is hidden, but not where its plugin has words for it', (t) => {
+  const beat = record(1, { from: 'on', event: { type: 'BEAT' } });
+  const shown = (words: string | undefined) =>
+    new Story({ all: false, describe: () => words }).add([beat]).map(({ text }) => text.what);
+  t.deepEqual(shown(undefined), []);
+  t.deepEqual(shown(''), []);
+  t.deepEqual(shown('still burns'), ['still burns']);
+  t.is(lines([{ ...beat, ignored: true }]).length, 1, 'an event that no transition took is news');
 });

@@ -14,8 +14,6 @@ import {
   timerStartOf,
 } from '../../core/kernel/log/record.ts';
 
-/** Timers shorter than this only space things out and are not shown. */
-export const LONG_TIMER_MS = 5_000;
 /** A time in an event that differs less from the record's time than this is not shown. */
 const SAME_TIME_MS = 1_000;
 
@@ -32,7 +30,7 @@ export interface RecordText {
 
 /**
  * @param described the plugin's description of it
- * @param all name every effect, timers too
+ * @param all name every effect, also timers that it cancels
  */
 export function recordText(record: LogRecord, described: string | undefined, all: boolean): RecordText {
   const { ignored, stale, failed } = record;
@@ -101,8 +99,7 @@ function effectText(effect: EffectRequest, record: LogRecord, all: boolean, whol
   const start = timerStartOf(effect);
   if (start) {
     const { timer, at } = start;
-    const ms = at - record.at;
-    return all || ms >= LONG_TIMER_MS ? [`timer ${delayOf(timer) ?? timer} in ${duration(ms)}`] : [];
+    return [`timer ${delayOf(timer) ?? timer} in ${duration(at - record.at)}`];
   }
   if (type === TIMER_CANCEL) {
     const timer = timerOf(effect) ?? '';

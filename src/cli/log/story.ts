@@ -1,10 +1,10 @@
 import { HIDDEN } from '../../core/kernel/actors/definition.ts';
-import { EFFECT_DONE } from '../../core/kernel/actors/effect.ts';
-import { parseActorRef, seqOfEffect } from '../../core/kernel/ids.ts';
+import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../../core/kernel/actors/effect.ts';
+import { parseActorRef } from '../../core/kernel/ids.ts';
 import { jsonEqual } from '../../core/kernel/json.ts';
 import type { LogReader } from '../../core/kernel/log/event-log.ts';
-import { delayOf, INIT, type LogRecord, TIMER_START } from '../../core/kernel/log/record.ts';
-import { LONG_TIMER_MS, type RecordText, recordText } from './record-text.ts';
+import { delayOf, INIT, type LogRecord } from '../../core/kernel/log/record.ts';
+import { type RecordText, recordText } from './record-text.ts';
 import { newest, type Selection } from './select.ts';
 import { shown } from './source.ts';
 import type { Describe, PluginWords } from './words.ts';
@@ -39,7 +39,7 @@ const GROUP_LOOK_BACK = 12;
 const MAX_REMEMBERED = 20_000;
 
 /**
- * Turns records into the lines that an operator reads: routine records are left out (unless `all` is set), what actors of
+ * Turns records into the lines that an operator reads: housekeeping is left out (unless `all` is set), what actors of
  * one type do together is one line, and every cause names a record that is shown.
  */
 export class Story {
@@ -47,8 +47,6 @@ export class Story {
   readonly #describe: Describe;
   /** For each record without a line of its own: the record whose line stands for it, undefined where none does. */
   readonly #shownFor = new Map<number, number | undefined>();
-  /** When timers were armed, by the record that armed them. */
-  readonly #armedAt = new Map<number, number>();
 
   constructor(options: { readonly all: boolean; readonly describe: Describe }) {
     this.#all = options.all;
@@ -59,16 +57,14 @@ export class Story {
   add(records: readonly LogRecord[]): StoryLine[] {
     const drafts: LineDraft[] = [];
     for (const record of records) {
-      if (record.effects.some(({ type }) => type === TIMER_START)) this.#armedAt.set(record.seq, record.at);
       const described = this.#describe(record);
-      if (!this.#all && (described === HIDDEN || this.#isRoutine(record, described))) {
+      if (!this.#all && isHousekeeping(record, described)) {
         this.#shownFor.set(record.seq, this.#shownCause(record)?.seq);
       } else {
         this.#addToDrafts(drafts, record, described || undefined);
       }
     }
     forgetOldest(this.#shownFor);
-    forgetOldest(this.#armedAt);
     return drafts.map(({ records, described, cause }) => {
       return { records, cause, text: recordText(commonPart(records), described, this.#all) };
     });
@@ -98,22 +94,24 @@ export class Story {
     const seq = this.#shownFor.get(cause);
     return seq === undefined ? undefined : { seq, direct: false };
   }
+}
 
-  /**
-   * Routine is an effect that only succeeded, a short timer, and an outcome that came too late to matter. A short timer
-   * that its plugin describes is not routine: a deadline of some seconds may end a run.
-   */
-  #isRoutine(
-    { event, outcome, at, ignored, stale, failed }: LogRecord,
-    described: string | undefined,
-  ): boolean {
-    if (failed !== undefined || outcome === undefined) return false;
-    if (event.type === EFFECT_DONE) return ignored === true && Object.keys(event).length === 2;
-    if (delayOf(event.type) === undefined) return false;
-    const armedAt = this.#armedAt.get(seqOfEffect(outcome));
-    if (stale === true) return true;
-    return described === undefined && armedAt !== undefined && at - armedAt < LONG_TIMER_MS;
-  }
+/**
+ * Housekeeping is only what changed no state and requested no effect, and it is no failure. Of that, what no transition
+ * took is shown, unless it is the plain success of an effect or came too late, and so is what its plugin describes.
+ */
+function isHousekeeping(record: LogRecord, described: string | undefined): boolean {
+  const { event, effects, outcome, ignored, stale, failed } = record;
+  if (effects.length > 0 || hasChanged(record)) return false;
+  if (failed !== undefined || event.type === EFFECT_FAILED || event.type === EFFECT_LOST) return false;
+  if (described === HIDDEN) return true;
+  if (event.type === EFFECT_DONE && ignored) return Object.keys(event).length === 2;
+  if (stale) return outcome !== undefined && delayOf(event.type) !== undefined;
+  return described === undefined && !ignored;
+}
+
+function hasChanged({ from, to }: LogRecord): boolean {
+  return from === undefined || to.context !== undefined || to.done === true || !jsonEqual(from, to.value);
 }
 
 /**

@@ -27,7 +27,10 @@ export type RecordOf<M extends AnyStateMachine> = LogRecord & {
   readonly event: EventOf<M> | { readonly type: typeof INIT } | { readonly type: typeof MIGRATE };
 };
 
-/** What `describe` returns of a routine record: `holdfast log` shows its line only with `--all`. */
+/**
+ * What `describe` returns of a routine record: `holdfast log` shows its line only with `--all`. A record that changed a state,
+ * requested an effect or failed is shown all the same, with its fields.
+ */
 export const HIDDEN = '';
 
 /** What `describe` returns where it has no words of its own: the line shows the event's type and fields. */
