@@ -69,6 +69,8 @@ export interface LegContext extends LegSettings {
   readonly nextEventAt?: number | undefined;
   /** The ncid of the newest reading. */
   readonly lastNcid?: string | undefined;
+  /** The ncid of the config that holds the address, as the router answered the last write of this leg. */
+  readonly addedNcid?: string | undefined;
   /** The address was found missing and has not been seen since. */
   readonly missing?: true | undefined;
   /** Lost races of this round. */

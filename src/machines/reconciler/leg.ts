@@ -33,7 +33,7 @@ export const legDefaults = {
   resyncMs: 240_000,
 } as const;
 
-/** Events that may extend the quiet time; without a limit an endless burst would keep the leg from being read. */
+/** Events of a round that may extend the quiet time or bring a write at once; without a limit a burst would never end. */
 const MAX_EXTENSIONS = 20;
 
 /** Events during a call to the router. Its answer may be older than they are, so another reading is due. */
@@ -88,6 +88,13 @@ export const leg = setup({
       event.type === 'LEG_READ' &&
       event.addresses.includes(context.address) &&
       (context.missing === true || context.alerted !== undefined),
+    // The router took the write, and somebody saved a config without the address since: neither a refusal nor a stale reading.
+    droppedSince: ({ context: { addedNcid, lastNcid, events }, event }) =>
+      event.type === 'LEG_READ' &&
+      events < MAX_EXTENSIONS &&
+      addedNcid !== undefined &&
+      event.ncid !== addedNcid &&
+      event.ncid !== lastNcid,
     observes: ({ context }) => context.observes === true,
     observesOn: ({ context }) => context.observes === true && context.missing === true,
     readingDue: ({ context }) => context.due === 'reading',
@@ -223,8 +230,9 @@ export const leg = setup({
     })),
     markLinkAlerted: assign({ linkAlerted: true as const }),
     /** The router accepted a write, so an earlier error is obsolete. */
-    clearError: assign({ lastError: undefined }),
+    noteAdded: assign(({ event }) => ({ lastError: undefined, addedNcid: ncidOf(event) })),
     rememberError: assign(({ context, event }) => ({
+      addedNcid: undefined,
       lastError: reasonOf(event),
       jitter: jitterOf(event) ?? context.jitter,
     })),
@@ -318,7 +326,7 @@ export const leg = setup({
         params: ({ context: { intf, address, lastNcid = '' } }) => ({ intf, address, ncid: lastNcid }),
       },
       on: {
-        ADDED: { target: 'verifying', actions: 'clearError' },
+        ADDED: { target: 'verifying', actions: 'noteAdded' },
         CONFLICT: { target: 'afterFailed', actions: 'fail' },
         PENDING: 'waiting',
         LEG_REFUSED: { target: 'afterRefusedName', actions: 'refuseName' },
@@ -336,6 +344,7 @@ export const leg = setup({
       on: {
         LEG_READ: [
           recovered,
+          { guard: 'droppedSince', target: 'adding', actions: ['reached', 'countEvent', 'markMissing'] },
           { target: 'afterRefused', actions: ['reached', 'markMissing', 'fail', 'markRefused'] },
         ],
         ...unread,

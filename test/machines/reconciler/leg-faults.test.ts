@@ -205,3 +205,20 @@ test('[R24] a leg whose network is named Guest in the config is never written, t
     .then({ state: 'refusedByName', effects: [alert] });
   t.pass();
 });
+
+test('[R26] an address that another save drops right after our write is added again at once', (t) => {
+  const added: LegEvent = { type: 'ADDED', ncid: 'n2', posted: [] };
+  given(reconciler, { input, events: [resync, missing('n1', 0), added] })
+    .when(missing('n3', 50))
+    .then({ state: 'adding', effects: [add('n3')], context: { failures: 0, trouble: undefined } });
+  // The config of our own write, or the one before it: the router did not take the address, or the reading is stale.
+  for (const ncid of ['n2', 'n1'])
+    given(reconciler, { input, events: [resync, missing('n1', 0), added] })
+      .when(missing(ncid, 50))
+      .then({ state: 'refused', effects: [] });
+  // After a refusal a new ncid proves no save of another: such a router may change it with each refused write.
+  given(reconciler, { input, events: [resync, missing('n1', 0), added, missing('n3', 50), refused] })
+    .when(missing('n4', 100))
+    .then({ state: 'refused', effects: [] });
+  t.pass();
+});

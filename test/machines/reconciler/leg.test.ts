@@ -261,7 +261,7 @@ test('[R24] a refusal and a silence prove nothing: the leg is read, and what was
 
 test('[R24] a write that was taken and is not there counts as a failed try', (t) => {
   given(reconciler, { input, events: [...adding, conflict, elapsed('backOff'), missing(), added] })
-    .when(missing('n9'))
+    .when(missing('n2'))
     .then({
       state: 'refused',
       timers: { backOff: 50 },
