@@ -217,7 +217,7 @@ const area: Area = {
       'src/plugins/memory-store/snapshots.ts',
       'src/plugins/memory-store/jobs/',
     ],
-    tests: ['machines/memory/', 'plugins/memory/', 'memory-store/'],
+    tests: ['machines/memory/', 'plugins/memory/', 'memory-store/', 'restore/cluster'],
   },
 };
 

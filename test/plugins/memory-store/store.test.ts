@@ -100,6 +100,8 @@ test.serial('what is wrong is told as the real store tells it', async (t) => {
     t.false('result' in answer.body);
   };
   await refused('GET', '/collections/none', undefined, 404, /Collection `none` doesn't exist/);
+  await refused('POST', '/collections/none/snapshots', undefined, 404, /Collection `none` doesn't exist/);
+  t.false(existsSync(join(rig.dataDir, 'memory', 'snapshots', 'none')), 'nor is a folder made for it');
   await refused('PUT', POINTS, '{"points":', 400, /Format error in JSON body/);
   await refused('PUT', POINTS, { points: [{ id: 1, vector: [1, 2] }] }, 400, /expected dim: 4, got 2/);
   await refused(
