@@ -30,7 +30,7 @@ test('every feature stands in docs/architecture.md, and every plugin says what i
 });
 
 test('every actor type stands in the table of names of docs/architecture.md, and no other does', (t) => {
-  const [, table = ''] = /^(\| feature \|[^]*?)\n\n/m.exec(text('docs/architecture.md')) ?? [];
+  const [, table = ''] = /^(\| feature \|[\s\S]*?)\n\n/m.exec(text('docs/architecture.md')) ?? [];
   const listed = [...table.matchAll(/`([a-z-]+\.[a-z_]+)`/g)].map(([, name = '']) => name);
   const types = [...new Set(registrations.actors.map(({ type }) => type))];
   t.deepEqual(
