@@ -200,16 +200,22 @@ export type CallEnded = {
   readonly cost?: number;
 };
 
+/**
+ * What reaches a key. A change says who made it (`by`): the operator's name, or the fingerprint of the master key that a client
+ * presented. Events of older logs lack it.
+ */
 export type KeyEvent =
   | {
       readonly type: 'KEY_CREATED';
       readonly at: number;
+      readonly by?: string;
       readonly terms: KeyTerms;
       readonly presented: string;
     }
   | {
       readonly type: 'KEY_UPDATED';
       readonly at: number;
+      readonly by?: string;
       /** Terms that are other ones from now on. */
       readonly set: Partial<KeyTerms>;
       /** Terms that no longer hold. */
@@ -218,11 +224,12 @@ export type KeyEvent =
   | {
       readonly type: 'KEY_ROTATED';
       readonly at: number;
+      readonly by?: string;
       readonly presented: string;
       /** How long the values before stay good. */
       readonly overlapMs: number;
     }
-  | { readonly type: 'KEY_REVOKED'; readonly at: number }
+  | { readonly type: 'KEY_REVOKED'; readonly at: number; readonly by?: string }
   | {
       /** Somebody asks about the key with the key itself. */
       readonly type: 'KEY_READ';

@@ -53,17 +53,17 @@ export function describeGatewayRecord({
       return `${source} ${fate}${beside}${together(count)}`;
     }
     case 'KEY_CREATED':
-      return ignored ? DEFAULT_WORDS : `made: ${termsText(event.terms)}`;
+      return ignored ? DEFAULT_WORDS : `made${byWhom(event)}: ${termsText(event.terms)}`;
     case 'KEY_UPDATED': {
       const cleared = (event.clear ?? []).map((term) => `no ${WORDS[term] ?? term} any more`);
-      return `changed: ${[termsText(event.set), ...cleared].filter(Boolean).join(', ')}`;
+      return `changed${byWhom(event)}: ${[termsText(event.set), ...cleared].filter(Boolean).join(', ')}`;
     }
     case 'KEY_ROTATED':
       return event.overlapMs === 0
-        ? 'rotated: the value before is good no longer'
-        : `rotated: the value before is good for ${Math.round(event.overlapMs / 1_000)} s more`;
+        ? `rotated${byWhom(event)}: the value before is good no longer`
+        : `rotated${byWhom(event)}: the value before is good for ${Math.round(event.overlapMs / 1_000)} s more`;
     case 'KEY_REVOKED':
-      return 'revoked, its open calls included';
+      return `revoked${byWhom(event)}, its open calls included`;
     case 'KEY_READ': {
       const { body } = (effects[0]?.params ?? {}) as Partial<KeyReply>;
       return `asked about itself: ${body?.rule ?? 'nothing'}`;
@@ -72,6 +72,8 @@ export function describeGatewayRecord({
       return DEFAULT_WORDS;
   }
 }
+
+const byWhom = ({ by }: { readonly by?: string }): string => (by === undefined ? '' : ` by ${by}`);
 
 const waiting = ({ retryAfterMs }: Pick<AnswerParams, 'retryAfterMs'>): string =>
   retryAfterMs === undefined ? '' : ` for ${Math.ceil(retryAfterMs / 1_000)} s more`;

@@ -49,6 +49,25 @@ test('[G14] a key is generated with all its fields, and reads about itself', asy
   t.false(JSON.stringify(body).includes(key));
 });
 
+test('[G14] each change of a key through the REST paths records which master key made it, by its fingerprint', async (t) => {
+  const rig = await Rig.start(t, { routes });
+  const { body } = await rig.admin('POST', '/key/generate', { key_alias: 'ci', by: undefined });
+  await rig.admin('POST', '/key/update', { key: body.key_id, rpm_limit: 5 });
+  await rig.admin('POST', '/key/rotate', { key: body.key_id });
+  await rig.admin('POST', '/key/delete', { key: body.key_id });
+  const changes = (await rig.records()).filter(({ event }) => event.type.startsWith('KEY_'));
+  t.deepEqual(
+    changes.map(({ event }) => [event.type, event.by]),
+    ['KEY_CREATED', 'KEY_UPDATED', 'KEY_ROTATED', 'KEY_REVOKED'].map((type) => [
+      type,
+      `master key ${keyId(rig.masterKey)}`,
+    ]),
+  );
+  t.deepEqual(await rig.traces(rig.masterKey), []);
+  const claimed = await rig.admin('POST', '/key/generate', { key_alias: 'other', by: 'somebody else' });
+  t.is(claimed.status, 400, 'nobody chooses the name that is recorded');
+});
+
 test('[G14] a key of a given value is the same key in every process, and is taken once', async (t) => {
   const rig = await Rig.start(t, { routes });
   const value = 'sk-the-same-in-both-replicas';

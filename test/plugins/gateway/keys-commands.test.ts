@@ -1,6 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { operatorName } from '../../../src/core/host/operations/control-client.ts';
 import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
 import { call, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -115,10 +116,10 @@ test('[G14] a key is updated, rotated and revoked by its alias, its id or a file
   t.regex(again.err, /HF_GATEWAY_KEY_REVOKED/);
   const { out } = await call(['log', 'list', '--data-dir', rig.dataDir], { cwd, columns: 200 });
   for (const told of [
-    'made: ci, for memory, 5 calls a minute',
-    'changed: for repo_wiki, no limit any more',
-    'rotated: the value before is good for 3600 s more',
-    'revoked, its open calls included',
+    `made by ${operatorName()}: ci, for memory, 5 calls a minute`,
+    `changed by ${operatorName()}: for repo_wiki, no limit any more`,
+    `rotated by ${operatorName()}: the value before is good for 3600 s more`,
+    `revoked by ${operatorName()}, its open calls included`,
   ]) {
     t.true(out.includes(told), told);
   }

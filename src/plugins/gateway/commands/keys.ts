@@ -4,6 +4,7 @@
  */
 
 import { z } from 'zod';
+import { operatorName } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition, CommandFlag } from '../../../core/host/plugin/command.ts';
 import { jsonText } from '../../../core/host/terminal.ts';
 import { KEYS_PATH } from '../keys/operations.ts';
@@ -22,7 +23,7 @@ async function askKeys(
   context: CommandContext,
 ): Promise<Readonly<Record<string, unknown>>> {
   try {
-    return await askGateway(context, `${KEYS_PATH}/${verb}`, body);
+    return await askGateway(context, `${KEYS_PATH}/${verb}`, { by: operatorName(), ...body });
   } catch (error) {
     throw aboutOption(error, `gateway keys ${verb}`);
   }

@@ -3,9 +3,9 @@ import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { add } from '../../../machines/gateway/key-rules.ts';
-import type { KeyAdmin } from '../keys/admin.ts';
+import type { ChangeOrigin, KeyAdmin } from '../keys/admin.ts';
 import { budgetOf, keyFields, keyInfo, pageOfKeys, serverId } from '../keys/view.ts';
-import type { KeyDirectory } from '../keys/virtual-keys.ts';
+import { bearerIn, type KeyDirectory, keyId } from '../keys/virtual-keys.ts';
 import type { RouteTable, ServedRoutes } from '../routes/route.ts';
 import {
   type RestServices,
@@ -49,16 +49,18 @@ export function adminEndpoints(http: HttpSurface, gateway: AdminServices): void 
         handler: (request) => handle(request, gateway),
       });
 
-    route('POST', '/key/generate', async ({ body, id }, { admin }) => {
-      const { value, view } = await admin.generate(body, id);
+    route('POST', '/key/generate', async (request, { admin }) => {
+      const { value, view } = await admin.generate(request.body, originOf(request));
       return { key: value, ...keyFields(view) };
     });
-    route('POST', '/key/update', async ({ body, id }, { admin }) => keyFields(await admin.update(body, id)));
-    route('POST', '/key/delete', async ({ body, id }, { admin }) => {
-      return { deleted_keys: await admin.revoke(body, id) };
+    route('POST', '/key/update', async (request, { admin }) =>
+      keyFields(await admin.update(request.body, originOf(request))),
+    );
+    route('POST', '/key/delete', async (request, { admin }) => {
+      return { deleted_keys: await admin.revoke(request.body, originOf(request)) };
     });
-    route('POST', '/key/rotate', async ({ body, id }, { admin }) => {
-      const { value, view } = await admin.rotate(body, id);
+    route('POST', '/key/rotate', async (request, { admin }) => {
+      const { value, view } = await admin.rotate(request.body, originOf(request));
       return { key: value, ...keyFields(view) };
     });
     route('GET', '/key/list', ({ query }, gateway) => {
@@ -84,6 +86,11 @@ export function adminEndpoints(http: HttpSurface, gateway: AdminServices): void 
     });
     registered();
   });
+}
+
+/** The holder of the master key has no name here: the fingerprint tells which value was presented (`onlyMaster` let it in). */
+function originOf({ id, headers }: FastifyRequest): ChangeOrigin {
+  return { correlation: id, by: `master key ${keyId(bearerIn(headers.authorization ?? '') ?? '')}` };
 }
 
 const UNREADABLE: Readonly<Record<number, string>> = {

@@ -52,6 +52,13 @@ type ReadDecision = z.output<typeof readDecision>;
 
 const MOST_VALUES = 64;
 
+/** Where a change comes from. */
+export interface ChangeOrigin {
+  readonly correlation: string;
+  /** The operator's name, or the fingerprint of the master key that was presented. */
+  readonly by: string;
+}
+
 /**
  * Changes virtual keys (G14) for the REST paths and the control socket. Each change is an event of the key's actor, and
  * is answered when its record is durable. Values are in no event.
@@ -66,14 +73,14 @@ export class KeyAdmin {
   }
 
   /** @throws HF_GATEWAY_KEY_REQUEST, HF_GATEWAY_KEY_EXISTS, HF_GATEWAY_KEY_ALIAS; HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded */
-  async generate(body: unknown, correlation: string): Promise<MintedKey> {
+  async generate(body: unknown, { correlation, by }: ChangeOrigin): Promise<MintedKey> {
     const { key: own, ...fields } = readRequest(generateRequest, body);
     const now = this.#gateway.services.clock.now();
     const { set } = termsOf(fields, { servers: this.#gateway.servers(), before: [], now });
     const value = own ?? newValue();
     const id = this.#unusedId(value, 'key');
     const terms = { alias: `key-${id.slice(2, 10)}`, servers: [], ...set };
-    const change: KeyChange = { type: 'KEY_CREATED', at: now, terms, presented: id };
+    const change: KeyChange = { type: 'KEY_CREATED', at: now, by, terms, presented: id };
     await this.#withAlias(id, terms.alias, () => this.#ask(id, change, correlation));
     return { value, view: this.#view(id) };
   }
@@ -82,7 +89,7 @@ export class KeyAdmin {
    * @throws HF_GATEWAY_KEY_REQUEST, HF_GATEWAY_KEY_UNKNOWN, HF_GATEWAY_KEY_REVOKED, HF_GATEWAY_KEY_ALIAS, HF_LOG_WRITE,
    *   HF_HTTP_TIMEOUT
    */
-  async update(body: unknown, correlation: string): Promise<KeyView> {
+  async update(body: unknown, { correlation, by }: ChangeOrigin): Promise<KeyView> {
     const { key, ...fields } = readRequest(updateRequest, body);
     const view = this.#active(key);
     const { id, context } = view;
@@ -90,7 +97,7 @@ export class KeyAdmin {
     const before = context.terms?.servers ?? [];
     const { set, clear } = termsOf(fields, { servers: this.#gateway.servers(), before, now });
     if (Object.keys(set).length + clear.length === 0) throw invalid('body', 'it changes nothing');
-    const change: KeyChange = { type: 'KEY_UPDATED', at: now, set, clear };
+    const change: KeyChange = { type: 'KEY_UPDATED', at: now, by, set, clear };
     // While a key was expired, another key may have taken its alias.
     const revives = !this.#isValid(view) && (set.expiresAt !== undefined || clear.includes('expiresAt'));
     const alias = set.alias ?? (revives ? context.terms?.alias : undefined);
@@ -99,18 +106,18 @@ export class KeyAdmin {
   }
 
   /** Revokes none unless all of them are found. @returns their ids @throws as `update` */
-  async revoke(body: unknown, correlation: string): Promise<readonly string[]> {
+  async revoke(body: unknown, { correlation, by }: ChangeOrigin): Promise<readonly string[]> {
     const { key, keys = [], key_aliases = [] } = readRequest(deleteRequest, body);
     const named = [...(key === undefined ? [] : [key]), ...keys].map((name) => this.#active(name).id);
     const ids = [...new Set([...named, ...key_aliases.map((alias) => this.#active(this.idOf(alias)).id)])];
     for (const id of ids) {
-      await this.#ask(id, { type: 'KEY_REVOKED', at: this.#gateway.services.clock.now() }, correlation);
+      await this.#ask(id, { type: 'KEY_REVOKED', at: this.#gateway.services.clock.now(), by }, correlation);
     }
     return ids;
   }
 
   /** @throws HF_GATEWAY_KEY_EXISTS, HF_GATEWAY_KEY_ROTATIONS, and as `update` */
-  async rotate(body: unknown, correlation: string): Promise<MintedKey> {
+  async rotate(body: unknown, { correlation, by }: ChangeOrigin): Promise<MintedKey> {
     const { key, new_key: own, overlap: overlapMs } = readRequest(rotateRequest, body);
     const { id, context } = this.#active(key);
     if (Object.keys(context.presents).length >= MOST_VALUES) {
@@ -119,7 +126,7 @@ export class KeyAdmin {
     const value = own ?? newValue();
     const presented = this.#unusedId(value, 'new_key');
     const at = this.#gateway.services.clock.now();
-    await this.#ask(id, { type: 'KEY_ROTATED', at, presented, overlapMs }, correlation);
+    await this.#ask(id, { type: 'KEY_ROTATED', at, by, presented, overlapMs }, correlation);
     this.#gateway.keys.index(id);
     return { value, view: this.#view(id) };
   }

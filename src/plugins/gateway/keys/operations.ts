@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
-import type { KeyAdmin } from './admin.ts';
+import type { ChangeOrigin, KeyAdmin } from './admin.ts';
+import { label } from './request.ts';
 import { keyFields, keyInfo, pageOfKeys } from './view.ts';
 import type { KeyDirectory } from './virtual-keys.ts';
 
@@ -22,7 +23,7 @@ interface OperationServices {
 type Handler = (
   body: Readonly<Record<string, unknown>>,
   gateway: OperationServices,
-  correlation: string,
+  origin: ChangeOrigin,
 ) => Promise<unknown>;
 
 /** Commands name a key by id or alias, or send its value. */
@@ -34,18 +35,18 @@ function withKey(
 }
 
 const handlers: Readonly<Record<string, Handler>> = {
-  async mint(body, { admin }, correlation) {
-    const { value, view } = await admin.generate(body, correlation);
+  async mint(body, { admin }, origin) {
+    const { value, view } = await admin.generate(body, origin);
     return { key: value, ...keyFields(view) };
   },
-  async update(body, { admin }, correlation) {
-    return keyFields(await admin.update(withKey(body, admin), correlation));
+  async update(body, { admin }, origin) {
+    return keyFields(await admin.update(withKey(body, admin), origin));
   },
-  async revoke(body, { admin }, correlation) {
-    return { deleted_keys: await admin.revoke(withKey(body, admin), correlation) };
+  async revoke(body, { admin }, origin) {
+    return { deleted_keys: await admin.revoke(withKey(body, admin), origin) };
   },
-  async rotate(body, { admin }, correlation) {
-    const { value, view } = await admin.rotate(withKey(body, admin), correlation);
+  async rotate(body, { admin }, origin) {
+    const { value, view } = await admin.rotate(withKey(body, admin), origin);
     return { key: value, ...keyFields(view) };
   },
   async info(body, { services, admin }) {
@@ -61,8 +62,8 @@ const handlers: Readonly<Record<string, Handler>> = {
 /** Serves `gateway keys` on the control socket, whose user is the operator and needs no master key. */
 export function serveKeyOperations(surface: HttpSurface, gateway: OperationServices): void {
   for (const [verb, handle] of Object.entries(handlers)) {
-    serveOperation(surface, `${KEYS_PATH}/${verb}`, anything, (body, { correlation }) =>
-      handle(body, gateway, correlation),
+    serveOperation(surface, `${KEYS_PATH}/${verb}`, anything, ({ by, ...body }, { correlation }) =>
+      handle(body, gateway, { correlation, by: label.catch('operator').parse(by) }),
     );
   }
 }

@@ -18,8 +18,8 @@ export function hasLabel(label: string | undefined, wanted: string): boolean {
   return label === wanted || (label !== undefined && canonical(label) === wanted);
 }
 
-/** Alias or owner of a key. Spans, reports and logs show it. */
-const label = z
+/** Alias or owner of a key, or who changed it. Spans, reports and logs show it. */
+export const label = z
   .string()
   .max(512) // checked before the costly normalization
   .overwrite(canonical)

@@ -48,13 +48,15 @@ const limits = {
 };
 const terms = z.object({ alias: z.string(), servers: z.array(z.string()).readonly(), ...limits });
 const at = z.number();
+const by = z.string().max(128).exactOptional();
 const presented = z.string();
 
 const change = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('KEY_CREATED'), at, terms, presented }),
+  z.object({ type: z.literal('KEY_CREATED'), at, by, terms, presented }),
   z.object({
     type: z.literal('KEY_UPDATED'),
     at,
+    by,
     set: z.object({
       alias: z.string().exactOptional(),
       servers: z.array(z.string()).readonly().exactOptional(),
@@ -76,8 +78,8 @@ const change = z.discriminatedUnion('type', [
       .readonly()
       .exactOptional(),
   }),
-  z.object({ type: z.literal('KEY_ROTATED'), at, presented, overlapMs: z.number() }),
-  z.object({ type: z.literal('KEY_REVOKED'), at }),
+  z.object({ type: z.literal('KEY_ROTATED'), at, by, presented, overlapMs: z.number() }),
+  z.object({ type: z.literal('KEY_REVOKED'), at, by }),
   z.object({ type: z.literal('KEY_READ'), at, presented }),
 ]);
 
