@@ -9,6 +9,16 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
+/**
+ * A time as answers and texts give it: ISO 8601 in UTC, to the millisecond.
+ *
+ * @param at epoch milliseconds
+ * @throws RangeError it is no time that a calendar has
+ */
+export function isoTime(at: number): string {
+  return new Date(at).toISOString();
+}
+
 /** Node fires a timer with a longer delay at once, so a longer wait is made in steps. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 

@@ -1,4 +1,5 @@
 import type { ActorSystem } from '../../core/kernel/actors/system.ts';
+import { isoTime } from '../../core/kernel/clock.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { AlertContext } from '../../machines/alerts/escalation.ts';
 import type { OutboxContext } from '../../machines/alerts/outbox-queue.ts';
@@ -68,8 +69,6 @@ export interface AlertsView {
 /** Rules are evaluated every few minutes; an older verdict is not of now. */
 const OLD_MS = 3_600_000;
 
-const iso = (at: number): string => new Date(at).toISOString();
-
 /**
  * Every alert, rule, receiver and silence, read from the actors.
  *
@@ -120,19 +119,19 @@ function alertView(
       severity: content.severity,
       title: content.title,
       text: content.text,
-      since: iso(since),
+      since: isoTime(since),
       count,
       informed,
-      taken: Object.fromEntries(Object.entries(takenAt).map(([receiver, at]) => [receiver, iso(at)])),
+      taken: Object.fromEntries(Object.entries(takenAt).map(([receiver, at]) => [receiver, isoTime(at)])),
       waiting,
       ...(ack && {
         acknowledged: {
           by: ack.by,
-          until: iso(ack.until),
+          until: isoTime(ack.until),
           ...(ack.note !== undefined && { note: ack.note }),
         },
       }),
-      ...(silentUntil !== undefined && { silentUntil: iso(silentUntil) }),
+      ...(silentUntil !== undefined && { silentUntil: isoTime(silentUntil) }),
     },
   ];
 }
@@ -157,7 +156,7 @@ function ruleView(state: unknown, context: RuleContext, now: number): RuleView {
     window,
     onNoData,
     ...(waits && evaluatedAt !== undefined && { neverSeen: true as const }),
-    ...(evaluatedAt !== undefined && { lookedAt: iso(evaluatedAt) }),
+    ...(evaluatedAt !== undefined && { lookedAt: isoTime(evaluatedAt) }),
     ...(isOld && { isOld: true as const }),
     ...(failures > 0 && { unseen: failure ?? 'unknown' }),
   };
@@ -185,12 +184,12 @@ function receiverView(
     waiting: queue.length,
     sent,
     lost,
-    ...(sentAt !== undefined && { sentAt: iso(sentAt) }),
+    ...(sentAt !== undefined && { sentAt: isoTime(sentAt) }),
     ...(failures > 0 && {
       failing: {
         reason: reason ?? 'it does not answer',
         posts: failures,
-        ...(failingSince !== undefined && { since: iso(failingSince) }),
+        ...(failingSince !== undefined && { since: isoTime(failingSince) }),
       },
     }),
     ...(answer && { answer }),

@@ -1,5 +1,6 @@
 import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { CommandDefinition } from '../../core/host/plugin/command.ts';
+import { isoTime } from '../../core/kernel/clock.ts';
 import type { CauseKind } from '../../machines/jobs/failure.ts';
 import { clearsAfter } from '../../machines/jobs/failure.ts';
 import type { JobContext } from '../../machines/jobs/job.ts';
@@ -23,8 +24,6 @@ export interface JobView {
   /** When the alert on it ends; `ifGoneNow` while it is still there. */
   readonly alertClears?: { readonly at: string; readonly ifGoneNow?: true };
 }
-
-const iso = (at: number): string => new Date(at).toISOString();
 
 /**
  * @param now epoch milliseconds
@@ -60,8 +59,8 @@ function viewOf(state: JobView['state'], context: JobContext, now: number, sends
     ...(job !== undefined && { job }),
     source,
     state,
-    startedAt: iso(startedAt),
-    ...(endedAt !== undefined && { endedAt: iso(endedAt) }),
+    startedAt: isoTime(startedAt),
+    ...(endedAt !== undefined && { endedAt: isoTime(endedAt) }),
     ...(cause && { cause: { kind: cause.kind, text: cause.text } }),
     ...(means !== undefined && { means }),
     ...(isThere &&
@@ -69,18 +68,18 @@ function viewOf(state: JobView['state'], context: JobContext, now: number, sends
         kept: {
           why: retention.why,
           text: retention.text,
-          ...(retention.until !== undefined && { until: iso(retention.until) }),
+          ...(retention.until !== undefined && { until: isoTime(retention.until) }),
         },
       }),
     ...(isThere && {
       alertClears:
         retention?.until === undefined
-          ? { at: iso(clearsAfter(now)), ifGoneNow: true as const }
-          : { at: iso(clearsAfter(retention.until)) },
+          ? { at: isoTime(clearsAfter(now)), ifGoneNow: true as const }
+          : { at: isoTime(clearsAfter(retention.until)) },
     }),
     ...(state === 'reaped' &&
       cause?.kind !== 'unseen' &&
-      clearsAt !== undefined && { alertClears: { at: iso(clearsAt) } }),
+      clearsAt !== undefined && { alertClears: { at: isoTime(clearsAt) } }),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { ActorSnapshot } from '../../core/kernel/actors/transition.ts';
+import { isoTime } from '../../core/kernel/clock.ts';
 import { CHANGES_KEPT, type Change, diagnosis } from '../../machines/uptime-monitor/diagnosis.ts';
 import type { monitor } from '../../machines/uptime-monitor/monitor.ts';
 
@@ -25,8 +26,6 @@ export interface MonitorView {
   readonly changes: readonly { readonly at: string; readonly to: MonitorState; readonly why: string }[];
 }
 
-const iso = (ms: number): string => new Date(ms).toISOString();
-
 export const DAY_MS = 86_400_000;
 
 /** @param details false leaves out messages and reasons: names of hosts and errors are not for everybody */
@@ -42,27 +41,28 @@ export function viewOf(state: MonitorSnapshot, now: number, details = true): Mon
     title,
     slug,
     state: current,
-    ...(monitor.since > 0 && { since: iso(monitor.since) }),
+    ...(monitor.since > 0 && { since: isoTime(monitor.since) }),
     ...(lastAt !== undefined && {
       lastBeat: {
-        at: iso(lastAt),
+        at: isoTime(lastAt),
         msg: details ? lastMsg : '',
         ...(lastPing !== undefined && { ping: lastPing }),
       },
     }),
-    ...(waits && monitor.armedAt > 0 && { downAt: iso(monitor.armedAt + monitor.waitMs + monitor.lateMs) }),
+    ...(waits &&
+      monitor.armedAt > 0 && { downAt: isoTime(monitor.armedAt + monitor.waitMs + monitor.lateMs) }),
     ...(reason !== undefined && details && { reason }),
     ...(ack && {
       acknowledged: {
         by: details ? ack.by : '',
-        until: iso(ack.until),
+        until: isoTime(ack.until),
         ...(ack.note !== undefined && details && { note: ack.note }),
       },
     }),
     interval: monitor.intervalMs / 1_000,
     beats: monitor.beats,
     ...(uptime !== undefined && { uptime24h: uptime }),
-    changes: changes.map(({ at, to, why }) => ({ at: iso(at), to, why: details ? why : '' })),
+    changes: changes.map(({ at, to, why }) => ({ at: isoTime(at), to, why: details ? why : '' })),
   };
 }
 

@@ -3,11 +3,13 @@
  * (`checks.ts`), and sends a heartbeat only then. `machines/watchdog/run.ts` decides, `effects.ts` carries out, and
  * `command.ts` runs it once, also without an instance.
  */
+
 import { z } from 'zod';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
+import { isoTime } from '../../core/kernel/clock.ts';
 import { DEADLINE_MS, type RunReport, type WatchdogContext } from '../../machines/watchdog/run.ts';
 import { runActor, watchdogDue, watchdogReported, watchdogRequested } from './actor.ts';
 import { watchdogOptions } from './checks.ts';
@@ -76,16 +78,16 @@ function status({ last, deliveredAt, deliveredMsg, unknown }: WatchdogContext) {
   if (!last) return { heartbeat: 'none yet: the first run is still to come' };
   const { outcome, lines, exitCode } = last;
   const before =
-    deliveredAt === undefined ? 'none was ever sent' : `the last one at ${iso(deliveredAt)}: ${deliveredMsg}`;
+    deliveredAt === undefined
+      ? 'none was ever sent'
+      : `the last one at ${isoTime(deliveredAt)}: ${deliveredMsg}`;
   return {
     ...(outcome !== 'delivered' && { ok: false, reason: `no heartbeat: ${lines[0]}` }),
     heartbeat:
-      outcome === 'delivered' ? `sent at ${iso(deliveredAt ?? 0)}: ${deliveredMsg}` : `not sent; ${before}`,
+      outcome === 'delivered'
+        ? `sent at ${isoTime(deliveredAt ?? 0)}: ${deliveredMsg}`
+        : `not sent; ${before}`,
     ...(unknown && unknown.length > 0 && { unknown: unknown.join('; ') }),
     lastRun: `${outcome}, exit ${exitCode} (says how the run went, not how the stack is)`,
   };
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -1,4 +1,5 @@
 import type { ActorSnapshot } from '../../../core/kernel/actors/transition.ts';
+import { isoTime } from '../../../core/kernel/clock.ts';
 import type { keyRotation } from '../../../machines/collector/key-rotation.ts';
 import type { RefreshCheck } from '../../../machines/collector/key-rotation-rules.ts';
 import {
@@ -78,10 +79,10 @@ export function rotationView(actor: ActorSnapshot<typeof keyRotation> | undefine
     maker,
     old,
     fresh,
-    startedAt: startedAt === undefined ? undefined : iso(startedAt),
+    startedAt: startedAt === undefined ? undefined : isoTime(startedAt),
     steps: STEPS.map((name) => {
       const at = done[name];
-      if (at !== undefined) return { step: name, state: 'done', at: iso(at) };
+      if (at !== undefined) return { step: name, state: 'done', at: isoTime(at) };
       if (name === failure?.step) return { step: name, state: 'failed' };
       return { step: name, state: name === step ? 'now' : 'open' };
     }),
@@ -90,11 +91,11 @@ export function rotationView(actor: ActorSnapshot<typeof keyRotation> | undefine
     external: context.external,
     isConfirmed: context.confirmed === true,
     checks,
-    adoption: adoption && { ...adoption, at: iso(adoption.at) },
+    adoption: adoption && { ...adoption, at: isoTime(adoption.at) },
     forced,
     note,
     failure,
-    until: isWaiting ? iso(deadlineAt) : undefined,
+    until: isWaiting ? isoTime(deadlineAt) : undefined,
   };
 }
 
@@ -103,8 +104,4 @@ export function isAwaited(rotation: RotationContext | undefined, producer: strin
   const { producers = {}, external = [] } = rotation ?? {};
   const times = Object.hasOwn(producers, producer) ? producers[producer] : undefined;
   return times?.old !== undefined || external.includes(producer);
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }

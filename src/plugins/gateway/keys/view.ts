@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isoTime } from '../../../core/kernel/clock.ts';
 import { WINDOW_MS, windowAt } from '../../../machines/gateway/key-rules.ts';
 import { hasLabel, listRequest, readRequest } from './request.ts';
 import type { KeyDirectory, KeyView } from './virtual-keys.ts';
@@ -8,8 +9,7 @@ export function serverId(name: string): string {
   return `srv_${hash('sha256', `holdfast server\n${name}`, 'hex').slice(0, 16)}`;
 }
 
-const time = (at: number | undefined): string | null =>
-  at === undefined ? null : new Date(at).toISOString();
+const time = (at: number | undefined): string | null => (at === undefined ? null : isoTime(at));
 
 function stateOf({ state, context }: KeyView, now: number): string {
   const { expiresAt } = context.terms ?? {};
