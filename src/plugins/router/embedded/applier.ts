@@ -10,6 +10,7 @@ import { planInterfaces, planReapply, type ReapplyPlan } from '../config/reapply
 import type { GeneratedFolder } from './generated-folder.ts';
 import type { Observed } from './interface-view.ts';
 import { type InterfaceState, type KernelDriver, KernelRefusal, type Undo } from './kernel/driver.ts';
+import { type Snapshot, statesOf } from './kernel/linux-snapshot.ts';
 import { kernelSteps, type Wan } from './kernel/steps.ts';
 
 export interface ApplierTargets {
@@ -137,9 +138,9 @@ export class ConfigApplier {
     return this.#kernel.state(intf);
   }
 
-  /** Every device of the kernel, and what is known of the WANs. */
-  async observe(): Promise<Observed> {
-    return { states: await this.#kernel.states(), wans: this.#wans };
+  /** Every device of the kernel, and what is known of the WANs. @param known the kernel's state, so that it is not asked */
+  async observe(known?: Snapshot): Promise<Observed> {
+    return { states: known ? statesOf(known) : await this.#kernel.states(), wans: this.#wans };
   }
 
   /** Names of the devices that are hardware. */

@@ -30,6 +30,7 @@ import {
 } from './applier.ts';
 import type { Observed } from './interface-view.ts';
 import { type InterfaceState, KernelRefusal } from './kernel/driver.ts';
+import type { Snapshot } from './kernel/linux-snapshot.ts';
 import type { Wan } from './kernel/steps.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
 import { StoreReadings } from './sealed-configs.ts';
@@ -118,9 +119,13 @@ export class EmbeddedRouter {
     return { config: entry.config, state: await this.#applier.state(intf) };
   }
 
-  /** The active config beside what the kernel has, for the read routes. */
-  async observe(): Promise<{ config: NetworkConfig; observed: Observed }> {
-    const [config, observed] = await Promise.all([this.#config(), this.#applier.observe()]);
+  /**
+   * The active config beside what the kernel has, for the read routes.
+   *
+   * @param known what the kernel has, where that is known already; counters are not in it
+   */
+  async observe(known?: Snapshot): Promise<{ config: NetworkConfig; observed: Observed }> {
+    const [config, observed] = await Promise.all([this.#config(), this.#applier.observe(known)]);
     return { config, observed };
   }
 

@@ -8,6 +8,7 @@ import { interfaceOf, stringsOf, withoutControlFields } from '../config/network-
 import type { ConfigWrites, Writer } from './config-writes.ts';
 import type { RouterAccess } from './embedded-router.ts';
 import { interfaceView } from './interface-view.ts';
+import type { KernelWatch } from './kernel/watch.ts';
 
 /** The name of in-process writers in records and in the history. */
 const WHO = 'holdfast';
@@ -19,8 +20,12 @@ const WHO = 'holdfast';
 export function inProcessApi({
   router,
   writes,
+  watch,
   services: { actors, pendingReplies },
-}: RouterAccess & { readonly writes: ConfigWrites }): RouterApi {
+}: RouterAccess & {
+  readonly writes: ConfigWrites;
+  readonly watch?: Pick<KernelWatch, 'current'> | undefined;
+}): RouterApi {
   const write = async (
     source: Pick<Writer, 'correlation' | 'cause'>,
     signal: AbortSignal | undefined,
@@ -46,7 +51,7 @@ export function inProcessApi({
     },
     set: (config, correlation, signal, cause) =>
       write({ correlation, cause }, signal, (writer) => writes.set(withoutControlFields(config), writer)),
-    interfaceState: (intf) => interfaceState(router, intf),
+    interfaceState: (intf) => interfaceState(router, watch, intf),
     async reapply(correlation, signal) {
       const answer = await write({ correlation }, signal, (writer) => writes.applyCurrent(writer));
       return reapplyAnswerOf(answer);
@@ -54,11 +59,13 @@ export function inProcessApi({
   };
 }
 
+/** Without a process where the kernel is watched: every leg is looked at regularly, for ever (R29). */
 async function interfaceState(
   router: RouterAccess['router'],
+  watch: Pick<KernelWatch, 'current'> | undefined,
   intf: string,
 ): Promise<InterfaceView | undefined> {
-  const { config, observed } = await router.observe();
+  const { config, observed } = await router.observe(watch?.current());
   const entry = interfaceOf(config, intf);
   if (!entry) return undefined;
   return { config: entry.config, state: { ...interfaceView(config, entry, observed).state } };

@@ -9,7 +9,7 @@ export const LEG = 'eth1.10';
 /** `uuid` of the leg's network, and the set that follows from it. */
 const UUID = '4f1d2c3b-5a69-4788-9daf-0123456789ab';
 export const SET = `c_net_${UUID.slice(0, 13)}_set6`;
-const FIRST = 'fd5e:21aa:90c4:10::1/64';
+export const FIRST = 'fd5e:21aa:90c4:10::1/64';
 
 export interface RealRig {
   readonly space: Namespace;

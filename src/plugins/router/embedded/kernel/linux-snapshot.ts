@@ -84,6 +84,15 @@ export function stateOf({ links, routes }: Snapshot, intf: string): InterfaceSta
   };
 }
 
+/** The state of every device, by name. */
+export function statesOf(now: Snapshot): ReadonlyMap<string, InterfaceState> {
+  const states = [...now.links.keys()].flatMap((intf): [string, InterfaceState][] => {
+    const state = stateOf(now, intf);
+    return state ? [[intf, state]] : [];
+  });
+  return new Map(states);
+}
+
 type Fields = Readonly<Record<string, unknown>>;
 
 function linkOf(found: Fields): LinuxLink {

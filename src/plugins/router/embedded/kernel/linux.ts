@@ -3,7 +3,7 @@ import { isConfigurable } from '../../config/validate.ts';
 import type { InterfaceState, KernelDriver, KernelStep, Undo } from './driver.ts';
 import { IpBatch, type IpOptions } from './linux-batch.ts';
 import { checkStep, cidrWord, nameWord, routeLine } from './linux-lines.ts';
-import { type LinuxLink, readSnapshot, type Snapshot, stateOf } from './linux-snapshot.ts';
+import { type LinuxLink, readSnapshot, type Snapshot, stateOf, statesOf } from './linux-snapshot.ts';
 import { LinuxSteps } from './linux-steps.ts';
 
 /** Timeout of reading the state with `ip`. */
@@ -58,14 +58,12 @@ export class LinuxKernel implements KernelDriver {
   }
 
   async states(): Promise<ReadonlyMap<string, InterfaceState>> {
-    const now = await this.snapshot(true);
-    const states = [...now.links.keys()].flatMap((intf): [string, InterfaceState][] => {
-      const state = stateOf(now, intf);
-      return state ? [[intf, state]] : [];
-    });
-    if (this.#options.namespace !== undefined) return new Map(states); // its /sys is not seen from here
+    const states = statesOf(await this.snapshot(true));
+    if (this.#options.namespace !== undefined) return states; // its /sys is not seen from here
     return new Map(
-      await Promise.all(states.map(async ([intf, state]) => [intf, await withSpeed(intf, state)] as const)),
+      await Promise.all(
+        [...states].map(async ([intf, state]) => [intf, await withSpeed(intf, state)] as const),
+      ),
     );
   }
 

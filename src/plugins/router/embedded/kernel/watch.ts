@@ -44,6 +44,8 @@ export class KernelWatch {
   #isReading = false;
   #isDirty = false;
   #isStopped = false;
+  /** What was read last, as far as nothing was announced since. */
+  #current: Snapshot | undefined;
 
   constructor(options: KernelWatchOptions) {
     const { namespace, clock, logger } = options;
@@ -56,7 +58,10 @@ export class KernelWatch {
       clock,
       onLine: (line, stream) => (stream === 'stderr' ? this.#missed(line) : this.#follow(line)),
       onUp: (pid) => void this.#takeUp(pid),
-      onEnd: (reason, failures) => logger.warn({ reason, failures }, 'router.kernel_watch_ended'),
+      onEnd: (reason, failures) => {
+        this.#current = undefined;
+        logger.warn({ reason, failures }, 'router.kernel_watch_ended');
+      },
     });
   }
 
@@ -66,8 +71,18 @@ export class KernelWatch {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#current = undefined;
     this.#cancel();
     await this.#child.stop();
+  }
+
+  /**
+   * What the kernel has now, without asking it: what was read last, if nothing was announced since.
+   *
+   * @returns undefined while that is not known
+   */
+  current(): Snapshot | undefined {
+    return this.#child.pid === undefined ? undefined : this.#current;
   }
 
   report(): JsonObject {
@@ -98,6 +113,7 @@ export class KernelWatch {
   }
 
   #touch(): void {
+    this.#current = undefined;
     if (this.#isStopped || this.#isReading) {
       this.#isDirty = true;
       return;
@@ -124,6 +140,7 @@ export class KernelWatch {
         this.#isDirty = false;
         const now = await this.#options.read();
         this.#known = knownOf(now);
+        if (!this.#isDirty) this.#current = now;
         await this.#options.onChange(now);
       }
     } catch (error) {

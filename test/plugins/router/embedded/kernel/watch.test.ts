@@ -1,8 +1,12 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import test from 'ava';
+import { z } from 'zod';
+import { type RouterApi, RouterApiToken } from '../../../../../src/core/contracts/router.ts';
+import { definePlugin } from '../../../../../src/core/host/plugin/definition.ts';
 import { parseMonitorLine } from '../../../../../src/plugins/router/embedded/kernel/monitor-lines.ts';
 import { delegationsOf } from '../../../../../src/plugins/router/embedded/kernel-events.ts';
 import { testInNamespace } from '../../../../support/test-in-namespace.ts';
-import { children, eventually, LEG, realRig } from '../real-rig.ts';
+import { children, eventually, FIRST, LEG, realRig } from '../real-rig.ts';
 
 const monitors = () => children().filter((line) => line.includes(' monitor '));
 
@@ -86,6 +90,46 @@ testInNamespace(
     t.deepEqual(children(), [second]);
     await rig.runtime.stop('test');
     t.deepEqual(monitors(), []);
+  },
+);
+
+testInNamespace(
+  '[R29][R26] what a link has is known without a process, and what it lost is known, too',
+  async (t) => {
+    let api: RouterApi | undefined;
+    const user = definePlugin({
+      name: 'user',
+      options: z.strictObject({}),
+      requires: [RouterApiToken],
+      start(services) {
+        api = services.get(RouterApiToken);
+      },
+      register() {},
+    });
+    const { space } = await realRig(t, { options: { dnsmasq: false }, plugins: [user()] });
+    const has = async (address: string) => (await api?.interfaceState(LEG))?.state.ip6?.includes(address);
+    const [first = ''] = monitors();
+    await eventually(() => children().length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    let started = 0;
+    const count = () => {
+      started += 1;
+    };
+    subscribe('child_process', count);
+    t.teardown(() => unsubscribe('child_process', count));
+    for (let i = 0; i < 20; i++) t.true(await has(FIRST));
+    t.is(started, 0, 'no process was started');
+    t.like((await api?.interfaceState(LEG))?.state, { present: true, carrier: '1' });
+    // Somebody takes it away: from the announcement on nothing older is said.
+    space.ip(`-6 address del ${FIRST} dev ${LEG}`);
+    await eventually(async () => (await has(FIRST)) === false);
+    space.ip(`-6 address add ${FIRST} dev ${LEG}`);
+    await eventually(async () => (await has(FIRST)) === true);
+    // While nobody listens the kernel itself is asked.
+    process.kill(Number.parseInt(first, 10), 'SIGKILL');
+    await eventually(() => !monitors().includes(first));
+    space.ip(`-6 address del ${FIRST} dev ${LEG}`);
+    t.false(await has(FIRST));
   },
 );
 
