@@ -8,8 +8,11 @@ import type { ApiObserver } from './remote-router.ts';
 
 /** Timeout of a reading during an outage, milliseconds: a daemon that hangs must not be waited for long. */
 const PROBE_TIMEOUT_MS = 5_000;
-/** A change within this time of an event, milliseconds, is the one that the event announced. */
-const ANNOUNCED_MS = 3_000;
+/**
+ * A change that is read within this time of an event, milliseconds, needs no other announcement: whoever follows events
+ * looks a second time after it. A later one may be of a save that nobody was told of.
+ */
+const ANNOUNCED_MS = 1_000;
 
 interface ApiWatchOptions {
   /** Reads the active config; how that ends comes back through `answered` and `failed`. */
@@ -62,7 +65,7 @@ export class ApiWatch implements ApiObserver {
     this.#cancelAlert();
   }
 
-  /** An event of the router was received. */
+  /** An event that has everybody look at the interfaces was received. */
   heard(): void {
     this.#heardAt = this.#options.clock.now();
   }

@@ -17,7 +17,7 @@ interface RouterEventsOptions {
   readonly channelPrefix: string;
   readonly pingMs: number;
   readonly alertAfterMs: number;
-  /** Called before each event is published on the bus. */
+  /** Called before the event of a changed interface is published on the bus. */
   readonly onHeard: () => void;
   readonly bus: Bus;
   readonly clock: Clock;
@@ -148,7 +148,7 @@ export class RouterEvents {
       this.#reported.add(topic.name);
       logger.warn({ channel, reason: fault }, 'router.payload_not_understood');
     }
-    this.#options.onHeard();
+    if (topic === routerChannels.ifaceChangeApplied) this.#options.onHeard();
     bus.publish(topic, change);
   }
 

@@ -281,9 +281,9 @@ test.serial('[R24] a leg that the app has renamed to Guest is never written, and
   await all.quiet();
   t.is(daemon.leg('eth1.70').ipv6, undefined);
   t.true(daemon.posts.every((body) => body.interface.vlan['eth1.70'].ipv6 === undefined));
-  // A rename alone publishes nothing. A change soon after an event counts as the one that was announced.
+  // A rename alone publishes nothing. A change right after an event counts as the one that was announced.
   daemon.mute = true;
-  await new Promise((resolve) => setTimeout(resolve, 3_100));
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
   await daemon.appSaves((config) => {
     config.interface.vlan['eth1.70'].meta.name = 'MainWireless';
   });

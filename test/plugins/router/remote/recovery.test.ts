@@ -73,6 +73,33 @@ test.serial('[R26] a save that nobody can be told of is found by the next look',
   t.deepEqual(recoveries, [{ reason: 'missed a change' }]);
 });
 
+test.serial(
+  '[R26] a save that nobody was told of, soon after another event, is found by the next look',
+  async (t) => {
+    const redis = await RedisServer.start(t);
+    const { daemon, recoveries, drop, api, health } = await beside(t, { redisUrl: redis.url });
+    const publisher = redis.client(t);
+    daemon.publish = (channel, payload) => publisher.publish(channel, payload);
+    await until('subscribed', () => health().events.subscribed);
+    await api.active();
+    await drop();
+    await until('it was heard', () => health().events.lastAt);
+    daemon.mute = true;
+    // Whoever follows the event looks again one second after it, and this save comes after that.
+    await new Promise((resolve) => setTimeout(resolve, 1_050));
+    t.deepEqual(recoveries, []);
+    await drop();
+    await until('it is noticed', () => recoveries.length > 0);
+    // An event of a WAN has nobody look at the legs.
+    const { received } = health().events;
+    await publisher.publish(`${daemon.channelPrefix}wan_conn_changed`, '');
+    await until('it was heard', () => health().events.received > received);
+    await drop();
+    await until('it is noticed, too', () => recoveries.length > 1);
+    t.deepEqual(recoveries, [{ reason: 'missed a change' }, { reason: 'missed a change' }]);
+  },
+);
+
 test.serial('[R26] a save that was heard, and one of our own, are no surprise', async (t) => {
   const redis = await RedisServer.start(t);
   const { daemon, recoveries, drop, api, health } = await beside(t, { redisUrl: redis.url });
