@@ -20,5 +20,7 @@ export interface AdoptionView {
     readonly address: string;
     /** As health pages name it; `not adopted` lacks its address. */
     readonly state: string;
+    /** The state with its reasons, for people. */
+    readonly text: string;
   }[];
 }

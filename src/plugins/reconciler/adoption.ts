@@ -11,7 +11,7 @@ import { type AdoptedHow, identityOf, type ListedLeg } from '../../machines/reco
 import type { LegSettings } from '../../machines/reconciler/leg-shapes.ts';
 import { ADOPTION_KEY, adoptionActor, legActor } from './actors.ts';
 import { ReconcilerError } from './errors.ts';
-import { stateOf } from './leg-status.ts';
+import { legStatus, stateText } from './leg-status.ts';
 
 export class Adoption {
   /** The listed legs, adopted or not. */
@@ -79,7 +79,9 @@ export class Adoption {
         adopted && { by: adopted.by, how: adopted.how, at: new Date(adopted.at).toISOString() }),
       legs: listed(this.legs).map((leg) => {
         const actor = actors.get(legActor, leg.intf);
-        return { ...leg, state: actor ? stateOf(String(actor.value), actor.context) : 'unread' };
+        if (!actor) return { ...leg, state: 'unread', text: 'unread' };
+        const status = legStatus(actor);
+        return { ...leg, state: status.state, text: stateText(status) };
       }),
     };
   }

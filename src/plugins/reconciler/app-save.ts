@@ -16,7 +16,7 @@ import type { AppSaveLeg, AppSaveOutcome, AppSaveRequest } from '../../machines/
 import { APP_SAVE_KEY, appSaveActor, legActor } from './actors.ts';
 import type { Adoption } from './adoption.ts';
 import { ReconcilerError } from './errors.ts';
-import { stateOf } from './leg-status.ts';
+import { type LegState, stateOf } from './leg-status.ts';
 import { normaliseCidr, readLeg, withAddresses, withEntry } from './legs.ts';
 import type { Unit } from './unit.ts';
 
@@ -115,6 +115,9 @@ function viewOf({ actors }: Services): AppSaveView {
   };
 }
 
+/** States in which the config has the address. A drill also has a router apply what its kernel refused before. */
+const DRILLABLE: readonly LegState[] = ['whole', 'configured', 'configured, not applied'];
+
 /** @throws HF_RECONCILER_DRILL the leg cannot be drilled now */
 function drillable(services: Started, wanted: string | undefined) {
   const { actors, adoption, unit } = services;
@@ -129,7 +132,8 @@ function drillable(services: Started, wanted: string | undefined) {
   if (!leg) throw refuse(`${wanted} is no leg that the reconciler holds`);
   const actor = actors.get(legActor, leg.intf);
   const state = actor ? stateOf(String(actor.value), actor.context) : 'unread';
-  if (state !== 'whole') throw refuse(`${leg.label} (${leg.intf}) is not whole before it: ${state}`);
+  if (!DRILLABLE.includes(state))
+    throw refuse(`${leg.label} (${leg.intf}) lacks its address before it: ${state}`);
   return leg;
 }
 

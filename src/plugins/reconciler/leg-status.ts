@@ -44,14 +44,27 @@ export function legsStatus(snapshots: readonly LegSnapshot[]) {
       ok: false,
       reason: bad.map(({ intf, label, state }) => `${intf} (${label}) ${TROUBLE[state] ?? state}`).join(', '),
     }),
-    whole: legs.filter(({ state }) => state === 'whole').length,
-    configured: legs.filter(({ state }) => state === 'configured').length,
+    text: statusText(legs),
+    whole: countOf('whole', legs),
+    configured: countOf('configured', legs),
     of: legs.length,
     legs,
   };
 }
 
-function legStatus({ value, context, at }: LegSnapshot) {
+type LegStatus = ReturnType<typeof legStatus>;
+
+const countOf = (wanted: LegState, legs: readonly LegStatus[]) =>
+  legs.filter(({ state }) => state === wanted).length;
+
+/** For `holdfast status`: how many are whole, and how each of the others is. */
+function statusText(legs: readonly LegStatus[]): string {
+  const others = legs.filter(({ state }) => state !== 'whole').map(legText);
+  return [`${countOf('whole', legs)} of ${legs.length} legs whole`, ...others].join('; ');
+}
+
+/** One leg, as health pages show it. */
+export function legStatus({ value, context, at }: LegSnapshot) {
   const { intf, label, address, healed, conflicts, tries, failures, lastError, link, refusedName } = context;
   const state = stateOf(String(value), context);
   const since =
@@ -130,15 +143,12 @@ const READ_RECORDS =
 const REAPPLY =
   'Have the router apply its current config again (POST /v1/config/apply_current_config), and read its own log if that does not help.';
 
-function legText({
-  label,
-  intf,
-  state,
-  since,
-  name,
-  lastError,
-  linkReason,
-}: Record<string, unknown>): string {
+function legText(leg: Record<string, unknown>): string {
+  return `${String(leg.label)} (${String(leg.intf)}) ${stateText(leg)}`;
+}
+
+/** The state of a leg with its reasons. @param leg as `legStatus` describes it */
+export function stateText({ state, since, name, lastError, linkReason }: Record<string, unknown>): string {
   const details = [
     state === 'configured' &&
       `its link is unknown${linkReason === undefined ? '' : `: ${String(linkReason)}`}`,
@@ -146,5 +156,5 @@ function legText({
     since !== undefined && `since ${String(since)}`,
     lastError !== undefined && String(lastError),
   ].filter((detail) => detail !== false);
-  return [`${String(label)} (${String(intf)}) ${String(state)}`, ...details].join(', ');
+  return [String(state), ...details].join(', ');
 }

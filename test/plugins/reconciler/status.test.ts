@@ -104,6 +104,39 @@ test('[R26] doctor names the worst, says what to do, and says ok of nothing that
   t.is(legsCheck({} as unknown as Parameters<typeof legsCheck>[0]).state, 'warn');
 });
 
+test('[R26] status says how many legs are whole, and of each other leg how it is and why', (t) => {
+  const text = (...legs: [value: string, context: object][]) =>
+    legsStatus(legs.map((leg) => actor(...leg))).text;
+  const unknown = { lastNcid: 'n', link: { state: 'unknown', reason: 'the link is down' } };
+  const lacking = { lastNcid: 'n', link: { state: 'missing', since: 0 }, linkAlerted: true };
+  const since = Date.UTC(2026, 0, 1, 0, 1);
+  const trouble = (kind: string) => ({
+    lastNcid: 'n',
+    missing: true,
+    trouble: { kind, since },
+    lastError: 'no',
+  });
+  t.is(text(['whole', present], ['whole', present]), '2 of 2 legs whole');
+  t.is(
+    text(['lookingAtLink', { lastNcid: 'n' }]),
+    '0 of 1 legs whole; Main (eth1.10) configured, its link is unknown',
+  );
+  t.is(
+    text(['whole', present], ['whole', unknown], ['notApplied', lacking]),
+    '1 of 3 legs whole; Main (eth1.10) configured, its link is unknown: the link is down; ' +
+      'Main (eth1.10) configured, not applied, since 1970-01-01T00:00:00.000Z',
+  );
+  for (const kind of ['unreachable', 'refused'])
+    t.is(
+      text(['reading', trouble(kind)]),
+      `0 of 1 legs whole; Main (eth1.10) ${kind}, since 2026-01-01T00:01:00.000Z, no`,
+    );
+  t.is(
+    text(['refusedByName', { ...present, refusedName: 'Guest' }]),
+    '0 of 1 legs whole; Main (eth1.10) refused by name, its name is Guest',
+  );
+});
+
 test('[R24] health counts the listed legs, whole and all', (t) => {
   const states = [
     actor('whole', present),

@@ -26,8 +26,11 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
       const currentAddresses = await target.addresses(config, context.signal);
       const fields = new Map(interfacesOf(config).map(({ name, config: fields }) => [name, fields]));
       const speaking = new Set(advertisingLegs(config));
+      const adoption = await adoptionOf(context);
+      const kept = new Map(adoption?.legs.map((leg) => [leg.intf, leg]));
       const legs = addressSets(config, currentAddresses).map(({ intf, label, uuid, name, prefixes }) => {
         const own = fieldsOf(fields.get(intf));
+        const leg = kept.get(intf);
         return {
           intf,
           label,
@@ -39,19 +42,20 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
           ...(stringsOf(own.ipv6DelegateFrom)[0] !== undefined && { delegateFrom: own.ipv6DelegateFrom }),
           prefixes,
           advertises: speaking.has(intf),
+          ...(leg && { keeps: { address: leg.address, state: leg.state, text: leg.text } }),
         };
       });
       const collisions = setCollisions(config);
-      const adoption = await adoptionOf(context);
       const { json, print, note, terminal } = context;
       if (json) print(JSON.stringify({ legs, collisions, ...(adoption && { adoption }) }));
       else {
         for (const leg of legs) {
-          const { intf, label, set, ipv4, ipv6, delegateFrom, enabled, advertises } = leg;
+          const { intf, label, set, ipv4, ipv6, delegateFrom, enabled, advertises, keeps } = leg;
           const facts = [
             ...(enabled ? [] : ['disabled']),
             ...(delegateFrom === undefined ? [] : [`delegates from ${delegateFrom}`]),
             advertises ? 'advertises' : 'silent',
+            ...(keeps ? [`${keeps.address} is kept: ${plainText(keeps.text)}`] : []),
           ];
           const addresses = [...ipv4, ...ipv6].join(' ');
           print(

@@ -76,11 +76,24 @@ test.serial(
         env: { HOLDFAST_ROUTER_URL: daemon.url },
       });
     t.regex((await holdfast('status')).out, would);
-    t.regex((await holdfast('router', 'legs')).out, would);
+    t.regex((await holdfast('status')).out, /4 of 5 legs whole; IoT \(eth1\.20\) not adopted/);
+    const legs = (await holdfast('router', 'legs')).out;
+    t.regex(legs, would);
+    t.regex(legs, /eth1\.10 .*fd5e:21aa:90c4:10::1\/64 is kept: whole\)/);
+    t.regex(legs, /eth1\.20 .*fd5e:21aa:90c4:20::1\/64 is kept: not adopted\)/);
+    t.notRegex(legs, /eth1\.30 .*is kept/);
     t.is(daemon.posts.length, 0);
     t.is((await holdfast('router', 'adopt', '--yes')).code, 0);
     await until('IoT has its address', () => daemon.leg('eth1.20').ipv6 !== undefined);
     t.notRegex((await holdfast('router', 'legs')).out, /would add/);
+    // The router stops saying what its links have, so nobody says that they have it.
+    daemon.servesInterfaces = false;
+    t.is((await holdfast('router', 'resync')).code, 0);
+    const unknown = /configured, its link is unknown: the router does not serve the state of this interface/;
+    await until('it says so', async () => unknown.test((await holdfast('status')).out));
+    const listed = JSON.parse((await holdfast('router', 'legs', '--json')).out).legs;
+    t.like(listed[0].keeps, { address: 'fd5e:21aa:90c4:10::1/64', state: 'configured' });
+    t.regex(listed[0].keeps.text, unknown);
     await daemon.appSaves((saved) => {
       delete saved.interface.vlan['eth1.10'].ipv6;
     });
