@@ -130,6 +130,7 @@ export const gateway = definePlugin({
         port,
         host,
         allowedHosts: [...allowedHosts, ...(publicBase ? [new URL(publicBase).hostname] : [])],
+        publicOrigin: publicBase && new URL(publicBase).origin,
         bodyLimit,
         requestTimeoutMs,
         checkOriginOfReads: true, // a stream is read by GET

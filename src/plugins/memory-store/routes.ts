@@ -138,7 +138,10 @@ export function memoryRoutes(surface: HttpSurface, services: MemoryServices): vo
     scope.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null, undefined));
     scope.post(
       '/collections/:collection/snapshots/upload',
-      { bodyLimit: LARGEST_SNAPSHOT },
+      {
+        bodyLimit: LARGEST_SNAPSHOT,
+        config: { writes: { types: ['multipart/form-data'], because: 'a snapshot is a file of any size' } },
+      },
       (request, reply) =>
         plain(reply, async () => {
           const query = request.query as Record<string, unknown>;

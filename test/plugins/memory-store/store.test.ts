@@ -137,7 +137,11 @@ test.serial('[B4] every key of a payload is kept, also one that JavaScript has a
   const point = '{"id":1,"vector":[1,0,0,0],"payload":{"__proto__":{"x":1},"constructor":2}}';
   await rest(rig.url, 'PUT', '/collections/keys', { vectors: { size: 4, distance: 'Cosine' } });
   t.is((await rest(rig.url, 'PUT', '/collections/keys/points', `{"points":[${point}]}`)).status, 200);
-  const answer = await fetch(`${rig.url}/collections/keys/points`, { method: 'POST', body: '{"ids":[1]}' });
+  const answer = await fetch(`${rig.url}/collections/keys/points`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"ids":[1]}',
+  });
   t.true((await answer.text()).includes('"payload":{"__proto__":{"x":1},"constructor":2}'));
   const filter = { must: [{ key: 'toString', match: { any: ['', 1] } }] };
   t.is((await rest(rig.url, 'POST', '/collections/keys/points/count', { filter })).body.result.count, 0);

@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { HostError } from '../errors/host-error.ts';
+import { isWrite, type OriginRules, refuseForeignPage } from './write-rules.ts';
 
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i;
-const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** @returns whether only programs of this machine reach an address, given as host name or address */
 export function isLoopback(host: string): boolean {
@@ -20,6 +20,8 @@ export interface AdmissionOptions {
   readonly allowedHosts: readonly string[];
   /** Whether the origin of reading requests matters too. */
   readonly checkOriginOfReads?: boolean;
+  /** Origin under which browsers see it, e.g. `https://gw.example`; absent when only its Host header says. */
+  readonly publicOrigin?: string | undefined;
   /** The bearer token that is asked for; absent when none is. */
   readonly token?: (() => string | undefined) | undefined;
 }
@@ -31,13 +33,15 @@ export interface AdmissionOptions {
 export class Admission {
   readonly #names: ReadonlySet<string>;
   readonly #token: (() => string | undefined) | undefined;
-  readonly #exempt: ReadonlySet<string>;
+  readonly #checkReads: boolean;
+  readonly #origins: OriginRules;
   /** The newest Host header that is served at whatever address it came to. */
   #served: string | undefined;
 
-  constructor({ host, allowedHosts, checkOriginOfReads = false, token }: AdmissionOptions) {
+  constructor({ host, allowedHosts, checkOriginOfReads = false, publicOrigin, token }: AdmissionOptions) {
     this.#names = new Set([host, 'localhost', ...allowedHosts].map(plainName));
-    this.#exempt = checkOriginOfReads ? new Set() : READING;
+    this.#checkReads = checkOriginOfReads;
+    this.#origins = { proxiedNames: new Set(allowedHosts.map(plainName)), publicOrigin };
     this.#token = token;
   }
 
@@ -50,9 +54,8 @@ export class Admission {
     if (headers.host === undefined) invalid('it has no Host header');
     if (countHosts(rawHeaders) > 1) invalid('it has more than one Host header');
     if (!this.#serves(headers.host, socket)) throw new HostError('HF_HTTP_HOST');
-    const { origin } = headers;
-    if (origin !== undefined && !this.#exempt.has(method ?? '') && !this.#isOwnOrigin(origin, headers.host)) {
-      throw new HostError('HF_HTTP_ORIGIN');
+    if (isWrite(method) || (this.#checkReads && headers.origin !== undefined)) {
+      refuseForeignPage(headers, headers.host, this.#origins);
     }
     if (this.#token && !isToken(headers.authorization, this.#token())) {
       throw new HostError('HF_HTTP_UNAUTHORIZED');
@@ -71,14 +74,6 @@ export class Admission {
     }
     this.#served = header;
     return true;
-  }
-
-  #isOwnOrigin(origin: string, host: string): boolean {
-    const page = URL.canParse(origin) ? new URL(origin) : undefined;
-    if (!page) return false;
-    return (
-      page.host === host.toLowerCase() || (page.hostname !== 'localhost' && this.#names.has(page.hostname))
-    );
   }
 }
 

@@ -25,6 +25,8 @@ export interface SurfaceOptions {
   readonly bodyLimit?: number;
   /** Names under which it is served besides loopback names and the address itself, e.g. behind a proxy. */
   readonly allowedHosts?: readonly string[];
+  /** Origin under which browsers see it, where that is not its address, e.g. `https://gw.example` behind a proxy. */
+  readonly publicOrigin?: string | undefined;
   /** Refuses a foreign `Origin` on reading requests too, for surfaces whose reads are streams or show secrets. */
   readonly checkOriginOfReads?: boolean;
   /** The bearer token of callers from beyond this machine, read at each request, so that it can change. */

@@ -37,6 +37,7 @@ export function codedError(error: unknown, request: FastifyRequest, limits: Surf
     case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':
       return new HostError('HF_HTTP_MEDIA_TYPE', {
         type: shown(request.headers['content-type'] ?? '(none)'),
+        types: 'application/json',
       });
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new HostError('HF_HTTP_PATH_TOO_LONG', { limit: limits.maxParamLength });

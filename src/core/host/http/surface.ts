@@ -17,6 +17,7 @@ import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from '
 import { parseJsonBody } from './json-body.ts';
 import { hasUnreadBody, headersOfAll, OpenRequests, type UnhandledListener } from './requests.ts';
 import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
+import { requireMediaTypes } from './write-rules.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_PARAM_LENGTH = 256;
@@ -39,8 +40,8 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
   };
   const tokenRequired = !isLoopback(host) && options.admission !== 'own';
   const token = tokenRequired ? (options.token ?? (() => undefined)) : undefined;
-  const { allowedHosts = [], checkOriginOfReads = false } = options;
-  const admission = new Admission({ host, allowedHosts, checkOriginOfReads, token });
+  const { allowedHosts = [], checkOriginOfReads = false, publicOrigin } = options;
+  const admission = new Admission({ host, allowedHosts, checkOriginOfReads, publicOrigin, token });
   const { lenientPaths = false } = options;
   const routes = new PathMethods(lenientPaths);
   const log = logger.child({ surface: name });
@@ -112,6 +113,7 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
   });
   app.addHook('onRoute', (route) => {
     routes.add(route);
+    requireMediaTypes(route);
     const { handler } = route;
     route.handler = function mark(request, reply) {
       requests.handled(request.raw, reply.raw);

@@ -2,6 +2,7 @@ import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import {
   answerInvalid,
   decideUnread,
+  MCP_BODIES,
   type OpenedRequest,
   openRequests,
   requireKey,
@@ -34,12 +35,13 @@ export function aggregateEndpoint(
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a stream
       url: PATH,
+      config: { writes: MCP_BODIES },
       handler: async (request, reply) => receive(aggregate, opened(request, reply)),
     });
     scope.get(SSE_PATH, { exposeHeadRoute: false }, async (request, reply) =>
       sse.open(opened(request, reply)),
     );
-    scope.post(SSE_PATH, async (request, reply) => {
+    scope.post(SSE_PATH, { config: { writes: MCP_BODIES } }, async (request, reply) => {
       const { session } = request.query as { session?: unknown };
       sse.receive(opened(request, reply), session);
     });

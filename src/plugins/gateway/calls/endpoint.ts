@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
+import type { WriteException } from '../../../core/host/http/write-rules.ts';
 import { type Exchange, HttpExchange } from '../exchange.ts';
 import { type AuthenticatedKey, authenticate, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
 import { type Answer, notFound, unauthorized } from '../mcp/answers.ts';
@@ -32,6 +33,12 @@ export interface IntakeServices extends CallServices {
 
 const PATTERN = '/:server/mcp';
 
+/** How endpoints of the protocol take bodies: `mediaProblem` refuses another type as its revisions prescribe. */
+export const MCP_BODIES: WriteException = {
+  types: 'handler',
+  because: 'the caller is decided and recorded first, and the refusal is a JSON-RPC error',
+};
+
 /** The endpoint of one server, `/<server>/mcp` (G1, G3, G4). */
 export function mcpEndpoint(http: HttpSurface, gateway: IntakeServices & UpstreamServices): void {
   http.register((scope, _options, registered) => {
@@ -40,6 +47,7 @@ export function mcpEndpoint(http: HttpSurface, gateway: IntakeServices & Upstrea
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a session
       url: PATTERN,
+      config: { writes: MCP_BODIES },
       handler: async (request, reply) => {
         const { server } = request.params as { server: string };
         receive(gateway, opened(request, reply), server);

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BodyTooLarge, readBody } from '../../../core/host/http/bounded-body.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import { dropBody } from '../../../core/host/http/requests.ts';
+import type { WriteException } from '../../../core/host/http/write-rules.ts';
 import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Encoding, Signal } from '../decode/decode.ts';
 import { OtlpError } from '../errors.ts';
@@ -16,6 +17,10 @@ const REJECTED = {
 } as const;
 const JSON_TYPE = 'application/json';
 const PROTOBUF_TYPE = 'application/x-protobuf';
+const OTLP_BODIES: WriteException = {
+  types: [JSON_TYPE, PROTOBUF_TYPE],
+  because: 'OTLP over HTTP has both encodings',
+};
 
 /** Gives errors of the surface itself, which no route has handled, the form that a collector's errors have. */
 export function otlpErrorBody({ status, what, remedy }: SurfaceError): unknown {
@@ -38,7 +43,9 @@ export function otlpRoutes(http: HttpSurface, receiver: Receiver, bodyLimit: num
       else reply.code(415).type('text/plain; charset=utf-8').send(unsupported);
     });
     for (const signal of SIGNALS) {
-      scope.post(`/v1/${signal}`, (request, reply) => serve(receiver, request, reply, signal, bodyLimit));
+      scope.post(`/v1/${signal}`, { config: { writes: OTLP_BODIES } }, (request, reply) =>
+        serve(receiver, request, reply, signal, bodyLimit),
+      );
     }
     registered();
   });

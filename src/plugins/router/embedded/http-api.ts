@@ -43,7 +43,11 @@ export function routerRoutes(
       checkIgnoredBody(request, body as Buffer);
       done(null, undefined);
     });
-    scope.post('/v1/config/apply_current_config', async (request, reply) =>
+    const writesAs = {
+      types: ['application/json', 'application/x-www-form-urlencoded'],
+      because: 'the body is ignored, and `curl -d` without a header sends a form, as to the real daemon',
+    };
+    scope.post('/v1/config/apply_current_config', { config: { writes: writesAs } }, async (request, reply) =>
       answer(reply, await writes.applyCurrent(writerOf(request))),
     );
     registered();

@@ -127,7 +127,8 @@ test('the connection of a refused request stays open while the rest of its body 
     http.register((scope, _options, registered) => {
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
-      scope.post('/busy', ({ raw: request }, reply) => {
+      const config = { writes: { types: 'any', because: 'the body is dropped' } } as const;
+      scope.post('/busy', { config }, ({ raw: request }, reply) => {
         dropBody(request, 100);
         return reply.code(503).send('busy');
       });

@@ -24,8 +24,8 @@ export const httpErrors = {
   },
   HF_HTTP_ORIGIN: {
     status: 403,
-    what: 'A web page of another origin may not change anything here.',
-    remedy: 'Call from the command line, or add the host of the page to the allowedHosts option.',
+    what: 'A web page of another origin (scheme, host and port) may not change anything here.',
+    remedy: 'Call from the command line. Behind a proxy with TLS, add its name to the allowedHosts option.',
   },
   HF_HTTP_BODY_INVALID: {
     status: 400,
@@ -40,7 +40,7 @@ export const httpErrors = {
   HF_HTTP_MEDIA_TYPE: {
     status: 415,
     what: 'Content type {type} is not supported here.',
-    remedy: 'Send the body with `content-type: application/json`.',
+    remedy: 'Send the body with `content-type: {types}`.',
   },
   HF_HTTP_NOT_FOUND: {
     status: 404,
