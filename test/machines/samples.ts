@@ -301,6 +301,13 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.lost', effect: 'reconciler.drill_restore' },
     ],
   },
+  'reconciler-saves': {
+    events: [
+      { type: 'DROPPED', at: 1, ncid: 'n1', paths: ['dhcp6'], count: 1, alerted: ['dhcp6'] },
+      { type: 'DROPPED', at: 2, ncid: 'n2', paths: ['a', 'dhcp6'], count: 2, alerted: ['dhcp6'] },
+      { type: 'DROPPED', at: 3, ncid: 'n3', paths: ['a'], count: 1, alerted: [] },
+    ],
+  },
   'reconciler-unit': {
     events: [
       { type: 'PAUSE', at: 1_000, by: 'o', forMs: 60_000 },

@@ -4,6 +4,24 @@ const area: Area = {
   sources: ['src/machines/reconciler/', 'src/plugins/reconciler/'],
   mutations: [
     {
+      breaks: 'R26: what Holdfast itself removes counts as dropped by others',
+      id: 'R26',
+      find: '.filter(([, until]) => until >= now)',
+      put: '.filter(([, until]) => until < now)',
+    },
+    {
+      breaks: 'R26: a dropped path of the policy raises no alert',
+      id: 'R26',
+      find: 'alarming: ({ event }) => event.alerted.length > 0',
+      put: 'alarming: () => false',
+    },
+    {
+      breaks: 'R26: a lost item of a list counts as nothing',
+      id: 'R26',
+      find: 'return lost > added ? [path] : [];',
+      put: 'return [];',
+    },
+    {
       breaks: 'R26: the drill of an app save leaves the address in the config',
       id: 'R26',
       find: '({ ipv6: _, ...$1 }) => {',

@@ -24,3 +24,19 @@ export interface AdoptionView {
     readonly text: string;
   }[];
 }
+
+/** The operation that lists what saves of others dropped; `…/asked` announces removals that Holdfast is asked for. */
+export const DROPPED_PATH = '/reconciler/dropped';
+
+/** Saves after which paths were gone that nobody had asked to remove, the newest first. */
+export interface DroppedView {
+  readonly saves: readonly {
+    /** ISO 8601. */
+    readonly at: string;
+    readonly ncid: string;
+    readonly paths: readonly string[];
+    readonly count: number;
+    /** Those that raised an alert. */
+    readonly alerted: readonly string[];
+  }[];
+}

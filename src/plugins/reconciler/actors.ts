@@ -4,8 +4,15 @@ import { adoption } from '../../machines/reconciler/adoption.ts';
 import { appSave } from '../../machines/reconciler/app-save.ts';
 import { heartbeat } from '../../machines/reconciler/heartbeat.ts';
 import { leg } from '../../machines/reconciler/leg.ts';
+import { saves } from '../../machines/reconciler/saves.ts';
 import { unit } from '../../machines/reconciler/unit.ts';
-import { describeAdoption, describeAppSave, describeHeartbeat, describeLegRecord } from './words.ts';
+import {
+  describeAdoption,
+  describeAppSave,
+  describeHeartbeat,
+  describeLegRecord,
+  describeSaves,
+} from './words.ts';
 
 /** One actor a leg; its key is the interface's name. */
 export const legActor = defineActor({
@@ -32,6 +39,15 @@ export const appSaveActor = defineActor({
   describe: describeAppSave,
 });
 export const APP_SAVE_KEY = 'drill';
+
+/** What saves of others dropped from the config. */
+export const savesActor = defineActor({
+  type: 'reconciler.saves',
+  machine: saves,
+  version: 1,
+  describe: describeSaves,
+});
+export const SAVES_KEY = 'config';
 
 /** Whether the reconciler as a whole runs or is paused. */
 export const unitActor = defineActor({ type: 'reconciler.unit', machine: unit, version: 1 });

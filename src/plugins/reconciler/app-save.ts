@@ -15,6 +15,7 @@ import { isObject } from '../../core/kernel/json.ts';
 import type { AppSaveLeg, AppSaveOutcome, AppSaveRequest } from '../../machines/reconciler/app-save.ts';
 import { APP_SAVE_KEY, appSaveActor, legActor } from './actors.ts';
 import type { Adoption } from './adoption.ts';
+import type { DroppedWatch } from './dropped.ts';
 import { ReconcilerError } from './errors.ts';
 import { type LegState, stateOf } from './leg-status.ts';
 import { normaliseCidr, readLeg, withAddresses, withEntry } from './legs.ts';
@@ -41,6 +42,7 @@ export interface AppSaveView {
 
 interface Started extends Services {
   readonly adoption: Adoption;
+  readonly dropped: DroppedWatch;
   readonly unit: Unit;
 }
 
@@ -56,8 +58,12 @@ export function registerAppSave(context: PluginContext<Started>): void {
   const options = { onRecovery: 'fail', adapter: RouterApiToken.name } as const;
   context.effect<AppSaveRequest>(
     'reconciler.drill_save',
-    async ({ run, intf, address, to }, { correlation, cause, signal }, { get, clock }) => {
-      const save = (config: NetworkConfig) => asTheAppSaves(config, intf, address, to);
+    async ({ run, intf, address, to }, { correlation, cause, signal }, { dropped, get, clock }) => {
+      const save = (config: NetworkConfig) => {
+        const change = asTheAppSaves(config, intf, address, to);
+        if (typeof change !== 'string') dropped.willPost(change.body);
+        return change;
+      };
       return saved(get(RouterApiToken), save, { run, clock, correlation, cause, signal });
     },
     { ...options, deadlineMs: POST_DEADLINE_MS },

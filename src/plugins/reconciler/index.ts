@@ -21,6 +21,7 @@ import { adoptCommand } from './adopt-command.ts';
 import { Adoption, registerAdoption } from './adoption.ts';
 import { registerAppSave } from './app-save.ts';
 import { drillAppSave } from './app-save-command.ts';
+import { DroppedWatch, registerDropped } from './dropped.ts';
 import { legMetrics, registerEffects } from './effects.ts';
 import { ReconcilerError } from './errors.ts';
 import { Heartbeats, registerHeartbeat } from './heartbeat.ts';
@@ -49,7 +50,9 @@ export const reconciler = definePlugin({
     const adoption = new Adoption(services, legSettings(options, place), place);
     const heartbeats = new Heartbeats(services, { monitor, idleMs });
     const unit = new Unit(services, heartbeats, adoption, monitor);
+    const dropped = new DroppedWatch(services, adoption, options.droppedAlerts);
     const poster = new LegPoster({
+      onRead: (config) => dropped.read(config),
       api: services.get(RouterApiToken),
       clock,
       batchMs,
@@ -64,6 +67,7 @@ export const reconciler = definePlugin({
     return {
       ...services,
       adoption,
+      dropped,
       heartbeats,
       unit,
       poster,
@@ -92,6 +96,7 @@ export const reconciler = definePlugin({
     );
     registerHeartbeat(context, { monitor: options.pushMonitor, idleMs: options.pushIdleMs });
     registerAdoption(context);
+    registerDropped(context);
     registerAppSave(context);
     registerUnit(context);
     registerEffects(context);

@@ -57,6 +57,10 @@ export const reconcilerOptions = z
     router_ula_reconciler_addresses: legs.optional(),
     /** The legs may be written to a router elsewhere without `holdfast router adopt`: for configuration management. */
     adopted: z.boolean().default(false),
+    /** Paths whose loss in a save of others raises an alert; `*` stands for one key. A held leg's address is none of them. */
+    droppedAlerts: z
+      .array(z.string().min(1))
+      .default(['interface.*.*.ipv6', 'interface.*.*.dhcp6', 'dhcp6', 'routing']),
     /** Interfaces that are refused in the list, besides those named Guest or Telework. */
     never: z.array(z.string()).default(['eth1.30', 'eth1.60']),
     /** Quiet time after an event before the config is read. */

@@ -16,6 +16,8 @@ export interface RouterAccess {
   readonly decided: () => Promise<void>;
   /** 0 to 1. */
   readonly random: () => number;
+  /** Called with every config that is read. */
+  readonly onRead?: (config: NetworkConfig) => void;
 }
 
 /** A request to add one leg's address to the config of this ncid. */
@@ -150,6 +152,7 @@ class ConfigReader {
   async #read(signal?: AbortSignal): Promise<NetworkConfig> {
     this.jitter = jitterOf(this.#access);
     const config = await this.#access.api.active(signal);
+    this.#access.onRead?.(config);
     this.#cancelForget();
     this.#kept = config;
     this.#cancelForget = this.#access.clock.after(KEEP_MS, () => {

@@ -11,12 +11,14 @@ import type { appSave } from '../../machines/reconciler/app-save.ts';
 import type { heartbeat } from '../../machines/reconciler/heartbeat.ts';
 import type { leg } from '../../machines/reconciler/leg.ts';
 import type { reapply } from '../../machines/reconciler/reapply.ts';
+import type { saves } from '../../machines/reconciler/saves.ts';
 
 export const words: RecordWords = {
   'reconciler.leg': describeLegRecord,
   'reconciler.adoption': describeAdoption,
   'reconciler.reapply': describeReapply,
   'reconciler.app_save': describeAppSave,
+  'reconciler.saves': describeSaves,
   'reconciler.heartbeat': describeHeartbeat,
 };
 
@@ -123,6 +125,11 @@ export function describeAppSave({ event, to }: RecordOf<typeof appSave>): string
     default:
       return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
   }
+}
+
+export function describeSaves({ event }: RecordOf<typeof saves>): string | undefined {
+  if (event.type === 'init') return HIDDEN;
+  return event.type === 'DROPPED' ? `a save dropped ${listText(event.paths, ', ')}` : DEFAULT_WORDS;
 }
 
 /** A beat that arrives is routine, so its record is hidden. */

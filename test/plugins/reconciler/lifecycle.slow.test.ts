@@ -85,13 +85,15 @@ test('[R24] the story stands in the log: who changed, what was missing, what was
   const router = new FieldRouter();
   const { quiet, records, runtime } = await rig(t, { legs: [MAIN] }, router);
   await quiet();
-  const before = (await records()).length;
+  const before = (await records(MAIN.intf)).length;
   await router.appSaves((config) => {
     delete config.interface.vlan['eth1.10'].ipv6;
   });
   await until('Main has its address', () => router.leg('eth1.10').ipv6);
   await quiet();
-  const story = (await records()).slice(before).filter(({ event }) => !event.type.startsWith('xstate.'));
+  const story = (await records(MAIN.intf))
+    .slice(before)
+    .filter(({ event }) => !event.type.startsWith('xstate.'));
   const [heard, , ...rest] = story;
   t.is(heard?.event.type, 'CHANGED');
   t.is(heard?.event.channel, 'router.iface_change_applied');

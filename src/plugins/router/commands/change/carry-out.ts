@@ -1,18 +1,23 @@
+import { DROPPED_PATH } from '../../../../core/contracts/reconciler.ts';
 import type { NetworkConfig } from '../../../../core/contracts/router.ts';
 import { HostError } from '../../../../core/host/errors/host-error.ts';
 import { maskText } from '../../../../core/host/logging/mask-text.ts';
+import { askIfRunning } from '../../../../core/host/operations/control-client.ts';
 import type { CommandContext } from '../../../../core/host/plugin/command.ts';
 import { type Clock, systemClock } from '../../../../core/kernel/clock.ts';
-import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
+import { HoldfastError, isCoded } from '../../../../core/kernel/errors/holdfast-error.ts';
 import { collisionText, setCollisions } from '../../config/networks.ts';
 import { validateConfig } from '../../config/validate.ts';
 import { newTransId } from '../client.ts';
-import { differenceOf, fingerprintOf, showChanges } from '../leaves.ts';
+import { differenceOf, fingerprintOf, leavesOf, pointer, showChanges } from '../leaves.ts';
 import type { RouterTarget } from '../target.ts';
 import { type CheckResult, runCheck } from './checks.ts';
 import { type ChangeEnd, changeSafely, EXIT, type Verdict } from './confirmed-change.ts';
 import { checkSets } from './sets-check.ts';
 import { askToKeep, Window } from './window.ts';
+
+/** How long the running instance may take to hear of a change, milliseconds. */
+const ANNOUNCE_MS = 5_000;
 
 export interface WantedChange {
   readonly target: RouterTarget;
@@ -64,6 +69,8 @@ export async function carryOut(
     throw new HostError('HF_CLI_USAGE', { reason, command });
   }
   context.signal.throwIfAborted(); // from here on there is something to undo
+  const removed = [...onlyIn(before, after), ...onlyIn(after, before)];
+  await announce(removed, context);
   const transID = newTransId();
   const results: CheckResult[] = [];
   const quietly = quiet(say, terminal);
@@ -109,6 +116,8 @@ export async function carryOut(
     window.close();
   }
   quietly(endText(end, terminal.paint));
+  // Once it is kept, nothing reverts it any more: what it added is no longer removed on purpose.
+  if (end.outcome === 'committed') await announce(onlyIn(after, before), context, true);
   return finished({ ...end, transID, checks: results }, EXIT[end.outcome]);
 }
 
@@ -160,5 +169,28 @@ function endText(end: ChangeEnd, paint: CommandContext['terminal']['paint']): st
       return `${paint(['bold', 'yellow'], 'Reverted:')} ${end.reason}`;
     case 'unknown':
       return `${paint(['bold', 'red'], 'Unknown:')} ${end.reason}. Unless a commit got through, the router reverts by itself; see \`holdfast router history\`.`;
+  }
+}
+
+/** The paths of values that the first config has and the second has not. */
+function onlyIn(config: NetworkConfig, other: NetworkConfig): (readonly string[])[] {
+  const present = new Set(leavesOf(other).map(({ path }) => pointer(path)));
+  return leavesOf(config)
+    .map(({ path }) => path)
+    .filter((path) => !present.has(pointer(path)));
+}
+
+/** Tells the running instance which paths a change, or its revert, removes on purpose. @param over no longer */
+async function announce(
+  paths: readonly (readonly string[])[],
+  { dataDir }: CommandContext,
+  over = false,
+): Promise<void> {
+  const instance = { dataDir, signal: AbortSignal.timeout(ANNOUNCE_MS) };
+  try {
+    await askIfRunning(instance, `${DROPPED_PATH}/asked`, { paths, over }, 'it runs no reconciler');
+  } catch (error) {
+    // An instance without a reconciler compares no configs, and one that does not answer must not stop the change.
+    if (!isCoded(error) && !instance.signal.aborted) throw error;
   }
 }
