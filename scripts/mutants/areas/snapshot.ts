@@ -212,6 +212,7 @@ const area: Area = {
     sources: [
       'src/machines/memory/',
       'src/plugins/memory/backups/',
+      'src/plugins/memory/deployment.ts',
       'src/plugins/memory/doctor.ts',
       'src/plugins/memory/rest-store.ts',
       'src/plugins/memory-store/snapshots.ts',

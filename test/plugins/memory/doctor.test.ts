@@ -6,7 +6,8 @@ import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
 import { goodAmong } from '../../../src/plugins/memory/backups/cluster-backups.ts';
 import { EMPTY_STORE } from '../../../src/plugins/memory/backups/effects.ts';
-import { lookAtDeployment, memoryChecks, missingSettings } from '../../../src/plugins/memory/doctor.ts';
+import { lookAtDeployment, missingSettings } from '../../../src/plugins/memory/deployment.ts';
+import { memoryChecks } from '../../../src/plugins/memory/doctor.ts';
 import { memoryOptions } from '../../../src/plugins/memory/options.ts';
 
 import { ClusterApi, Refusal } from '../../support/cluster/index.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { backupRequested } from '../../../src/plugins/memory/backups/actor.ts';
-import type { ListAnswer } from '../../../src/plugins/memory/backups/control.ts';
+import type { ListAnswer } from '../../../src/plugins/memory/backups/answers.ts';
 import { inspectionResult, memoryChecks } from '../../../src/plugins/memory/doctor.ts';
 import type { Scope } from '../../support/scope.ts';
 import { fill, type MemoryRig, startMemory } from '../memory-store/rig.ts';

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
-import type { ListAnswer, StatusAnswer } from '../../../src/plugins/memory/backups/control.ts';
+import type { ListAnswer, StatusAnswer } from '../../../src/plugins/memory/backups/answers.ts';
 import { statusLines } from '../../../src/plugins/memory/backups/output.ts';
 import { storeObjects } from '../../../src/plugins/restore/scratch/cluster.ts';
 import { ClusterApi, Refusal, type Thing } from '../../support/cluster/index.ts';

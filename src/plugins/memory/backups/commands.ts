@@ -21,7 +21,7 @@ import {
   type SeedAnswer,
   type StatusAnswer,
   snapshotAnswer,
-} from './control.ts';
+} from './answers.ts';
 import { listBackups } from './effects.ts';
 import { listLines, pruneLines, seedLines, snapshotLines, statusLines } from './output.ts';
 import { chooseSeeds, type SeedRequest, seedRequest } from './seed.ts';

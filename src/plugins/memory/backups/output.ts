@@ -9,7 +9,7 @@ import type {
   SeedAnswer,
   SnapshotAnswer,
   StatusAnswer,
-} from './control.ts';
+} from './answers.ts';
 
 /** ISO 8601 to the second. */
 const second = (time: string): string => time.slice(0, 19).concat('Z');
