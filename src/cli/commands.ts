@@ -66,6 +66,11 @@ const logCommands: readonly CommandDefinition[] = [
     flags: [
       ...rangeFlags,
       ...selectionFlags,
+      {
+        flags: '--grep <text>',
+        summary: 'a text that the line prints, in any case; or /expression/, which must run in linear time',
+      },
+      { flags: '--failed', summary: 'only machines that threw, and effects that failed or were lost' },
       { flags: '--limit <n>', summary: 'how many lines at most, the newest; 0 for all', default: '50' },
       everyRecord,
     ],

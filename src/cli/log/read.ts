@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { HostError } from '../../core/host/errors/host-error.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { jsonText } from '../../core/host/terminal.ts';
 import type { LogReader } from '../../core/kernel/log/event-log.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { selectionOf, wholeNumber } from './flags.ts';
+import { parsePattern, printedText, type TextPattern } from './grep.ts';
 import { Layout } from './layout.ts';
 import { referenceTime } from './place.ts';
 import { familyOf, recordPage } from './record-page.ts';
@@ -15,16 +18,27 @@ import { PluginWords } from './words.ts';
 
 /** `holdfast log list`: the records of a selection, the newest last. */
 export const listRecords: CommandRun = async ([source], flags, context) => {
-  selectionOf(flags); // wrong flags are reported before the log is opened
+  // Wrong flags are reported before the log is opened.
+  selectionOf(flags);
+  const pattern = patternOf(flags.grep);
   const limit = wholeNumber(flags.limit, '--limit', 0, 'log list') || Number.POSITIVE_INFINITY;
   await withLog(sourceOf(source, context), async (log) => {
-    const selection = selectionOf(flags, referenceTime(log));
-    if (context.json) return listJson(log, selection, limit, context);
+    const chosen = selectionOf(flags, referenceTime(log));
     // Whoever selects a type of event wants to see it, even if it is routine.
-    const all = flags.all === true || selection.type !== undefined;
-    return listLines(log, selection, limit, all, context);
+    const all = flags.all === true || chosen.type !== undefined;
+    const words = new PluginWords(context);
+    const textOf = (record: LogRecord) => printedText(record, words, all);
+    const selection = { ...chosen, ...(pattern && { grep: { ...pattern, textOf } }) };
+    if (context.json) return listJson(log, selection, limit, context);
+    return listLines(log, selection, limit, { all, words }, context);
   });
 };
+
+/** @throws HF_CLI_USAGE */
+function patternOf(given: unknown): TextPattern | undefined {
+  if (given === '') throw new HostError('HF_CLI_USAGE', { reason: '--grep is empty.', command: 'log list' });
+  return typeof given === 'string' ? parsePattern(given) : undefined;
+}
 
 async function listJson(
   log: SqliteReader,
@@ -49,14 +63,13 @@ async function listLines(
   log: SqliteReader,
   selection: Selection,
   limit: number,
-  all: boolean,
+  { all, words }: { readonly all: boolean; readonly words: PluginWords },
   context: CommandContext,
 ): Promise<void> {
   const { print, note, terminal, signal } = context;
-  const words = new PluginWords(context);
   const layout = new Layout(terminal, log.lastSeq());
   if (!Number.isFinite(limit)) {
-    const story = new Story({ all, describe: words.describe });
+    const story = new Story({ all, describe: words.describe, apart: all || selection.grep !== undefined });
     for await (const batch of inBatches(log, selection, signal)) {
       await words.prepare(batch);
       for (const line of layout.lines(story.add(batch.map(shown)))) print(line);

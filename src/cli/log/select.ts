@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { parseActorRef } from '../../core/kernel/ids.ts';
 import type { LogReader } from '../../core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
+import { isFailure, type TextPattern } from './grep.ts';
 import { firstSeqAt, type Place } from './place.ts';
 
 /** A search handles signals after every so many records. */
@@ -21,6 +22,15 @@ export interface Selection {
   readonly correlation?: string | undefined;
   /** An event type in any case, or a pattern with `*`. */
   readonly type?: string | undefined;
+  /** Only records that failed. */
+  readonly failed?: true | undefined;
+  /** A pattern of the text that a record's line prints. */
+  readonly grep?: Grep | undefined;
+}
+
+/** A pattern, and how the text of a record is made. */
+export interface Grep extends TextPattern {
+  readonly textOf: (record: LogRecord) => Promise<string>;
 }
 
 /** The selection's bounds as record numbers. */
@@ -49,19 +59,21 @@ export async function whyNone(
   const fits = async (part: Selection) => (await newest(reader, part, 1, signal)).records.length > 0;
   if ((from || to) && !(await fits({ from, to }))) return 'there is none between --from and --to';
   for (const [flag, value] of Object.entries(others)) {
-    if (value !== undefined && !(await fits({ [flag]: value }))) return `none has --${flag} ${value}`;
+    if (value === undefined || (await fits({ [flag]: value }))) continue;
+    return `none has --${flag} ${typeof value === 'object' ? value.source : value === true ? '' : value}`.trimEnd();
   }
   return 'each filter alone matches some records';
 }
 
 /** @returns whether a record is wanted, whatever its place */
-function matcher({ actor, correlation, type }: Selection): (record: LogRecord) => boolean {
+function matcher({ actor, correlation, type, failed }: Selection): (record: LogRecord) => boolean {
   const isActor = actor === undefined ? undefined : actorMatcher(actor);
   const isType = type === undefined ? undefined : pattern(type, 'i');
   return (record) =>
     (isActor?.(record.actor) ?? true) &&
     (correlation === undefined || record.correlation.endsWith(correlation)) &&
-    (isType?.test(record.event.type) ?? true);
+    (isType?.test(record.event.type) ?? true) &&
+    (failed !== true || isFailure(record));
 }
 
 /**
@@ -107,7 +119,7 @@ async function* search(
   signal?: AbortSignal,
 ): AsyncIterable<LogRecord> {
   const matches = matcher(selection);
-  const { actor, correlation } = selection;
+  const { actor, correlation, grep } = selection;
   // The index narrows the search; the rest is matched record by record.
   const exact = {
     ...(actor !== undefined && isAddress(actor) && { actor }),
@@ -121,7 +133,7 @@ async function* search(
       await turn(); // lets signals be handled during a long search
       signal?.throwIfAborted();
     }
-    if (matches(record)) yield record;
+    if (matches(record) && (!grep || grep.test(await grep.textOf(record)))) yield record;
   }
 }
 

@@ -44,12 +44,15 @@ const MAX_REMEMBERED = 20_000;
  */
 export class Story {
   readonly #all: boolean;
+  readonly #apart: boolean;
   readonly #describe: Describe;
   /** For each record without a line of its own: the record whose line stands for it, undefined where none does. */
   readonly #shownFor = new Map<number, number | undefined>();
 
-  constructor(options: { readonly all: boolean; readonly describe: Describe }) {
+  /** @param options `apart`: every record has a line of its own, so that the line has all of the record's text */
+  constructor(options: { readonly all: boolean; readonly describe: Describe; readonly apart?: boolean }) {
     this.#all = options.all;
+    this.#apart = options.apart ?? options.all;
     this.#describe = options.describe;
   }
 
@@ -73,7 +76,7 @@ export class Story {
   #addToDrafts(drafts: LineDraft[], record: LogRecord, described: string | undefined): void {
     const cause = this.#shownCause(record);
     const key = JSON.stringify([groupKey(record), described, cause?.seq]);
-    const group = this.#all
+    const group = this.#apart
       ? undefined
       : drafts
           .slice(-GROUP_LOOK_BACK)
@@ -133,7 +136,8 @@ export async function newestLines(
   for (let size = limit * 2 + GROUP_LOOK_BACK; ; size *= 4) {
     const { records, more } = await newest(reader, selection, size, signal);
     await words.prepare(records);
-    const story = new Story({ all, describe: words.describe });
+    const apart = all || selection.grep !== undefined;
+    const story = new Story({ all, describe: words.describe, apart });
     const lines = story.add(records.map(shown));
     if (lines.length >= limit || !more) {
       return { lines: lines.slice(-limit), more: more || lines.length > limit, story };
