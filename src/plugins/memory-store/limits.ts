@@ -10,7 +10,11 @@ export const MOST_COLLECTIONS = 64;
 export const MOST_POINTS = 1_000_000;
 /** Points that one request may name, and one page or search may give. */
 export const MOST_PER_REQUEST = 10_000;
-/** Bytes of points in one page; the page then ends early and says where the next begins. */
+/** Bytes of one point's payload as JSON, in a write and in a snapshot. */
+export const LARGEST_PAYLOAD = 8 * 1024 * 1024;
+/** Levels of a request, and of a payload in a snapshot. */
+export const DEEPEST = 64;
+/** Bytes of points in one page, unless one point alone has more; the page then ends early and says where the next begins. */
 export const LARGEST_PAGE = 8 * 1024 * 1024;
 /** Bytes of points in any other answer; a larger one is refused. */
 export const LARGEST_ANSWER = 32 * 1024 * 1024;

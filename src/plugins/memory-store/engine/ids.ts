@@ -20,6 +20,12 @@ export type Id = z.output<typeof pointId>;
 
 export const ids = z.array(pointId).max(MOST_PER_REQUEST);
 
+/** @returns whether an id is spelt as a write stores it */
+export function isStoredId(id: Id): boolean {
+  const { success, data } = pointId.safeParse(id);
+  return success && data === id;
+}
+
 export const isId = (value: unknown): value is Id => typeof value === 'number' || typeof value === 'string';
 
 /** The binding stores a number as a fraction; a bigint is stored as an integer, which sorts before texts. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { MemoryStoreError } from '../errors.ts';
-import { LARGEST_ANSWER, LARGEST_PAGE, MOST_POINTS } from '../limits.ts';
+import { LARGEST_ANSWER, LARGEST_PAGE, LARGEST_PAYLOAD, MOST_POINTS } from '../limits.ts';
 import { type Collection, inTransaction, tableOf } from './database.ts';
 import { type Filter, passes } from './filters.ts';
 import { bound, type Id, isId } from './ids.ts';
@@ -32,9 +32,16 @@ export function normalised(vector: readonly number[], size: number): Float32Arra
   return stored.map((value) => value / length);
 }
 
+/** @returns whether a vector is as `normalised` stores it: of length 1, or 0 throughout; NaN is neither */
+export function isStoredVector(vector: Float32Array): boolean {
+  let squares = 0;
+  for (const value of vector) squares += value * value;
+  return squares === 0 || Math.abs(squares - 1) < 1e-4;
+}
+
 /** Estimated bytes of a point in an answer. */
 const bytesOf = ({ vector, payload }: Row, { with_payload, with_vector }: Shown): number =>
-  (with_vector ? vector.length * 5 : 0) + (with_payload ? (payload?.length ?? 0) : 0);
+  (with_vector ? vector.length * 5 : 0) + (with_payload && payload !== null ? Buffer.byteLength(payload) : 0);
 
 /** The points of an answer. @throws HF_MEMORY_STORE_REQUEST they are larger than an answer may be */
 export function shownPoints<P extends Row>(
@@ -46,13 +53,24 @@ export function shownPoints<P extends Row>(
   let bytes = 0;
   for (const point of found) {
     bytes += bytesOf(point, shown);
-    if (bytes > LARGEST_ANSWER) {
-      const reason = `the answer would be larger than ${LARGEST_ANSWER} bytes: ask for fewer points, or scroll`;
-      throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
-    }
+    if (bytes > LARGEST_ANSWER) refuseAnswer('ask for fewer points, or scroll');
     points.push({ ...shownPoint(point, shown), ...also?.(point) });
   }
   return points;
+}
+
+function refuseAnswer(advice: string): never {
+  const reason = `the answer would be larger than ${LARGEST_ANSWER} bytes: ${advice}`;
+  throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
+}
+
+/** A payload as it is stored. @throws HF_MEMORY_STORE_REQUEST it is larger than a point may hold */
+function storedPayload(id: Id, payload: object | null | undefined): string | null {
+  if (payload === null || payload === undefined) return null;
+  const text = JSON.stringify(payload);
+  if (Buffer.byteLength(text) <= LARGEST_PAYLOAD) return text;
+  const reason = `point ${id}: its payload is larger than ${LARGEST_PAYLOAD} bytes`;
+  throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
 }
 
 /** A point with the requested fields. */
@@ -79,11 +97,7 @@ export function upsert(db: DatabaseSync, collection: Collection, { points }: Req
   inTransaction(db, () => {
     for (const { id, vector, payload } of points) {
       const stored = normalised(vector, collection.size);
-      put.run(
-        bound(id),
-        new Uint8Array(stored.buffer),
-        payload === null || payload === undefined ? null : JSON.stringify(payload),
-      );
+      put.run(bound(id), new Uint8Array(stored.buffer), storedPayload(id, payload));
     }
     // Row numbers only grow, so points need to be counted only beyond the limit.
     const last = Number(db.prepare(`SELECT max(rowid) AS last FROM ${table}`).get()?.last ?? 0);
@@ -130,9 +144,11 @@ export function scroll(db: DatabaseSync, collection: Collection, request: Reques
   const points: object[] = [];
   let bytes = 0;
   for (const row of rows(db, collection, offset ?? undefined, filter)) {
-    if (points.length === limit || bytes > LARGEST_PAGE) return { points, next_page_offset: row.id };
-    points.push(shownPoint(row, shown));
     bytes += bytesOf(row, shown);
+    const isFull = points.length > 0 && bytes > LARGEST_PAGE;
+    if (points.length === limit || isFull) return { points, next_page_offset: row.id };
+    if (bytes > LARGEST_ANSWER) refuseAnswer(`point ${row.id} alone is, show less of it`);
+    points.push(shownPoint(row, shown));
   }
   return { points, next_page_offset: null };
 }

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
 import { MemoryStoreError } from '../errors.ts';
-import { LARGEST_VECTOR, MOST_PER_REQUEST } from '../limits.ts';
+import { DEEPEST, LARGEST_VECTOR, MOST_PER_REQUEST } from '../limits.ts';
 import { filter } from './filters.ts';
 import { ids, pointId } from './ids.ts';
-
-const DEEPEST = 64;
 
 /** Checked in one loop: a shape for each number would take longer than to store it. */
 const vector = z.custom<readonly number[]>(

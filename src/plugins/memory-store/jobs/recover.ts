@@ -16,6 +16,7 @@ import { LARGEST_VECTOR, MOST_COLLECTIONS, MOST_POINTS } from '../limits.ts';
 import { refuseFullDisk, sha256Of } from './files.ts';
 import type { Job } from './jobs.ts';
 import { APPLICATION_ID, FORMAT, SNAPSHOT_TABLES } from './snapshot.ts';
+import { malformedPoint } from './snapshot-points.ts';
 
 /** Rows of one transaction. Requests that write wait for one transaction at most. */
 const BATCH = 2_000;
@@ -80,7 +81,7 @@ function examine(file: string): { size: number } {
   });
   try {
     db.exec('PRAGMA trusted_schema = OFF');
-    const first = (sql: string, ...given: number[]) => db.prepare(sql).get(...given) ?? {};
+    const first = (sql: string) => db.prepare(sql).get() ?? {};
     if (first('PRAGMA application_id').application_id !== APPLICATION_ID)
       invalid('it is no snapshot of this store');
     const schema = db.prepare("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").all();
@@ -98,13 +99,8 @@ function examine(file: string): { size: number } {
     const { n } = first('SELECT count(*) AS n FROM points');
     if (n !== points) invalid(`it holds ${n} points of ${points}`);
     if (Number(n) > MOST_POINTS) invalid(`it holds more than ${MOST_POINTS} points`);
-    const { wrong } = first(
-      `SELECT count(*) AS wrong FROM points WHERE typeof(vector) <> 'blob' OR length(vector) <> ?
-       OR typeof(id) NOT IN ('integer', 'text')
-       OR (payload IS NOT NULL AND (typeof(payload) <> 'text' OR NOT json_valid(payload)))`,
-      size * 4,
-    );
-    if (wrong !== 0) invalid(`${wrong} of its points are malformed`);
+    const malformed = malformedPoint(db, size);
+    if (malformed !== undefined) invalid(malformed);
     return { size };
   } catch (error) {
     if (error instanceof HoldfastError) throw error;
