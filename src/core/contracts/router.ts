@@ -65,24 +65,18 @@ export interface RouterApi {
 /** Provided by the router plugin that is enabled. */
 export const RouterApiToken: Token<RouterApi> = defineToken('router.api');
 
-/** The payload of the router's channels; a real daemon may send nothing at all. */
-export interface RouterChange {
-  ncid?: string | undefined;
-  transID?: string | undefined;
-  intf?: string | undefined;
-  /** Epoch milliseconds. */
-  at?: number | undefined;
-  /** Whether the WAN is connected now. */
-  up?: boolean | undefined;
-}
-
 const routerChange = z.object({
   ncid: z.string().optional(),
   transID: z.string().optional(),
   intf: z.string().optional(),
+  /** Epoch milliseconds. */
   at: z.number().optional(),
+  /** Whether the WAN is connected now. */
   up: z.boolean().optional(),
 });
+
+/** The payload of the router's channels; a real daemon may send nothing at all. */
+export type RouterChange = z.output<typeof routerChange>;
 
 const channel = (name: string, summary: string): Topic<RouterChange> =>
   defineTopic(name, routerChange, summary);
@@ -97,27 +91,26 @@ export const routerChannels = {
 } as const;
 
 /** The subscription to the router's channels is acknowledged (again); what was published before may be lost. */
-export const routerConnected: Topic<Record<string, never>> = defineTopic(
+export const routerConnected = defineTopic(
   'router.connected',
   z.object({}),
   'The router can be heard (again); earlier events may have been missed.',
 );
 
-/** Why whoever compares something with the router's config reads it again. */
-const recoveryReason = z.enum(['answers again', 'restarted', 'missed a change']);
-
-/** `downMs`: how long its API gave no usable answer, milliseconds, where it had been away. */
-export type RouterRecovered = {
-  readonly reason: z.output<typeof recoveryReason>;
-  readonly downMs?: number | undefined;
-};
+const recovery = z.object({
+  /** Why whoever compares something with the router's config reads it again. */
+  reason: z.enum(['answers again', 'restarted', 'missed a change']),
+  /** How long its API gave no usable answer, milliseconds, where it had been away. */
+  downMs: z.number().optional(),
+});
+export type RouterRecovered = z.output<typeof recovery>;
 
 /**
  * The router's API answers again after an outage, its daemon has restarted, or its config is another one and no event
  * said so. A restart publishes nothing on the channels.
  */
-export const routerApiRecovered: Topic<RouterRecovered> = defineTopic(
+export const routerApiRecovered = defineTopic(
   'router.api_recovered',
-  z.object({ reason: recoveryReason, downMs: z.number().optional() }),
+  recovery,
   'The router answers again, has restarted, or changed unnoticed; its config is to be read again.',
 );

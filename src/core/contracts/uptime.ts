@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../bus/topic.ts';
+import { defineTopic } from '../../bus/topic.ts';
 import { defineToken, type Token } from './token.ts';
 
 /** One beat of somebody who is alive. */
@@ -91,25 +91,22 @@ export interface UptimeMonitor {
 /** Provided by the plugin that speaks to an uptime monitor, or is one. */
 export const UptimeMonitorToken: Token<UptimeMonitor> = defineToken('uptime.monitor');
 
-/** Why a run of a sender pushed no beat, which the missing beat itself cannot say. */
-export interface RunTrouble {
+const trouble = z.object({
   /** Whose beats are missing, e.g. `clickstack-watchdog`. */
-  readonly monitor: string;
-  readonly at: number;
+  monitor: z.string(),
+  at: z.number(),
   /** Its checks failed, its push was not delivered, or it was killed. */
-  readonly outcome: 'unhealthy' | 'undelivered' | 'killed';
+  outcome: z.enum(['unhealthy', 'undelivered', 'killed']),
   /** In words, without secrets. */
-  readonly text: string;
-}
+  text: z.string(),
+});
+
+/** Why a run of a sender pushed no beat, which the missing beat itself cannot say. */
+export type RunTrouble = z.output<typeof trouble>;
 
 /** Senders within this process publish here why they pushed no beat; the embedded monitor shows it beside the absence. */
-export const runTrouble: Topic<RunTrouble> = defineTopic(
+export const runTrouble = defineTopic(
   'uptime.run_trouble',
-  z.object({
-    monitor: z.string(),
-    at: z.number(),
-    outcome: z.enum(['unhealthy', 'undelivered', 'killed']),
-    text: z.string(),
-  }),
+  trouble,
   'A run pushed no beat, and this is why.',
 );

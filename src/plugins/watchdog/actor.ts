@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../bus/topic.ts';
+import { defineTopic } from '../../bus/topic.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { DEADLINE_MS, watchdogRun } from '../../machines/watchdog/run.ts';
 import { describeRunRecord } from './words.ts';
@@ -20,15 +20,10 @@ export const watchdogDue = defineTopic(
   'A run of the watchdog is due by its schedule.',
 );
 
-/** The deadline of one run, milliseconds, and what is left of it. */
-export interface RunDeadline {
-  readonly deadlineMs: number;
-  readonly remainingMs: number;
-}
-
 const milliseconds = z.number().int().min(0).max(DEADLINE_MS);
 
-export const watchdogRequested: Topic<RunDeadline> = defineTopic(
+/** Times are milliseconds; `remainingMs` is what is left of the deadline. */
+export const watchdogRequested = defineTopic(
   'watchdog.requested',
   z.object({ deadlineMs: milliseconds, remainingMs: milliseconds }),
   'An operator requests a run of the watchdog, with a deadline.',
