@@ -12,7 +12,7 @@ export interface Answer {
 export interface OutboxContext {
   readonly receiver: string;
   readonly batchMs: number;
-  /** How often it is told of everything that fires, for a receiver that forgets; 0 for one that does not. */
+  /** How often everything that fires is posted again, for a receiver that forgets; 0 for one that does not. */
   readonly repeatMs?: number | undefined;
   /** When it was told of everything, or began to be told. */
   readonly repostedAt?: number | undefined;
@@ -125,7 +125,7 @@ export function reposted({ event }: OutboxArgs): Partial<OutboxContext> {
   return { ...fine, repostedAt: at, sentAt: at, ...(answer && { answer }) };
 }
 
-/** Until everything is told again: a minute after the last time, however often changes are posted meanwhile. */
+/** The time until everything is posted again: a minute after the last time, however often changes are posted meanwhile. */
 export function repeatDelayOf({
   repeatMs = 0,
   sentAt = 0,

@@ -107,7 +107,7 @@ export const alertOutbox = setup({
         ],
       },
     },
-    /** Nothing waits. The receiver forgets what it is not told again, so it is told of everything once a minute. */
+    /** Nothing waits. A receiver may forget what is not repeated, so everything that fires is posted once a minute. */
     holding: {
       after: { repeat: [{ guard: 'repeats', target: 'reposting' }, { target: 'idle' }] },
       on: { QUEUE: [ignoreDuplicate, { target: 'batching', actions: 'enqueue' }] },
@@ -127,7 +127,7 @@ export const alertOutbox = setup({
         'effect.failed': 'failed',
       },
     },
-    /** Choice: nothing fires any more, so nothing is told again before the next notice. */
+    /** Choice: nothing fires any more, so nothing is posted again before the next notice. */
     ended: { always: [{ guard: 'waits', target: 'batching' }, { target: 'idle' }] },
     /** Choice: is anything left to post, or to be told again? */
     settled: {
@@ -173,7 +173,7 @@ export const alertOutbox = setup({
         { target: 'unsettled' },
       ],
     },
-    /** Choice: what waits is posted again after a pause, and what fires is told again. */
+    /** Choice: what waits is posted after a pause, and what fires is posted once more. */
     unsettled: {
       always: [
         { guard: 'waits', target: 'waiting' },

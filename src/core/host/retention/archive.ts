@@ -56,7 +56,7 @@ export function* statesAt(reader: SqliteReader, to: number): Generator<string[]>
   for (let at = 0; at < rows.length; at += 512) yield rows.slice(at, at + 512);
 }
 
-/** What the archiving thread is told. */
+/** The parameters of the archiving thread. */
 export interface ArchiverData {
   readonly dataDir: string;
   readonly request: PruneRequest;

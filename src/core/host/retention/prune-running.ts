@@ -18,7 +18,7 @@ export interface RetentionSettings extends PruneRequest {
 const FIRST_MS = 60_000;
 const EVERY_MS = 3_600_000;
 
-/** Prunes a running log from time to time. A failure is told and tried again an hour later; nothing is lost by it. */
+/** Prunes a running log from time to time. A failure is logged and tried again an hour later; nothing is lost by it. */
 export class AutomaticRetention {
   readonly #log: EventLog;
   readonly #dataDir: string;
