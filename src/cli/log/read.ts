@@ -100,7 +100,7 @@ export const showRecord: CommandRun = async ([text, source], _flags, context) =>
     for (const line of recordPage(family, words.describe, context.terminal)) context.print(line);
     return;
   }
-  const { record, cause, children } = family;
+  const { record, cause, since, children } = family;
   const effects = family.effects.map(({ id, fate }, index) => {
     return {
       id,
@@ -110,7 +110,15 @@ export const showRecord: CommandRun = async ([text, source], _flags, context) =>
     };
   });
   const ledTo = children.map((child) => child.seq);
-  const document = { record: shown(record), cause: cause && shown(cause), effects, ledTo };
+  const { entered, decidedBy } = since ?? {};
+  const document = {
+    record: shown(record),
+    cause: cause && shown(cause),
+    ...(entered && { stateSince: entered.seq }),
+    ...(decidedBy && { decidedBy: decidedBy.record.seq }),
+    effects,
+    ledTo,
+  };
   context.print(jsonText(document, 2));
 };
 

@@ -15,6 +15,7 @@ import {
   timerStartOf,
 } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
+import { type Since, sinceOf } from '../../core/kernel/replay/since.ts';
 import { Layout } from './layout.ts';
 import { shown } from './source.ts';
 import { Story } from './story.ts';
@@ -38,6 +39,8 @@ export interface RequestedEffect {
 export interface Family {
   readonly record: LogRecord;
   readonly cause: LogRecord | undefined;
+  /** Absent for an actor's first record. */
+  readonly since: Since | undefined;
   readonly effects: readonly RequestedEffect[];
   /** Records of the same story that name it as their cause, outcomes included. */
   readonly children: readonly LogRecord[];
@@ -68,7 +71,7 @@ export async function familyOf(
       : await fateWithout(log, record, effect, most);
     effects.push({ id, effect, fate });
   }
-  return { record, cause, effects, children };
+  return { record, cause, since: sinceOf(log, record), effects, children };
 }
 
 /** The fate of an effect without an outcome. */
@@ -106,6 +109,7 @@ export function recordPage(family: Family, describe: Describe, terminal: Termina
     ...eventLines(record, title('event'), terminal),
     ...(words ? [`${title('in words')}${plainText(words)}`] : []),
     `${title('state')}${states(record)}`,
+    ...sinceLines(family, describe).map((line) => `${title('since')}${plainText(line)}`),
     ...marksOf(record).map((mark) => `${title('')}${paint('yellow', plainText(mark))}`),
     ...(record.to.context
       ? [
@@ -128,6 +132,21 @@ function eventLines({ event, outcome }: LogRecord, title: string, { paint }: Ter
   const answers = outcome === undefined ? '' : `  (outcome of ${outcome})`;
   const lines = Object.keys(fields).length === 0 ? [] : jsonLines(fields, '  ');
   return [`${title}${paint('bold', plainText(type))}${answers}`, ...lines];
+}
+
+/** Since when the actor was in the state before, and which record made the revision that decided. */
+function sinceLines({ record, since }: Family, describe: Describe): string[] {
+  if (!since) return [];
+  const { entered, decidedBy } = since;
+  const text = (earlier: LogRecord) => {
+    const words = describe(shown(earlier)) || earlier.event.type;
+    return `record ${earlier.seq}: ${words}, ${duration(record.at - earlier.at)} before`;
+  };
+  const state = stateName(record.from ?? '');
+  return [
+    entered ? `${state}: ${text(entered)}` : `${state}: before this log begins`,
+    ...(decidedBy ? [`revision ${decidedBy.revision}: ${text(decidedBy.record)}`] : []),
+  ];
 }
 
 function states({ from, to }: LogRecord): string {

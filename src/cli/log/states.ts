@@ -19,24 +19,44 @@ export function shownState(state: ActorState): ActorState {
   return { ...state, context: redact(state.context) };
 }
 
+/** A state with the record that entered it, which is absent where that is not in this log any more. */
+export interface EnteredState extends ActorState {
+  readonly stateSince?: { readonly seq: number; readonly at: number };
+}
+
 /** Every actor at a moment; with `whole` each context as JSON, otherwise as much as fits on a line. */
-export function momentLines(moment: Moment, terminal: Terminal, whole: boolean): string[] {
+export function momentLines(
+  moment: Pick<Moment, 'seq' | 'at'>,
+  actors: readonly EnteredState[],
+  terminal: Terminal,
+  whole: boolean,
+): string[] {
   const { paint, columns } = terminal;
   return [
     `After record ${moment.seq}, ${timestamp(moment.at, 'ms')}:`,
-    ...moment.actors.map(shownState).flatMap((state) => {
-      const age = duration(Math.max(0, moment.at - state.at));
+    ...actors.flatMap(({ stateSince, ...raw }) => {
+      const state = shownState(raw);
       const head = `${paint('bold', plainText(state.ref))}  ${plainText(stateName(state.value))}${state.done ? ' (final)' : ''}`;
       const context = state.context as Readonly<Record<string, unknown>>;
       const short = cut(shortFields(context).join('  '), Math.max(20, columns - 4));
       return [
         '',
-        `${head}  ${paint('dim', `since record ${state.seq}, ${age} before`)}`,
+        `${head}  ${paint('dim', sinceText(state, stateSince, moment.at))}`,
         ...(whole ? jsonLines(context, '    ') : short === '' ? [] : [`    ${short}`]),
         ...waits(state, moment.at).map((line) => `    ${paint('yellow', plainText(line))}`),
       ];
     }),
   ];
+}
+
+/** Since when an actor is in its state, and which record changed it last. */
+function sinceText({ seq, at }: ActorState, entered: EnteredState['stateSince'], now: number): string {
+  const before = (time: number) => `${duration(Math.max(0, now - time))} before`;
+  if (entered?.seq === seq) return `since record ${seq}, ${before(at)}`;
+  const since = entered
+    ? `since record ${entered.seq}, ${before(entered.at)}`
+    : 'since before this log begins';
+  return `${since}; last touched by record ${seq}, ${before(at)}`;
 }
 
 /** The differences between two moments, actor by actor. */

@@ -1,31 +1,44 @@
 import type { CommandRun } from '../../core/host/plugin/command.ts';
 import { duration, jsonText, plainText, stateName, timeOfDay, wrapped } from '../../core/host/terminal.ts';
 import { momentAt } from '../../core/kernel/actors/recover.ts';
+import type { ActorState } from '../../core/kernel/actors/transition.ts';
 import { diffContext } from '../../core/kernel/json.ts';
+import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { causesOf, sentenceOf } from '../../core/kernel/replay/explain.ts';
 import { wholeNumber } from '../log/flags.ts';
 import { seqOfPlace } from '../log/place.ts';
 import { actorMatcher } from '../log/select.ts';
 import { shown, sourceOf, withLog } from '../log/source.ts';
-import { differenceLines, momentLines, shownState } from '../log/states.ts';
+import { differenceLines, type EnteredState, momentLines, shownState } from '../log/states.ts';
 import { PluginWords } from '../log/words.ts';
 
 /** `holdfast replay at`: the state of every actor at a place (C7). */
 export const showMoment: CommandRun = async ([place = '', source], flags, context) => {
   const whole = typeof flags.actor === 'string';
   const isWanted = typeof flags.actor === 'string' ? actorMatcher(flags.actor) : () => true;
-  const moment = await withLog(
+  const { moment, actors } = await withLog(
     sourceOf(source, context),
-    async (log) => momentAt(log, await seqOfPlace(log, place)),
+    async (log) => {
+      const moment = momentAt(log, await seqOfPlace(log, place));
+      const actors = moment.actors.filter(({ ref }) => isWanted(ref));
+      return { moment, actors: actors.map((state) => enteredState(log, state)) };
+    },
     context.signal,
   );
-  const actors = moment.actors.filter(({ ref }) => isWanted(ref));
   if (context.json) {
-    context.print(jsonText({ ...moment, actors: actors.map(shownState) }, 2));
+    const states = actors.map(({ stateSince, ...state }) => {
+      return { ...shownState(state), ...(stateSince && { stateSince: stateSince.seq }) };
+    });
+    context.print(jsonText({ ...moment, actors: states }, 2));
     return;
   }
-  for (const line of momentLines({ ...moment, actors }, context.terminal, whole)) context.print(line);
+  for (const line of momentLines(moment, actors, context.terminal, whole)) context.print(line);
 };
+
+function enteredState(log: SqliteReader, state: ActorState): EnteredState {
+  const seq = log.stateEntered(state.ref, state.seq);
+  return { ...state, ...(seq !== undefined && { stateSince: { seq, at: log.record(seq).at } }) };
+}
 
 /** `holdfast replay diff`: how the actors changed between two places (C7). */
 export const showDifference: CommandRun = async ([a = '', b = '', source], _flags, context) => {
@@ -68,13 +81,24 @@ export const explainRecord: CommandRun = async ([text, source], _flags, context)
     state: stateName,
     duration: duration,
   };
-  const steps = chain.map(({ record, cause, cut }) => {
+  const steps = chain.map(({ record, cause, cut, since }) => {
+    const { entered, decidedBy } = since ?? {};
     const step = {
       record: shown(record),
       ...(cause && { cause: shown(cause) }),
       ...(cut && { cut }),
+      ...(since && {
+        since: {
+          ...(entered && { entered: shown(entered) }),
+          ...(decidedBy && { decidedBy: { ...decidedBy, record: shown(decidedBy.record) } }),
+        },
+      }),
     };
-    return { seq: record.seq, at: record.at, text: plainText(sentenceOf(step, wording)) };
+    const pointers = {
+      ...(entered && { stateSince: entered.seq }),
+      ...(decidedBy && { decidedBy: decidedBy.record.seq }),
+    };
+    return { seq: record.seq, at: record.at, ...pointers, text: plainText(sentenceOf(step, wording)) };
   });
   if (context.json) return context.print(jsonText(steps, 2));
   for (const step of steps) {

@@ -127,6 +127,29 @@ export class SqliteReader implements LogReader {
     return parseRecord(seq, body);
   }
 
+  /**
+   * The newest record of an actor, not after `upTo`, that entered another state.
+   *
+   * @returns its seq; undefined when it is not in this log any more
+   */
+  stateEntered(actor: string, upTo: number): number | undefined {
+    return this.#seqOfActor(
+      actor,
+      upTo,
+      `json_extract(body, '$.from') IS NOT json_extract(body, '$.to.value')`,
+    );
+  }
+
+  /** The newest record of an actor, not after `upTo`, that set a field of its context to a number. @returns its seq */
+  contextSet(actor: string, upTo: number, field: string, value: number): number | undefined {
+    return this.#seqOfActor(actor, upTo, 'json_extract(body, ?) = ?', `$.to.context.${field}`, value);
+  }
+
+  #seqOfActor(actor: string, upTo: number, fits: string, ...values: SQLInputValue[]): number | undefined {
+    const sql = `SELECT seq FROM records WHERE actor = ? AND seq BETWEEN ? AND ? AND ${fits} ORDER BY seq DESC LIMIT 1`;
+    return this.#number(sql, actor, this.#begin(), upTo, ...values) || undefined;
+  }
+
   /** Hash of a record, to check the chain from there on. */
   hashOf(seq: number): string | undefined {
     return this.#text('SELECT hash FROM records WHERE seq = ?', seq);

@@ -11,6 +11,7 @@ import {
   timerStarted,
 } from '../log/record.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
+import { type Since, sinceOf } from './since.ts';
 
 /** One step of a chain of causes. */
 export interface Link {
@@ -19,6 +20,8 @@ export interface Link {
   readonly cause?: LogRecord;
   /** Its cause stands in records that are not here. */
   readonly cut?: true;
+  /** Absent for an actor's first record. */
+  readonly since?: Since;
 }
 
 /**
@@ -34,13 +37,18 @@ export function causesOf(reader: SqliteReader, seq: number): Link[] {
     // A cause has a smaller number; without this check a forged log could lead in a circle.
     const isHere = before !== undefined && before < record.seq && reader.hashOf(before) !== undefined;
     if (!isHere) {
-      chain.unshift({ record, ...(before !== undefined && { cut: true }) });
+      chain.unshift({ record, ...(before !== undefined && { cut: true }), ...sinceLink(reader, record) });
       return chain;
     }
     const cause = reader.record(before);
-    chain.unshift({ record, cause });
+    chain.unshift({ record, cause, ...sinceLink(reader, record) });
     record = cause;
   }
+}
+
+function sinceLink(reader: SqliteReader, record: LogRecord): Pick<Link, 'since'> {
+  const since = sinceOf(reader, record);
+  return since ? { since } : {};
 }
 
 function causeOf({ cause, outcome }: LogRecord): number | undefined {
@@ -55,11 +63,13 @@ export interface Wording {
 }
 
 /** One step in sentences: what reached the actor and why, what became of it, and what it asked for. */
-export function sentenceOf({ record, cause, cut }: Link, wording: Wording): string {
+export function sentenceOf({ record, cause, cut, since }: Link, wording: Wording): string {
   const words = wording.describe(record);
   return [
     `${record.actor} ${reached(record, cause, cut, wording)}${words ? `: ${words.replace(/\.$/, '')}` : ''}.`,
     became(record, wording),
+    since ? enteredSince(record, since, cause, wording) : '',
+    since ? decidedSince(record, since, wording) : '',
     askedFor(record, wording),
   ]
     .filter((sentence) => sentence !== '')
@@ -104,6 +114,34 @@ function became({ from, to, ignored, stale, failed }: LogRecord, { state }: Word
   if (from === undefined) return `It began ${state(to.value)}${end}.`;
   if (jsonEqual(from, to.value)) return `It stayed ${state(to.value)}${memory}.`;
   return `It went from ${state(from)} to ${state(to.value)}${end}${memory}.`;
+}
+
+function enteredSince(
+  { at, from }: LogRecord,
+  { entered }: Since,
+  cause: LogRecord | undefined,
+  wording: Wording,
+): string {
+  const state = wording.state(from ?? '');
+  if (!entered) return `It had been ${state} since before this log begins.`;
+  // A cause that the sentence names already is not repeated.
+  if (entered.seq === cause?.seq) return '';
+  return `It had been ${state} since ${earlier(entered, at, wording)}.`;
+}
+
+function decidedSince({ at }: LogRecord, { entered, decidedBy }: Since, wording: Wording): string {
+  if (!decidedBy) return '';
+  const { revision, record } = decidedBy;
+  if (record.seq === entered?.seq)
+    return `That was decided by revision ${revision}, which the same record made.`;
+  return `That was decided by revision ${revision}, made by ${earlier(record, at, wording)}.`;
+}
+
+/** A record in short: `record 51 (KEY_REVOKED: revoked by ann), 3 s before`. */
+function earlier(record: LogRecord, at: number, { describe, duration }: Wording): string {
+  const words = describe(record)?.replace(/\.$/, '');
+  const what = delayOf(record.event.type) ?? record.event.type;
+  return `record ${record.seq} (${what}${words ? `: ${words}` : ''}), ${duration(at - record.at)} before`;
 }
 
 function askedFor({ effects, at }: LogRecord, { duration }: Wording): string {
