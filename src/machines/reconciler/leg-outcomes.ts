@@ -100,11 +100,13 @@ export function refusedByName(context: LegContext, name: string): Alert {
 
 export function notApplied(context: LegContext): Alert {
   const { intf, label, address, remedy } = context;
+  const saves = `\`holdfast drill app-save --leg ${intf}\` saves this network without its address, which Holdfast adds again`;
   const action =
     remedy === 'reapply'
-      ? 'Holdfast has the router apply its current config again, at most once an hour.'
-      : 'Have the router apply its current config again (POST /v1/config/apply_current_config). ' +
-        'If it skips what it believes to be applied, save that network once more in the app.';
+      ? 'Holdfast has the router apply its current config again, at most once an hour. ' +
+        `If it skips what it believes to be applied, ${saves}.`
+      : `Have the router apply this network again: ${saves}. ` +
+        'An apply of the current config may skip what the router believes to be applied.';
   return {
     name: 'reconciler.leg.not_applied',
     severity: 'critical',

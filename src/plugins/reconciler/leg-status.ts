@@ -30,7 +30,7 @@ const TROUBLE: Partial<Record<LegState, string>> = {
   refused: 'lacks its address and the router does not take the write',
   'refused by name': 'has the name of a network that is never touched',
   'configured, not applied':
-    'has its address in the config and not on the link: have the router apply its current config again',
+    'has its address in the config and not on the link: have the router apply that network again',
 };
 
 type LegSnapshot = Pick<ActorSnapshot<typeof leg>, 'value' | 'context' | 'at'>;
@@ -141,7 +141,8 @@ const WAITING: readonly string[] = ['waiting', 'unread', 'missing', 'configured'
 const READ_RECORDS =
   'Read the records of each leg with `holdfast log tail`, and fix what the checks router.api and router.config report.';
 const REAPPLY =
-  'Have the router apply its current config again (POST /v1/config/apply_current_config), and read its own log if that does not help.';
+  'Have the router apply that network again: `holdfast drill app-save --leg <interface>` saves it without its address, which ' +
+  'Holdfast adds again. If that does not help, read the log of the router: its kernel still refuses the address.';
 
 function legText(leg: Record<string, unknown>): string {
   return `${String(leg.label)} (${String(leg.intf)}) ${stateText(leg)}`;

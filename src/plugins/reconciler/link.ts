@@ -1,6 +1,7 @@
 /** What the live state of an interface says about a configured address. */
-import type { InterfaceView } from '../../core/contracts/router.ts';
-import { normaliseCidr } from './legs.ts';
+import type { InterfaceView, NetworkConfig, RouterApi } from '../../core/contracts/router.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { type LegAddress, normaliseCidr, readLeg } from './legs.ts';
 
 /** Whether the link has the address. @param address normalised, with prefix length */
 export function isOnLink(view: InterfaceView | undefined, address: string): boolean {
@@ -21,4 +22,27 @@ export function linkDoubt(view: InterfaceView | undefined, address: string): str
   if (ip6 === null) return 'the router reports no addresses of the link';
   const isDown = up === false || operstate === 'down' || carrier === '0' || carrier === 0;
   return isDown ? 'the link is down' : undefined;
+}
+
+/** Where a leg has its address: `unknown` is one whose config has it, and whose link could not be looked at. */
+export type LegFound =
+  | { readonly state: 'whole' | 'missing' | 'not applied' }
+  | { readonly state: 'unknown'; readonly reason: string };
+
+/** Looks at one leg now. @param config as it was just read */
+export async function lookAtLeg(
+  api: RouterApi,
+  config: NetworkConfig,
+  { intf, address }: LegAddress,
+): Promise<LegFound> {
+  if (!readLeg(config, intf).addresses?.includes(address)) return { state: 'missing' };
+  try {
+    const view = await api.interfaceState(intf);
+    const reason = linkDoubt(view, address);
+    if (reason !== undefined) return { state: 'unknown', reason };
+    return { state: isOnLink(view, address) ? 'whole' : 'not applied' };
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    return { state: 'unknown', reason: error.what };
+  }
 }

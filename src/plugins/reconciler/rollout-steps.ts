@@ -73,12 +73,18 @@ export function stepsOf(
       async run() {
         const { up, reason } = await askUnit(command);
         if (!up) return fail(reason ?? 'it is not up', 'See `holdfast status` and `holdfast doctor router`.');
-        const { whole, of, unread, unconfirmed } = await ask<LegsNow>('/legs');
+        const { whole, of, lacking, unknown: unseen, unread, unconfirmed } = await ask<LegsNow>('/legs');
         if (unread !== undefined)
           return fail(`the router's config can't be read: ${unread}`, 'See `holdfast doctor router`.');
         if (unconfirmed !== undefined) return fail(unconfirmed, 'See `holdfast router adopt`.');
         const found = `${whole} of ${of} legs have their address`;
-        if (of === 0 || whole < of) return fail(found, 'See `holdfast doctor router`.');
+        if (of === 0 || lacking.length > 0)
+          return fail([found, ...lacking].join('; '), 'See `holdfast doctor router`.');
+        if (unseen.length > 0)
+          return unknown(
+            `${of} of ${of} legs have their address in the config; what their links have is unknown: ${unseen.join('; ')}`,
+            'Look at the links on the router: `ip -6 address show`.',
+          );
         return ok(`it receives the events of the router, and ${found}`);
       },
     },

@@ -14,7 +14,7 @@ import { legActor, UNIT_KEY, unitActor } from './actors.ts';
 import type { Adoption } from './adoption.ts';
 import { type Heartbeats, sendTestBeat } from './heartbeat.ts';
 import { legsStatus } from './leg-status.ts';
-import { readLeg } from './legs.ts';
+import { lookAtLeg } from './link.ts';
 
 export const UNIT_PATH = '/reconciler/unit';
 const RESYNC_PATH = '/reconciler/resync';
@@ -46,11 +46,15 @@ export interface UnitView {
   readonly service?: string;
 }
 
-/** What the router's active config, read now, has of the listed legs. */
+/** What the router, read now, has of the listed legs. */
 export interface LegsNow {
-  /** Legs that have their address. */
+  /** Legs that have their address, in the config and on the link. */
   readonly whole: number;
   readonly of: number;
+  /** Legs without their address, each with where it is missing. */
+  readonly lacking: readonly string[];
+  /** Legs whose config has the address and whose link could not be looked at, each with the reason. */
+  readonly unknown: readonly string[];
   /** Why the legs are only observed. */
   readonly unconfirmed?: string;
   /** Why the config could not be read; then no leg was looked at. */
@@ -116,12 +120,27 @@ export class Unit {
     const unconfirmed = this.#adoption.reason();
     const of = legs.length;
     try {
-      const config = await this.#services.get(RouterApiToken).active();
-      const whole = legs.filter(({ intf, address }) => readLeg(config, intf).addresses?.includes(address));
-      return { whole: whole.length, of, ...(unconfirmed !== undefined && { unconfirmed }) };
+      const api = this.#services.get(RouterApiToken);
+      const config = await api.active();
+      const found = await Promise.all(
+        legs.map(async (leg) => ({
+          ...(await lookAtLeg(api, config, leg)),
+          name: `${leg.label} (${leg.intf})`,
+        })),
+      );
+      return {
+        whole: found.filter(({ state }) => state === 'whole').length,
+        of,
+        lacking: found.flatMap(({ state, name }) => {
+          if (state === 'missing') return [`${name} lacks it in the config`];
+          return state === 'not applied' ? [`${name} has it in the config and not on the link`] : [];
+        }),
+        unknown: found.flatMap((leg) => (leg.state === 'unknown' ? [`${leg.name}: ${leg.reason}`] : [])),
+        ...(unconfirmed !== undefined && { unconfirmed }),
+      };
     } catch (error) {
       if (!isCoded(error)) throw error;
-      return { whole: 0, of, unread: error.what };
+      return { whole: 0, of, lacking: [], unknown: [], unread: error.what };
     }
   }
 

@@ -29,9 +29,11 @@ function alertWith(action: string) {
     },
   };
 }
+const SAVES =
+  '`holdfast drill app-save --leg eth1.20` saves this network without its address, which Holdfast adds again';
 const alert = alertWith(
-  'Have the router apply its current config again (POST /v1/config/apply_current_config). ' +
-    'If it skips what it believes to be applied, save that network once more in the app.',
+  `Have the router apply this network again: ${SAVES}. ` +
+    'An apply of the current config may skip what the router believes to be applied.',
 );
 
 test('[R26] an address in the config is looked for on the link, and may settle there for 10 s', (t) => {
@@ -131,7 +133,10 @@ test('[R26] an address that was lost from the config is looked for anew once it 
 });
 
 test('[R26] with the remedy reapply the router is asked for it once, and says so', (t) => {
-  const asking = alertWith('Holdfast has the router apply its current config again, at most once an hour.');
+  const asking = alertWith(
+    'Holdfast has the router apply its current config again, at most once an hour. ' +
+      `If it skips what it believes to be applied, ${SAVES}.`,
+  );
   given(reconciler, { input: { ...input, remedy: 'reapply' }, events: overdue })
     .when(offLink(11_000))
     .then({

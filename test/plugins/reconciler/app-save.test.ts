@@ -79,6 +79,20 @@ test('[R26] a drill that is interrupted puts the config back before it ends', as
   router.bus = runtime.services.bus;
 });
 
+test('[R26] a drill has the router apply again what its kernel refused before', async (t) => {
+  const { router, drill, leg } = await beside(t);
+  router.kernelFails = true;
+  await router.appSaves((config) => {
+    config.interface.vlan['eth1.10'].ipv6 = undefined;
+  });
+  await until('it is not applied', () => leg('eth1.10').state === 'notApplied');
+  router.kernelFails = false;
+  const { code, out, err } = await drill(['--leg', 'Main']);
+  t.is(code, 0, out + err);
+  await until('it is applied', () => leg('eth1.10').state === 'whole');
+  t.is(leg('eth1.10').context.linkAlerted, undefined);
+});
+
 test('[R26] no drill begins on a leg that is not adopted, not listed or not whole, nor beside a transaction', async (t) => {
   const { router, drill } = await beside(t);
   const unknown = await drill(['--leg', 'eth1.30']);

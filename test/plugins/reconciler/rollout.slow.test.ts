@@ -172,6 +172,13 @@ test.serial(
     t.is(whole.code, 0, whole.err);
     t.regex(whole.timeline.map(({ what }) => what).join('\n'), /^paused, until [\s\S]*started/);
 
+    /** As the app saves it; the reconciler adds the address again. */
+    const saveWithoutAddress = async () => {
+      await daemon.appSaves((config) => {
+        delete config.interface.vlan['eth1.10'].ipv6;
+      });
+      await until('it is added again', () => daemon.leg('eth1.10').ipv6 !== undefined);
+    };
     const refusal = json(404, { ok: false, msg: 'Monitor not found or not active.' });
     const table: {
       part: string;
@@ -240,6 +247,28 @@ test.serial(
         mended: () => daemon.listen(),
         expected: ['ok', 'ok', 'ok', 'fail', 'ok', 'unknown'],
         found: /config can't be read/,
+      },
+      {
+        part: 'the kernel refused an address',
+        broken: async () => {
+          daemon.kernelFails = true;
+          await saveWithoutAddress();
+        },
+        mended: async () => {
+          daemon.kernelFails = false;
+          await saveWithoutAddress();
+        },
+        expected: ['ok', 'ok', 'ok', 'fail', 'ok', 'unknown'],
+        found: /^4 of 5 legs have their address; Main \(eth1\.10\) has it in the config and not on the link$/,
+      },
+      {
+        part: 'the router does not serve the state of its links',
+        broken: () => Object.assign(daemon, { servesInterfaces: false }),
+        mended: () => Object.assign(daemon, { servesInterfaces: true }),
+        flags: ['--skip-drill'],
+        expected: ['ok', 'ok', 'ok', 'unknown', 'ok', 'skipped'],
+        found:
+          /^5 of 5 legs have their address in the config; what their links have is unknown: Main \(eth1\.10\): the router does not serve/,
       },
       {
         part: 'the reconciler is stopped',

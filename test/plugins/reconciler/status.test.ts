@@ -97,7 +97,7 @@ test('[R26] doctor names the worst, says what to do, and says ok of nothing that
   const found = check(['whole', present], ['notApplied', lacking]);
   t.is(found.state, 'fail');
   t.regex(found.found, /configured, not applied, since 1970/);
-  t.regex(found.remedy ?? '', /apply_current_config/);
+  t.regex(found.remedy ?? '', /holdfast drill app-save --leg/);
   for (const trouble of ['unreachable', 'refused'])
     t.is(check(['whole', present], ['reading', { trouble: { kind: trouble } }]).state, 'fail');
   t.is(check(['refusedByName', { refusedName: 'Guest' }]).state, 'fail');

@@ -51,6 +51,8 @@ export class Daemon {
   kernelFails = false;
   /** Older daemons do not serve the state of an interface. */
   servesInterfaces = true;
+  /** An apply of the current config applies everything. Others skip what they believe to be applied, which is all of it. */
+  reappliesAll = false;
   /** Applies of the current config that were asked for. */
   reapplies = 0;
   /** Bytes. */
@@ -219,8 +221,7 @@ export class Daemon {
     this.reapplies += 1;
     this.transaction = undefined;
     await delay(this.applyMs);
-    this.#kernel.clear();
-    this.#carryOut();
+    if (this.reappliesAll) this.#carryOut();
     await this.#announce();
     send(response, 200, { errors: [] });
   }
@@ -234,12 +235,12 @@ export class Daemon {
     send(response, 200, { errors: [], ncid: this.#config.ncid });
   }
 
-  /** A link that is up and has no address of ours keeps the one that every link has. */
-  #carryOut(): void {
-    for (const [intf, { ipv6 = [] }] of Object.entries(this.#config.interface.vlan)) {
-      const wanted = [ipv6].flat() as string[];
-      const present = (this.#kernel.get(intf) ?? []).filter((address) => wanted.includes(address));
-      this.#kernel.set(intf, ['fe80::1/64', ...(this.kernelFails ? present : wanted)]);
+  /** An apply flushes the link of each entry that changed. One that is up keeps the address that every link has. */
+  #carryOut(before?: Config): void {
+    for (const [intf, entry] of Object.entries(this.#config.interface.vlan)) {
+      if (before && applied(before.interface.vlan[intf]) === applied(entry)) continue;
+      const wanted = [entry.ipv6 ?? []].flat() as string[];
+      this.#kernel.set(intf, ['fe80::1/64', ...(this.kernelFails ? [] : wanted)]);
     }
   }
 
@@ -263,8 +264,9 @@ export class Daemon {
     }
     const ncid = `${'0'.repeat(19)}${String(1_800_000_000_000 + this.#count)}`;
     const reqId = (this.keepReqId ? next.reqId : undefined) ?? `req-${this.#count}`;
+    const before = this.#config;
     this.#config = { ...next, ncid, reqId };
-    this.#carryOut();
+    this.#carryOut(before);
   }
 
   async #announce(): Promise<void> {
@@ -310,3 +312,8 @@ const misbehave: Readonly<Record<Mishap, (response: ServerResponse) => unknown>>
     more();
   },
 };
+
+/** What of an entry an apply compares: a name alone applies nothing. */
+function applied(entry: any): string {
+  return JSON.stringify({ ...entry, meta: { ...entry?.meta, name: '' } });
+}

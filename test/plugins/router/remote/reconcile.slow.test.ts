@@ -307,6 +307,10 @@ test.serial(
     t.is(daemon.reapplies, 0, 'the remedy is a person');
     daemon.kernelFails = false;
     await fetch(`${daemon.url}/v1/config/apply_current_config`, { method: 'POST' });
+    await all.quiet();
+    t.like(health().legs[0], { link: 'missing' }, 'it skips what it believes to be applied');
+    // What `holdfast drill app-save` does: a save of this leg without its address, which Holdfast adds again.
+    await daemon.appSaves(lacks('eth1.10'));
     await until('its end is told', () => alerts.length > 1);
     t.like(alerts[1], { name: 'reconciler.leg.applied', severity: 'info' });
     t.regex(alerts[1]?.text ?? '', /is on the link/);
@@ -341,6 +345,21 @@ test.serial(
     await cleanly(t, all);
   },
 );
+
+test.serial('[R26] the remedy reapply helps beside a router that applies everything again', async (t) => {
+  const all = await beside(t, { ...PATIENT, linkSettleMs: 200, remedy: 'reapply' } as const);
+  const { daemon, alerts, health } = all;
+  daemon.reappliesAll = true;
+  daemon.kernelFails = true;
+  await daemon.appSaves(lacks('eth1.10'));
+  await until('the config has it again', isWhole(daemon));
+  daemon.kernelFails = false;
+  await until('it is applied', () => alerts.some(({ name }) => name === 'reconciler.leg.applied'));
+  await all.quiet();
+  t.is(daemon.reapplies, 1);
+  t.like(health(), { whole: 5, of: 5 });
+  await cleanly(t, all);
+});
 
 test.serial('[R26] of a router that does not serve a link nothing is said to be whole', async (t) => {
   const all = await beside(t, PATIENT);
