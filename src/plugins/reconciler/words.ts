@@ -33,7 +33,7 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
     case 'RESYNC':
       return `is checked: ${event.reason}`;
     case 'CONFIGURE':
-      return `is configured with ${event.leg?.address}`;
+      return `is configured with ${textOf(event.leg?.address)}`;
     case 'RELEASE':
       return 'is no longer listed';
     case 'LEG_READ':
@@ -154,9 +154,14 @@ export function describeHeartbeat({ event }: RecordOf<typeof heartbeat>): string
 // Fields of an imported record may have any type.
 
 function ncidText({ ncid }: { readonly ncid: string }): string {
-  return `ncid ${String(ncid).slice(0, 8)}…`;
+  return `ncid ${textOf(ncid).slice(0, 8)}…`;
 }
 
 function listText(items: readonly string[], separator: string): string {
-  return Array.isArray(items) ? items.join(separator) : '?';
+  return Array.isArray(items) ? items.map(textOf).join(separator) : '?';
+}
+
+/** A log that somebody made may hold anything, also an object that no text can be made of. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '?';
 }

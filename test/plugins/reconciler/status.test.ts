@@ -173,6 +173,9 @@ test('[R24] every record of a leg has words, or is routine, or speaks for itself
     ),
     'still lacks its address in ncid n1…',
   );
+  const odd = { toString: 0 };
+  for (const type of ['ADDED', 'REFUSED', 'CONFIGURE', 'LEG_ABSENT'])
+    t.regex(record({ type, ncid: odd, posted: [odd], errors: [odd], leg: { address: odd } }) ?? '', /\?/);
   const types = fc.constantFrom(...events.map(({ type }) => type));
   fc.assert(
     fc.property(
