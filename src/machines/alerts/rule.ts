@@ -73,7 +73,7 @@ export const alertRule = setup({
   },
   guards: {
     fires: (args) => breached(args) && overdueFor(args),
-    /** The alert of a rule that fires takes over what explains it now, and is told of nothing else. */
+    /** It goes on firing with the same finding, so its alert is not raised again. */
     firesUnchanged: (args) =>
       breached(args) &&
       overdueFor(args) &&

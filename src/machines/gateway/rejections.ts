@@ -72,7 +72,7 @@ const mustAlert = ({ context, event }: Args): boolean => {
 
 /**
  * Callers of the gateway without a key that is known (G3, G9, G25): why and from where, never with what.
- * A reducer: it counts, answers and alerts, and has no states.
+ * A reducer: it counts, answers and alerts in its one state.
  */
 export const rejections = setup({
   types: { context: {} as RejectionsContext, events: {} as RejectionEvent },
