@@ -60,7 +60,7 @@ const runtimeCommands: readonly CommandDefinition[] = [
 
 const logCommands: readonly CommandDefinition[] = [
   {
-    name: 'log list [source]',
+    name: 'log list [source...]',
     summary: 'Lists records, the newest last',
     example: 'holdfast log list --from 03:00 --actor reconciler',
     flags: [
@@ -77,7 +77,7 @@ const logCommands: readonly CommandDefinition[] = [
     run: lazily(async () => (await import('./log/read.ts')).listRecords),
   },
   {
-    name: 'log show <seq> [source]',
+    name: 'log show <seq> [source...]',
     summary: 'Shows one record in full, with its cause and its consequences',
     example: 'holdfast log show 41',
     run: lazily(async () => (await import('./log/read.ts')).showRecord),
@@ -171,14 +171,14 @@ const replayCommands: readonly CommandDefinition[] = [
     run: lazily(async () => (await import('./replay/verify.ts')).verifyReplay),
   },
   {
-    name: 'replay at <place> [source]',
+    name: 'replay at <place> [source...]',
     summary: `Shows the state of every actor at a place: ${PLACE}`,
     example: 'holdfast replay at 03:05 incident.jsonl.gz --actor router.config',
     flags: [{ flags: '--actor <actor>', summary: 'only these actors, in full; * stands for anything' }],
     run: lazily(async () => (await import('./replay/inspect.ts')).showMoment),
   },
   {
-    name: 'replay diff <a> <b> [source]',
+    name: 'replay diff <a> <b> [source...]',
     summary: 'Shows how every actor changed between two records or times',
     example: 'holdfast replay diff 30 59 incident.jsonl',
     run: lazily(async () => (await import('./replay/inspect.ts')).showDifference),
@@ -191,7 +191,7 @@ const replayCommands: readonly CommandDefinition[] = [
     run: lazily(async () => (await import('./step/run.ts')).step),
   },
   {
-    name: 'replay explain <seq> [source]',
+    name: 'replay explain <seq> [source...]',
     summary: 'Explains in sentences what led to a record, from the first cause on',
     example: 'holdfast replay explain 59 incident.jsonl',
     run: lazily(async () => (await import('./replay/inspect.ts')).explainRecord),

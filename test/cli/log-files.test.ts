@@ -69,6 +69,36 @@ test('[C6] a part, an actor and a story are exported so that they can be replaye
   t.regex(none.err, /^HF_PORTABLE_EMPTY/);
 });
 
+test('[C6] records before a cut are read when the export that holds them is named before the later one', async (t) => {
+  const { dir } = await incident(t);
+  doorsConfig(dir);
+  const [early, late] = [join(dir, 'early.jsonl'), join(dir, 'late.jsonl.gz')];
+  const records = JSON.parse((await call(['log', 'list', '--json', '--data-dir', dir], { cwd: dir })).out);
+  const led = records.find(({ outcome }: { outcome?: string }) => outcome !== undefined);
+  const [cause, seq] = [String(led.cause), String(led.seq)];
+  await call(['log', 'export', dir, '--to', cause, '--out', early], { cwd: dir });
+  await call(['log', 'export', dir, '--from', String(led.cause + 1), '--out', late], { cwd: dir });
+
+  t.regex((await call(['log', 'show', cause, late], { cwd: dir })).err, /^HF_LOG_RANGE/);
+  const alone = await call(['replay', 'explain', seq, late, '--json'], { cwd: dir });
+  t.is(JSON.parse(alone.out).length, 1);
+  for (const words of [
+    ['log', 'show', cause],
+    ['log', 'show', seq],
+    ['log', 'list', '--all'],
+    ['log', 'list', '--json'],
+    ['replay', 'explain', seq],
+    ['replay', 'at', cause],
+    ['replay', 'diff', '1', seq],
+  ]) {
+    const whole = await call([...words, '--data-dir', dir], { cwd: dir });
+    const both = await call([...words, early, late], { cwd: dir });
+    t.is(both.out, whole.out, `${words.join(' ')} ${both.err}`);
+    t.true(both.out.length > 0);
+  }
+  t.regex((await call(['log', 'list', late, early], { cwd: dir })).err, /^HF_LOG_GAP/);
+});
+
 test('[C6] an export says where it cannot be written, and needs a name', async (t) => {
   const { dir } = await incident(t);
   const nowhere = await call(['log', 'export', dir, '--out', join(dir, 'no/where.jsonl')], { cwd: dir });

@@ -12,17 +12,17 @@ import { referenceTime } from './place.ts';
 import { familyOf, recordPage } from './record-page.ts';
 import type { Selection } from './select.ts';
 import { inBatches, newest, whyNone } from './select.ts';
-import { shown, sourceOf, withLog } from './source.ts';
+import { shown, sourceOf, sourcesOf, withLog } from './source.ts';
 import { newestLines, Story } from './story.ts';
 import { PluginWords } from './words.ts';
 
 /** `holdfast log list`: the records of a selection, the newest last. */
-export const listRecords: CommandRun = async ([source], flags, context) => {
+export const listRecords: CommandRun = async (sources, flags, context) => {
   // Wrong flags are reported before the log is opened.
   selectionOf(flags);
   const pattern = patternOf(flags.grep);
   const limit = wholeNumber(flags.limit, '--limit', 0, 'log list') || Number.POSITIVE_INFINITY;
-  await withLog(sourceOf(source, context), async (log) => {
+  await withLog(sourcesOf(sources, context), async (log) => {
     const chosen = selectionOf(flags, referenceTime(log));
     // Whoever selects a type of event wants to see it, even if it is routine.
     const all = flags.all === true || chosen.type !== undefined;
@@ -91,9 +91,9 @@ async function noMatch(log: LogReader, selection: Selection, signal: AbortSignal
 }
 
 /** `holdfast log show`: one record in full, with its cause and its consequences. */
-export const showRecord: CommandRun = async ([text, source], _flags, context) => {
+export const showRecord: CommandRun = async ([text, ...sources], _flags, context) => {
   const seq = wholeNumber(text, 'The record', 1, 'log show');
-  const family = await withLog(sourceOf(source, context), (log) => familyOf(log, seq));
+  const family = await withLog(sourcesOf(sources, context), (log) => familyOf(log, seq));
   if (!context.json) {
     const words = new PluginWords(context);
     await words.prepare([family.record, ...family.children, ...(family.cause ? [family.cause] : [])]);

@@ -8,16 +8,16 @@ import { causesOf, sentenceOf } from '../../core/kernel/replay/explain.ts';
 import { wholeNumber } from '../log/flags.ts';
 import { seqOfPlace } from '../log/place.ts';
 import { actorMatcher } from '../log/select.ts';
-import { shown, sourceOf, withLog } from '../log/source.ts';
+import { shown, sourcesOf, withLog } from '../log/source.ts';
 import { differenceLines, type EnteredState, momentLines, shownState } from '../log/states.ts';
 import { PluginWords } from '../log/words.ts';
 
 /** `holdfast replay at`: the state of every actor at a place (C7). */
-export const showMoment: CommandRun = async ([place = '', source], flags, context) => {
+export const showMoment: CommandRun = async ([place = '', ...sources], flags, context) => {
   const whole = typeof flags.actor === 'string';
   const isWanted = typeof flags.actor === 'string' ? actorMatcher(flags.actor) : () => true;
   const { moment, actors } = await withLog(
-    sourceOf(source, context),
+    sourcesOf(sources, context),
     async (log) => {
       const moment = momentAt(log, await seqOfPlace(log, place));
       const actors = moment.actors.filter(({ ref }) => isWanted(ref));
@@ -41,9 +41,9 @@ function enteredState(log: SqliteReader, state: ActorState): EnteredState {
 }
 
 /** `holdfast replay diff`: how the actors changed between two places (C7). */
-export const showDifference: CommandRun = async ([a = '', b = '', source], _flags, context) => {
+export const showDifference: CommandRun = async ([a = '', b = '', ...sources], _flags, context) => {
   const [before, after] = await withLog(
-    sourceOf(source, context),
+    sourcesOf(sources, context),
     async (log) => {
       const seqs = [await seqOfPlace(log, a), await seqOfPlace(log, b)].sort((x, y) => x - y);
       return [momentAt(log, seqs[0] ?? 0), momentAt(log, seqs[1] ?? 0)] as const;
@@ -71,9 +71,9 @@ export const showDifference: CommandRun = async ([a = '', b = '', source], _flag
 };
 
 /** `holdfast replay explain`: the chain of causes of a record, in sentences (C7). */
-export const explainRecord: CommandRun = async ([text, source], _flags, context) => {
+export const explainRecord: CommandRun = async ([text, ...sources], _flags, context) => {
   const seq = wholeNumber(text, 'The record', 1, 'replay explain');
-  const chain = await withLog(sourceOf(source, context), async (log) => causesOf(log, seq), context.signal);
+  const chain = await withLog(sourcesOf(sources, context), async (log) => causesOf(log, seq), context.signal);
   const words = new PluginWords(context);
   await words.prepare(chain.flatMap(({ record, cause }) => (cause ? [record, cause] : [record])));
   const wording = {
