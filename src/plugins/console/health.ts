@@ -31,7 +31,8 @@ export function healthRoutes(http: HttpSurface, services: Services): void {
       lastStop: last && shown(last),
     };
     // The page's own fields come first, and no plugin can replace them.
-    return reply.code(status === 'ok' ? 200 : 503).send(redact({ ...own, ...reports, ...own }));
+    // What is degraded still decides: a probe that took 503 for dead would restart what no restart repairs.
+    return reply.code(status === 'failing' ? 503 : 200).send(redact({ ...own, ...reports, ...own }));
   });
 
   http.get('/metrics', async (_request, reply) => {
@@ -72,9 +73,9 @@ const INDEX = `<!doctype html>
 <style>body { font: 1rem/1.5 system-ui, sans-serif; margin: 3rem auto; max-width: 40rem; padding: 0 1rem }</style>
 <h1>Holdfast</h1>
 <ul>
-<li><a href="/healthz">/healthz</a>: how it is, and why
-<li><a href="/readyz">/readyz</a>: whether it takes requests
-<li><a href="/livez">/livez</a>: whether the process answers at all
+<li><a href="/livez">/livez</a>: whether the process answers at all; for the liveness probe of a supervisor
+<li><a href="/readyz">/readyz</a>: whether it takes requests; for the readiness probe of a load balancer
+<li><a href="/healthz">/healthz</a>: how it is, and why; for monitoring that reads the field <code>status</code>, no probe
 <li><a href="/metrics">/metrics</a>: numbers for Prometheus
 </ul>
 </html>

@@ -70,7 +70,7 @@ async function verdictsAt(
     signal,
     headers: { accept: 'application/json', ...(authorization !== undefined && { authorization }) },
   });
-  // A degraded instance answers 503, with the same page.
+  // A failing instance answers 503, with the same page; earlier versions did so when degraded, too.
   const page = answer.status === 200 || answer.status === 503 ? answer.json() : undefined;
   if (!isObject(page)) return `the health page of ${base} answers HTTP ${answer.status}`;
   const { alerts } = page;

@@ -180,6 +180,13 @@ test('[G13] what is no document is none: redirects, pages, lists, and what is to
     ],
     ['page', (response) => response.writeHead(200).end('<html>'), /not JSON/],
     ['list', json([]), /no object/],
+    [
+      'script',
+      json({ authorization_servers: ['https://id.example', 'javascript:alert(1)'] }),
+      /no http\(s\) URL/,
+    ],
+    ['file', json({ authorization_servers: ['file:///etc/passwd'] }), /no http\(s\) URL/],
+    ['text', json({ authorization_servers: 'https://id.example' }), /no http\(s\) URL/],
     ['large', json({ text: 'x'.repeat(70_000) }), /more than 64 KiB/],
     [
       'deep', // it could be read, and not be written again

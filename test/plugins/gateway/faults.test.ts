@@ -77,6 +77,17 @@ const FAULTS: readonly Fault[] = [
     outcome: 'timed_out',
   },
   {
+    title: 'sends its JSON byte by byte, each in time',
+    script: (response) => {
+      response.writeHead(200, JSON_TYPE).write('{');
+      const timer = setInterval(() => response.write(' '), 100);
+      response.on('close', () => clearInterval(timer));
+    },
+    status: 504,
+    says: /does not answer in time/,
+    outcome: 'timed_out',
+  },
+  {
     title: 'breaks off in the middle of its JSON',
     script: (response) =>
       response.writeHead(200, JSON_TYPE).write('{"jsonrpc":', () => response.socket?.resetAndDestroy()),

@@ -46,13 +46,19 @@ export class Admission {
   }
 
   /**
-   * @throws HF_HTTP_REQUEST_INVALID the target is not a path, or the Host header is missing or given twice
+   * @throws HF_HTTP_REQUEST_INVALID the target is not a path, the Host header is missing or given twice, or the
+   *   Transfer-Encoding is another than `chunked`
    * @throws HF_HTTP_HOST, HF_HTTP_ORIGIN, HF_HTTP_UNAUTHORIZED
    */
   check({ headers, rawHeaders, method, url, socket }: IncomingMessage): void {
     if (!url?.startsWith('/') && url !== '*') invalid('its target is not a path');
     if (headers.host === undefined) invalid('it has no Host header');
     if (countHosts(rawHeaders) > 1) invalid('it has more than one Host header');
+    const { 'transfer-encoding': encoding } = headers;
+    // Node joins what was sent twice; a proxy in front may have read only one of them.
+    if (encoding !== undefined && encoding.toLowerCase() !== 'chunked') {
+      invalid('its Transfer-Encoding is another than chunked, or given twice');
+    }
     if (!this.#serves(headers.host, socket)) throw new HostError('HF_HTTP_HOST');
     if (isWrite(method) || (this.#checkReads && headers.origin !== undefined)) {
       refuseForeignPage(headers, headers.host, this.#origins);

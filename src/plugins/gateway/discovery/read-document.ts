@@ -103,7 +103,18 @@ function parsed(text: string): DocumentAnswer {
     return none('answers with something that is not JSON');
   }
   if (!isObject(document)) return none('answers with JSON that is no object');
+  if (!hasWebServers(document)) return none('names an authorization server that is no http(s) URL');
   return { kind: 'document', document };
+}
+
+/** A client opens what is named here in a browser: `javascript:` or `file:` must not get there. */
+function hasWebServers({ authorization_servers: servers = [] }: Record<string, unknown>): boolean {
+  return Array.isArray(servers) && servers.every(isWebUrl);
+}
+
+function isWebUrl(value: unknown): boolean {
+  const protocol = typeof value === 'string' ? URL.parse(value)?.protocol : undefined;
+  return protocol === 'https:' || protocol === 'http:';
 }
 
 const none = (reason: string): DocumentAnswer => ({ kind: 'none', reason });

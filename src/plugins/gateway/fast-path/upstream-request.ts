@@ -139,6 +139,9 @@ export class Stalled extends Error {
 
 type Flow = Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'>;
 
+/** An answer that comes byte by byte may keep a call waiting for this many times its longest wait for one part. */
+const MOST_WAITS = 5;
+
 /**
  * The body of an upstream's answer, read once by one reader. Parts go from the connection to the reader, and a slow reader
  * slows the upstream down.
@@ -213,11 +216,12 @@ export class AnswerBody implements AsyncIterable<Buffer> {
    * Gives all parts to one reader, who may take its time: no iterator's promises for each of them.
    *
    * @param take returns when there is room for the next part
-   * @param idleMs longest wait for a part; the reader's time does not count
+   * @param idleMs longest wait for a part, and a fifth of the longest wait for all of them; the reader's time does not count
    * @throws why it broke off, what `take` throws, or Stalled
    */
   async each(take: (part: Buffer) => Promise<void> | undefined, idleMs: number): Promise<void> {
     let waiting = false;
+    let waitedMs = 0;
     const timer = setTimeout(() => {
       if (waiting) this.destroy(new Stalled());
       else timer.refresh();
@@ -235,8 +239,11 @@ export class AnswerBody implements AsyncIterable<Buffer> {
         } else {
           waiting = true;
           timer.refresh();
+          const began = performance.now();
           await this.#more();
           waiting = false;
+          waitedMs += performance.now() - began;
+          if (waitedMs > MOST_WAITS * idleMs) throw new Stalled();
         }
       }
     } finally {

@@ -50,6 +50,18 @@ const malformed: [title: string, bytes: string, status: number, code: string][] 
     'HF_HTTP_REQUEST_INVALID',
   ],
   [
+    'chunks named twice',
+    `POST /echo HTTP/1.1\r\n${head}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+    400,
+    'HF_HTTP_REQUEST_INVALID',
+  ],
+  [
+    'another encoding before chunks',
+    `POST /echo HTTP/1.1\r\n${head}Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+    400,
+    'HF_HTTP_REQUEST_INVALID',
+  ],
+  [
     'a header folded over two lines',
     'GET /thing/1 HTTP/1.1\r\nHost: localhost\r\nX-A: 1\r\n 2\r\n : \r\n\r\n',
     400,
