@@ -60,9 +60,12 @@ test('every link of the documents to a file of the project leads somewhere', (t)
   }
 });
 
-test('README keeps to 130 lines, and docs/architecture.md to one page', (t) => {
+test('README keeps to 130 lines, docs/architecture.md to one page, and a version in the changelog to 60 lines', (t) => {
   t.true(text('README.md').split('\n').length <= 131);
   t.true(text('docs/architecture.md').split('\n').length <= 101);
+  const [, ...versions] = text('CHANGELOG.md').trimEnd().split(/^## /m);
+  t.true(versions.length > 0);
+  for (const version of versions) t.true(version.split('\n').length <= 60, version.slice(0, 20));
 });
 
 test('every variable of ours that the sources name is in README or a page of docs', (t) => {
