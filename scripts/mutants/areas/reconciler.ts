@@ -4,6 +4,19 @@ const area: Area = {
   sources: ['src/machines/reconciler/', 'src/plugins/reconciler/'],
   mutations: [
     {
+      breaks: 'R33: deploy ula says ok of legs whose links nobody could look at',
+      id: 'R33',
+      find: 'if (unseen.length > 0)',
+      put: 'if (false)',
+      tests: ['rollout.slow'],
+    },
+    {
+      breaks: 'R26: status says of no leg how it is',
+      id: 'R26',
+      find: "legs.filter(({ state }) => state !== 'whole').map(legText)",
+      put: '[].map(legText)',
+    },
+    {
       breaks: 'R26: what Holdfast itself removes counts as dropped by others',
       id: 'R26',
       find: '.filter(([, until]) => until >= now)',

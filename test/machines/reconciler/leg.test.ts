@@ -45,6 +45,15 @@ const lost = (times: number) =>
   Array.from({ length: times }, () => [conflict, elapsed('backOff'), missing()] as const).flat();
 const exhausted = [...adding, ...lost(4), conflict] as const;
 
+test('[R24] an address that came back on a leg that is only observed was not added by Holdfast', (t) => {
+  given(reconciler, { input: { ...input, observes: true }, events: [...settled, missing()] })
+    .when(resync)
+    .then({ state: 'reading', effects: [read] })
+    .when(whole('n2'))
+    .then({ state: 'checking', effects: [recovered({ missing: false })], context: { healed: 0 } });
+  t.pass();
+});
+
 test('[R24] an event is left to settle for 25 ms, then the leg is read', (t) => {
   given(reconciler, { input })
     .when(changed)

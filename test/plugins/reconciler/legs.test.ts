@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { normaliseCidr, readLeg, withAddresses } from '../../../src/plugins/reconciler/legs.ts';
+import { normaliseCidr, readLeg, withAddresses, withEntry } from '../../../src/plugins/reconciler/legs.ts';
 import { runs } from '../../support/runs.ts';
 
 const address = 'fd5e:21aa:0:10::1/64';
@@ -69,6 +69,19 @@ test('[R24] a leg that has its address, or no interface, is not added', (t) => {
   t.deepEqual(withAddresses(whole, [leg]), { body: whole, added: [], refused });
   const unknown = withAddresses(config(), [{ intf: 'eth1.99', address }]);
   t.deepEqual(unknown, { body: config(), added: [], refused });
+});
+
+test('[R26] the entry of one interface is changed, and a config without that interface is the same', (t) => {
+  const read = config([address]);
+  t.is(
+    withEntry(read, 'eth1.99', () => ({})),
+    read,
+  );
+  const changed = withEntry(read, 'eth1.10', (entry) => ({ ...entry, vid: 11 }));
+  t.deepEqual(changed, {
+    ncid: 'n1',
+    interface: { phy: { eth1: {} }, vlan: { 'eth1.10': { vid: 11, ipv6: [address] } } },
+  });
 });
 
 /** Ways to write a name that mean the same to a person. */
