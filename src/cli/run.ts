@@ -137,7 +137,7 @@ function contextOf(
     json,
     print: (line) => {
       terminal.closed.throwIfAborted(); // nobody reads any more: that ends the command
-      terminal.out(`${inertText(line)}\n`);
+      terminal.out(`${inertText(line, terminal.paint('bold', ' ') !== ' ')}\n`);
     },
     note,
     terminal,

@@ -11,18 +11,24 @@ const COLUMNS = 100;
 /** Below this, lines wrap by themselves rather than become unreadable. */
 const NARROWEST = 80;
 
+/** The colours, `bold` and `dim` of `paint`. Any other, such as 8, which hides what follows, comes from data. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const PAINTED = /^\u001b\[(?:1|2|22|3[1-6]|39)m$/;
+
 /**
- * What may stand on a terminal: colours stay, everything else that would act on it (moving the cursor, setting a title,
+ * What may stand on a terminal: colours of `paint` stay, everything else that would act on it (moving the cursor, setting a title,
  * turning a line around) is shown as an escape, by which JSON stays the same data. Whatever is printed comes through here,
  * for texts may come from a config, a log or a machine elsewhere.
+ *
+ * @param isPainted false where no colour is ours: for data before it is painted, and where nothing is
  */
-export function inertText(text: string): string {
+export function inertText(text: string, isPainted = true): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  return text.replace(/\u001b\[[\d;]*m|(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu, (found) =>
-    found.endsWith('m')
-      ? found
-      : [...Array(found.length).keys()].map((at) => escaped(found.charCodeAt(at))).join(''),
-  );
+  return text.replace(/\u001b\[[\d;]*m|(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu, (found) => {
+    if (isPainted && PAINTED.test(found)) return found;
+    if (found.endsWith('m')) return escaped(found.charCodeAt(0)) + found.slice(1);
+    return [...Array(found.length).keys()].map((at) => escaped(found.charCodeAt(at))).join('');
+  });
 }
 
 function escaped(unit: number): string {

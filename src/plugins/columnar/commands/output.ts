@@ -1,6 +1,6 @@
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
-import { wrapped } from '../../../core/host/terminal.ts';
+import { inertText, wrapped } from '../../../core/host/terminal.ts';
 import type { Finding } from '../questions/findings.ts';
 
 type Terminal = CommandContext['terminal'];
@@ -15,11 +15,11 @@ export function findingLines(findings: readonly Finding[], { paint, columns }: T
   const width = Math.max(4, ...findings.map(({ state }) => state.length)) + 1;
   const indent = ' '.repeat(width);
   return findings.flatMap(({ state, text, remedy }) => {
-    const [first = '', ...rest] = wrapped(text, columns - width);
+    const [first = '', ...rest] = wrapped(inert(text), columns - width);
     return [
       `${paint(COLOURS[state], state.padEnd(width))}${first}`,
       ...rest.map((line) => indent + line),
-      ...wrapped(remedy ?? '', columns - width).map((line) => indent + paint('dim', line)),
+      ...wrapped(inert(remedy ?? ''), columns - width).map((line) => indent + paint('dim', line)),
     ];
   });
 }
@@ -27,16 +27,18 @@ export function findingLines(findings: readonly Finding[], { paint, columns }: T
 /**
  * Columns beneath their names, numbers to the right, long cells cut so that all fits the terminal's width; where that
  * would leave too little of them, and for a single row, each row as lines of names and whole values. Output to a file
- * or a pipe is never cut, so that other programs get all of it; a single value is printed unchanged.
+ * or a pipe is never cut, so that other programs get all of it; a single value is printed unchanged, but for signs that a
+ * terminal obeys, which are shown as escapes.
  */
 export function tableLines(
-  names: readonly string[],
+  given: readonly string[],
   rows: readonly (readonly string[])[],
   terminal: Terminal,
 ): string[] {
+  const names = given.map(inert);
   const [[only = ''] = []] = rows;
   if (!terminal.interactive && rows.length === 1 && names.length === 1) {
-    return [terminal.paint('bold', names[0] ?? ''), only];
+    return [terminal.paint('bold', names[0] ?? ''), inert(only)];
   }
   const cells = rows.map((row) => row.map(terminal.interactive ? oneLine : escaped));
   const natural = names.map((name, at) =>
@@ -49,11 +51,14 @@ export function tableLines(
   return gridLines(names, cells, widths, terminal);
 }
 
-const oneLine = (cell: string): string => cell.replace(/\s+/g, ' ');
+/** Data of a producer, which may have written anything. */
+const inert = (text: string): string => inertText(text, false);
+
+const oneLine = (cell: string): string => inert(cell.replace(/\s+/g, ' '));
 
 /** Keeps a row on one line; the original text can be restored from it. */
 const escaped = (cell: string): string =>
-  cell.replace(/[\\\n\r\t]/g, (sign) => ({ '\n': '\\n', '\r': '\\r', '\t': '\\t' })[sign] ?? '\\\\');
+  inert(cell.replace(/[\\\n\r\t]/g, (sign) => ({ '\n': '\\n', '\r': '\\r', '\t': '\\t' })[sign] ?? '\\\\'));
 
 /** @returns the widths, the widest ones made narrower until all fit; undefined when they can't */
 function fitting(natural: readonly number[], columns: number): number[] | undefined {
