@@ -34,6 +34,8 @@ export interface CallOptions {
   readonly standaloneCommands?: Parameters<typeof runCommandLine>[1]['standaloneCommands'];
   /** Sees the output while it comes. */
   readonly onOut?: (text: string) => void;
+  /** Sees the passing lines, as a terminal on standard error would. */
+  readonly onProgress?: (text: string) => void;
   /** Sees the notes while they come. */
   readonly onErr?: (text: string) => void;
 }
@@ -41,7 +43,7 @@ export interface CallOptions {
 /** Runs a command line in this process, on a terminal that keeps what is written. */
 export async function call(argv: readonly string[], options: CallOptions): Promise<Finished> {
   const { cwd, env = {}, columns = 100, interactive = false, colour = false } = options;
-  const { interrupted, onOut, onErr, builtinPlugins, logFeatures, standaloneCommands } = options;
+  const { interrupted, onOut, onErr, onProgress, builtinPlugins, logFeatures, standaloneCommands } = options;
   let out = '';
   let err = '';
   const paint: typeof styleText = (format, text) =>
@@ -66,7 +68,8 @@ export async function call(argv: readonly string[], options: CallOptions): Promi
       columns,
       paint,
       paintError: paint,
-      progress: () => {},
+      watched: onProgress !== undefined,
+      progress: (text) => onProgress?.(text),
       closed: new AbortController().signal,
     },
   });

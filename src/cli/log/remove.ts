@@ -14,6 +14,7 @@ import { lockDataDir } from '../../core/kernel/log/lock.ts';
 import { LogWriter } from '../../core/kernel/log/log-writer.ts';
 import { checkBeforeStart } from '../../core/kernel/log/trust.ts';
 import { CliError } from '../errors.ts';
+import { progressOf } from '../progress.ts';
 import { withLog } from './source.ts';
 
 /** The control path by which a running instance prunes its log. */
@@ -52,7 +53,8 @@ async function prune(request: PruneRequest, folder: string, context: CommandCont
   const body = { ...request, folder };
   const pruned = await askIfRunning<Pruned>(context, PRUNE_PATH, body, 'it prunes no log');
   if (pruned) return pruned;
-  return pruneStopped(context.dataDir, request, folder, Date.now(), context.signal);
+  const onProgress = progressOf('Archiving', context);
+  return pruneStopped(context.dataDir, request, folder, Date.now(), context.signal, onProgress);
 }
 
 async function lines({ plan, file }: Pruned, dryRun: boolean): Promise<string[]> {

@@ -6,11 +6,12 @@ import { jsonText, timestamp } from '../../core/host/terminal.ts';
 import { recover } from '../../core/kernel/actors/recover.ts';
 import type { ExportPart } from '../../core/kernel/log/portable/export.ts';
 import { portableHeader, portableLines } from '../../core/kernel/log/portable/export.ts';
-import { writePortable } from '../../core/kernel/log/portable/file.ts';
+import { counted, writePortable } from '../../core/kernel/log/portable/file.ts';
 import { importLog } from '../../core/kernel/log/portable/import.ts';
 import { findLogKey } from '../../core/kernel/log/signing.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { makeDataFolder } from '../data-folder.ts';
+import { progressOf } from '../progress.ts';
 import { selectionOf } from './flags.ts';
 import { referenceTime } from './place.ts';
 import type { Selection } from './select.ts';
@@ -33,7 +34,11 @@ export const exportLog: CommandRun = async ([source], flags, context) => {
     const before = from > 1 ? recover(log, from - 1).states.values() : [];
     const bytes = await writePortable(
       out,
-      portableLines(log, part, header, before, findLogKey(place)),
+      counted(
+        portableLines(log, part, header, before, findLogKey(place)),
+        header.complete ? header.range.to - from + 1 : undefined,
+        progressOf('Exporting', context),
+      ),
       signal,
     );
     return { header, bytes };
@@ -75,10 +80,12 @@ async function partOf(log: SqliteReader, selection: Selection, context: CommandC
 }
 
 /** `holdfast log import`: makes the log of a data folder from an exported file (C6). */
-export const importFile: CommandRun = async ([file = ''], _flags, { dataDir, json, print, signal }) => {
+export const importFile: CommandRun = async ([file = ''], _flags, context) => {
+  const { dataDir, json, print, signal } = context;
   makeDataFolder(dataDir);
   const { header, records } = await importLog(resolve(file), dataDir, {
     signal,
+    onProgress: progressOf('Importing', context),
     // The vault refuses to make new keys once there is a log, so they are made before.
     prepare: () => openVault(dataDir),
   });

@@ -8,7 +8,7 @@ import { findLogKey, isPublicKey } from '../../core/kernel/log/signing.ts';
 import type { Anchor, Trust } from '../../core/kernel/log/trust.ts';
 import { readHead, readMark } from '../../core/kernel/log/trust.ts';
 import { sourcesOf, withLog } from './source.ts';
-import { runSteps } from './steps.ts';
+import { recordProgress, runSteps } from './steps.ts';
 
 /** `holdfast log verify`: checks that no record was changed and none is missing (C9). */
 export const verifyLog: CommandRun = async (sources, flags, context) => {
@@ -17,10 +17,7 @@ export const verifyLog: CommandRun = async (sources, flags, context) => {
   const trust = await trustIn(places.at(-1) ?? '', flags);
   const report = await withLog(
     places,
-    async (log) => {
-      const last = log.lastSeq();
-      return runSteps(integritySteps(log, trust), context, (done) => `checked ${done} of ${last} records`);
-    },
+    (log) => runSteps(integritySteps(log, trust), context, recordProgress('Checking', log, context)),
     signal,
   );
   if (json) return print(jsonText({ ok: true, ...report }, 2));

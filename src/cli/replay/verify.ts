@@ -7,7 +7,7 @@ import { verifySteps } from '../../core/kernel/replay/verify-log.ts';
 import { CliError } from '../errors.ts';
 import { FAILED, OK } from '../failure.ts';
 import { sourcesOf, withLog } from '../log/source.ts';
-import { runSteps } from '../log/steps.ts';
+import { recordProgress, runSteps } from '../log/steps.ts';
 
 /** `holdfast replay verify`: replays the whole log and checks its chain (C4). */
 export const verifyReplay: CommandRun = async (sources, flags, context) => {
@@ -50,6 +50,5 @@ function notComparedLine({ type, version, current, records }: NotCompared): stri
 
 async function verify(log: SqliteReader, context: CommandContext): Promise<ReplayReport> {
   const definitions = new Map((await context.actors()).map((definition) => [definition.type, definition]));
-  const newest = log.lastSeq();
-  return runSteps(verifySteps(log, definitions), context, (done) => `verified ${done} of ${newest} records`);
+  return runSteps(verifySteps(log, definitions), context, recordProgress('Verifying', log, context));
 }

@@ -14,7 +14,7 @@ import type { Difference } from '../../core/kernel/replay/findings.ts';
 import { whatIfSteps } from '../../core/kernel/replay/what-if.ts';
 import { wholeNumber } from '../log/flags.ts';
 import { shownDecision, shownEvent, sourceOf, withLog } from '../log/source.ts';
-import { runSteps } from '../log/steps.ts';
+import { recordProgress, runSteps } from '../log/steps.ts';
 import { PluginWords } from '../log/words.ts';
 import { whatIfLines } from './what-if-text.ts';
 
@@ -45,7 +45,7 @@ export const whatIf: CommandRun = async ([argument], flags, context) => {
     sourceOf(argument ?? set.rest, context),
     async (log) => {
       const steps = whatIfSteps(log, definitions, changes, other.length > 0);
-      return runSteps(steps, context, (done) => `decided ${done} of ${log.lastSeq()} records again`);
+      return runSteps(steps, context, recordProgress('Deciding again', log, context));
     },
     signal,
   );

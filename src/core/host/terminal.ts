@@ -54,6 +54,7 @@ export function processTerminal(): Terminal {
     },
     err: (text) => void stderr.write(text),
     interactive: stdout.isTTY === true,
+    watched: stderr.isTTY === true,
     get columns() {
       return Math.max(stdout.columns || COLUMNS, NARROWEST); // a pseudo-terminal may say 0
     },

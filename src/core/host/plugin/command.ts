@@ -22,6 +22,8 @@ export interface Terminal {
   readonly paint: (format: Format, text: string) => string;
   /** Colours a text for standard error, where that can show colours. */
   readonly paintError: (format: Format, text: string) => string;
+  /** Whether a person watches standard error. */
+  readonly watched?: boolean;
   /** Shows a passing line on a terminal's standard error; an empty one takes it away. */
   readonly progress: (text: string) => void;
   /** Aborted when nobody reads standard output any more: `holdfast log list | head`. */

@@ -5,7 +5,7 @@ import type { ErrorData } from '../../kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../kernel/errors/kernel-error.ts';
 import { readChained } from '../../kernel/log/chain.ts';
 import { portableHeader, portableLines } from '../../kernel/log/portable/export.ts';
-import { writePortable } from '../../kernel/log/portable/file.ts';
+import { counted, writePortable } from '../../kernel/log/portable/file.ts';
 import { openReader } from '../../kernel/log/portable/open-reader.ts';
 import { findLogKey } from '../../kernel/log/signing.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
@@ -24,6 +24,7 @@ export async function archive(
   folder: string,
   now: number,
   signal?: AbortSignal,
+  onProgress?: (bytes: number, part?: number) => void,
 ): Promise<string> {
   const name = (seq: number) => String(seq).padStart(12, '0');
   const file = join(folder, `log-${name(from)}-${name(to)}.jsonl.gz`);
@@ -36,7 +37,8 @@ export async function archive(
   const part = { from, to };
   const header = portableHeader(reader, part, now);
   const before = from > 1 ? recover(reader, from - 1).states.values() : [];
-  await writePortable(file, portableLines(reader, part, header, before, findLogKey(dataDir)), signal);
+  const lines = portableLines(reader, part, header, before, findLogKey(dataDir));
+  await writePortable(file, counted(lines, to - from + 1, onProgress), signal);
   const written = await openReader(file, signal);
   try {
     for (const _ of readChained(written, from));

@@ -17,6 +17,7 @@ export interface Pruned {
  *
  * @param folder for the archive
  * @param now epoch milliseconds
+ * @param onProgress gets the bytes archived so far and the part that is done, 0 to 1
  * @throws HF_LOG_LOCKED, HF_LOG_MISSING, HF_LOG_UNTRUSTED, HF_LOG_CORRUPT, HF_PORTABLE_WRITE
  */
 export async function pruneStopped(
@@ -25,6 +26,7 @@ export async function pruneStopped(
   folder: string,
   now: number,
   signal?: AbortSignal,
+  onProgress?: (bytes: number, part?: number) => void,
 ): Promise<Pruned> {
   new SqliteReader(dataDir).close(); // reports a folder without a log before a lock is made in it
   const unlock = lockDataDir(dataDir);
@@ -36,7 +38,7 @@ export async function pruneStopped(
       checkBeforeStart(reader, dataDir);
       const plan = planPrune(reader, request, now);
       if (plan.to < plan.from) return { plan };
-      pruned = { plan, file: await archive(reader, dataDir, plan, folder, now, signal) };
+      pruned = { plan, file: await archive(reader, dataDir, plan, folder, now, signal, onProgress) };
       states = [...statesAt(reader, plan.to)];
     } finally {
       reader.close();

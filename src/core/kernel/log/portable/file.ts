@@ -62,6 +62,30 @@ export async function writePortable(
   }
 }
 
+/** How many lines are written between two calls of a progress function. */
+const LINES_A_CALL = 500;
+
+/**
+ * Passes lines on, and says how far they are.
+ *
+ * @param total how many there will be, about; undefined when that is not known
+ * @param onProgress gets the bytes so far and the part that is done, 0 to 1
+ */
+export function* counted(
+  lines: Iterable<string>,
+  total: number | undefined,
+  onProgress: ((bytes: number, part?: number) => void) | undefined,
+): Generator<string> {
+  let count = 0;
+  let bytes = 0;
+  for (const line of lines) {
+    yield line;
+    count += 1;
+    bytes += line.length;
+    if (onProgress && count % LINES_A_CALL === 0) onProgress(bytes, total && Math.min(1, count / total));
+  }
+}
+
 /**
  * The lines of a file, decompressed by what its first bytes say, without their ends. The last one may lack its end.
  *

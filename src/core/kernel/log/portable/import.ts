@@ -15,6 +15,8 @@ import { type PortableHeader, parseHeader, parseLine } from './format.ts';
 export interface ImportOptions {
   /** Called when the file has proved whole and no log is there yet: for what must be older than the log, such as keys. */
   readonly prepare?: () => void;
+  /** Gets the bytes that were read and the part that is done, 0 to 1. */
+  readonly onProgress?: (bytes: number, part?: number) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -31,7 +33,7 @@ const CACHE_KIB = 32 * 1024;
 export async function importLog(
   file: string,
   dataDir: string,
-  { prepare, signal }: ImportOptions = {},
+  { prepare, onProgress, signal }: ImportOptions = {},
 ): Promise<Ingested> {
   if (existsSync(logFile(dataDir))) throw new KernelError('HF_LOG_EXISTS', { dir: dataDir });
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -46,7 +48,7 @@ export async function importLog(
       const whole = ({ complete }: Ingested['header']) => {
         if (!complete) throw new KernelError('HF_PORTABLE_FILTERED', { file });
       };
-      ingested = await ingest(db, file, whole, { chained: true, signal });
+      ingested = await ingest(db, file, whole, { chained: true, onProgress, signal });
       prepare?.();
       head = adopt(db, openLogKey(dataDir), ingested.header);
       db.exec('PRAGMA journal_mode = WAL');
@@ -103,6 +105,7 @@ export interface IngestOptions {
   readonly chained: boolean;
   /** Where the file before ends, when it goes on from there. */
   readonly after?: End | undefined;
+  readonly onProgress?: ImportOptions['onProgress'] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -133,7 +136,7 @@ async function fill(
   db: DatabaseSync,
   file: string,
   accept: (header: PortableHeader) => void,
-  { chained, after, signal }: IngestOptions,
+  { chained, after, onProgress, signal }: IngestOptions,
 ): Promise<Ingested> {
   const insertRecord = db.prepare(INSERT_RECORD);
   const insertLink = db.prepare('INSERT INTO links (seq, hash) VALUES (?, ?)');
@@ -144,9 +147,12 @@ async function fill(
   let records = 0;
   let ended = false;
   let lines = 0;
+  let bytes = 0;
   for await (const { text, line } of readLines(file)) {
     lines = line;
+    bytes += text.length + 1;
     if (line % TURN === 0) {
+      onProgress?.(bytes, header?.complete ? records / (header.range.to - header.range.from + 1) : undefined);
       await turn();
       signal?.throwIfAborted();
     }
