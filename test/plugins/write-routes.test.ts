@@ -6,6 +6,7 @@ import test from 'ava';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { Agent, request } from 'undici';
 import { resolveConfig } from '../../src/core/host/config/resolve.ts';
+import { openFilesLimit } from '../../src/core/host/http/connection-limit.ts';
 import { isWrite } from '../../src/core/host/http/write-rules.ts';
 import { createLogger } from '../../src/core/host/logging/logger.ts';
 import { createRuntime } from '../../src/core/host/runtime/runtime.ts';
@@ -181,5 +182,27 @@ test.serial(
     );
     t.is((await call(`${store}/collections/x/points/delete`, 'POST', json, '{"points":[1]}')).status, 200);
     t.regex(await count(), /"count":0/);
+  },
+);
+
+test.serial(
+  '[C14] no surface may take the connections of another, and the console has its own',
+  async (t) => {
+    t.timeout(60_000);
+    const limits: (number | undefined)[] = [];
+    const collect = (message: unknown) => {
+      const { fastify: app } = message as { fastify: FastifyInstance };
+      app.addHook('onListen', (done) => {
+        if (typeof app.server.address() === 'object') limits.push(app.server.maxConnections);
+        done();
+      });
+    };
+    subscribe('fastify.initialization', collect);
+    t.teardown(() => unsubscribe('fastify.initialization', collect));
+    await startAll(t);
+    t.is(limits.length, 6);
+    t.true(limits.every((limit) => limit !== undefined && limit > 0));
+    const sum = limits.reduce<number>((all, limit) => all + (limit ?? Number.POSITIVE_INFINITY), 0);
+    t.true(sum < openFilesLimit());
   },
 );

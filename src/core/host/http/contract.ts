@@ -98,5 +98,7 @@ export interface Surface extends Listener {
 
 export interface SurfaceDependencies {
   readonly logger: Logger;
+  /** Connections beyond are closed unread; no limit unless set. */
+  readonly maxConnections?: number;
   readonly metrics?: Metrics;
 }

@@ -28,7 +28,10 @@ const LONGEST_CHECK_MS = 5_000;
  * Makes a listener that does nothing yet. Whatever is wrong with a request (its host, token, method, size, type, JSON) is
  * answered with a coded error before a handler sees it; whatever goes wrong in a handler is answered without its text.
  */
-export function createSurface(options: SurfaceOptions, { logger, metrics }: SurfaceDependencies): Surface {
+export function createSurface(
+  options: SurfaceOptions,
+  { logger, metrics, maxConnections }: SurfaceDependencies,
+): Surface {
   const { name, port, portVariable, bodyLimit = 1024 * 1024, requestTimeoutMs = 30_000 } = options;
   // Fastify would bind every address that the name has, each with a port of its own when the port is 0.
   const host = options.host === undefined || options.host === 'localhost' ? '127.0.0.1' : options.host;
@@ -107,6 +110,18 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     },
   });
 
+  if (maxConnections !== undefined) {
+    app.server.maxConnections = maxConnections;
+    let isFull = false;
+    app.server.on('drop', () => {
+      requests.refused(503);
+      if (!isFull) log.warn({ maxConnections }, 'http.connections_full');
+      isFull = true;
+    });
+    app.server.on('connection', () => {
+      isFull = false;
+    });
+  }
   app.removeContentTypeParser(['application/json', 'text/plain']);
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     done(null, parseJsonBody(body as Buffer));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { controlSocket } from '../http/addresses.ts';
+import { connectionShare, openFilesLimit } from '../http/connection-limit.ts';
 import type { HttpSurface, Listener, Surface, SurfaceDependencies } from '../http/contract.ts';
 import { createSurface } from '../http/surface.ts';
 import type { Logger } from '../logging/logger.ts';
@@ -27,9 +28,10 @@ export class Surfaces {
     this.#failed = failed;
     this.#logger = logger;
     this.#control = controlOf(controls, dataDir, { logger, metrics });
+    const maxConnections = connectionShare(openFilesLimit(), registrations.length + listeners.length);
     for (const { options, build, owner } of registrations) {
       try {
-        const surface = createSurface(options, { logger, metrics });
+        const surface = createSurface(options, { logger, metrics, maxConnections });
         build(surface.http);
         this.#listeners.push({ owner, listener: surface });
       } catch (error) {

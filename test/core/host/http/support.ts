@@ -20,13 +20,14 @@ export async function serve(
   options: Partial<SurfaceOptions> = {},
   build: (http: HttpSurface) => void = commonRoutes,
   level: LogLevel = 'debug',
+  maxConnections?: number,
 ): Promise<Running> {
   const lines: Record<string, unknown>[] = [];
   const logger = createLogger({ level, destination: { write: (line) => void lines.push(JSON.parse(line)) } });
   const metrics = new Metrics();
   const surface = createSurface(
     { name: 'test', port: 0, portVariable: 'HOLDFAST_TEST_PORT', ...options },
-    { logger, metrics },
+    { logger, metrics, ...(maxConnections !== undefined && { maxConnections }) },
   );
   build(surface.http);
   t.teardown(() => surface.close(0));
