@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
-import { progressOf } from '../../src/cli/progress.ts';
+import { progressOf } from '../../src/core/host/progress.ts';
 import { openBench } from '../support/actors.ts';
 import { call } from '../support/cli.ts';
 import { door } from '../support/door.ts';

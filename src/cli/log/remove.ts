@@ -3,6 +3,7 @@ import { parseDuration } from '../../core/host/duration.ts';
 import { HostError } from '../../core/host/errors/host-error.ts';
 import { askIfRunning } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
+import { progressOf } from '../../core/host/progress.ts';
 import type { PruneRequest } from '../../core/host/retention/plan.ts';
 import { archiveFolder, parseSize, planPrune } from '../../core/host/retention/plan.ts';
 import type { Pruned } from '../../core/host/retention/prune-stopped.ts';
@@ -14,7 +15,6 @@ import { lockDataDir } from '../../core/kernel/log/lock.ts';
 import { LogWriter } from '../../core/kernel/log/log-writer.ts';
 import { checkBeforeStart } from '../../core/kernel/log/trust.ts';
 import { CliError } from '../errors.ts';
-import { progressOf } from '../progress.ts';
 import { withLog } from './source.ts';
 
 /** The control path by which a running instance prunes its log. */

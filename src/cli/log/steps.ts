@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
+import { progressOf } from '../../core/host/progress.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
-import { progressOf } from '../progress.ts';
 
 /**
  * Runs work that goes through a log in steps, showing its progress. Between two steps signals are handled.

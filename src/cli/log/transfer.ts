@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { HostError } from '../../core/host/errors/host-error.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
+import { progressOf } from '../../core/host/progress.ts';
 import { openVault } from '../../core/host/secrets/vault.ts';
 import { jsonText, timestamp } from '../../core/host/terminal.ts';
 import { recover } from '../../core/kernel/actors/recover.ts';
@@ -11,7 +12,6 @@ import { importLog } from '../../core/kernel/log/portable/import.ts';
 import { findLogKey } from '../../core/kernel/log/signing.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { makeDataFolder } from '../data-folder.ts';
-import { progressOf } from '../progress.ts';
 import { selectionOf } from './flags.ts';
 import { referenceTime } from './place.ts';
 import type { Selection } from './select.ts';

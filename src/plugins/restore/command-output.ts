@@ -33,7 +33,11 @@ export function progressText(state: string, progress: Progress | undefined): str
   const extent =
     total === undefined ? '' : `, ${done === undefined ? '' : `${amount(done)} of `}${amount(total)}`;
   const points = unit === 'points' && extent !== '' ? ' points' : '';
-  return `${state}: ${text}${extent}${points}${leftMs === undefined ? '' : `, ${secondsText(leftMs)} left`}`;
+  const pace =
+    unit === 'bytes' && leftMs && total !== undefined && done !== undefined && total > done
+      ? `, ${sizeText(((total - done) / leftMs) * 1_000)}/s`
+      : '';
+  return `${state}: ${text}${extent}${points}${pace}${leftMs === undefined ? '' : `, ${secondsText(leftMs)} left`}`;
 }
 
 /** What an auditor reads: what was restored, from when, into what, compared how, and the result. */

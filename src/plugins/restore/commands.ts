@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { HostError } from '../../core/host/errors/host-error.ts';
 import { askInstance, type InstanceAddress } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
+import { passingLine } from '../../core/host/progress.ts';
 import type { Result } from '../../machines/restore/drill-shapes.ts';
 import { progressText, secondsText, sourceText, summaryLines, timeText } from './command-output.ts';
 import { CANCEL_PATH, DRILL_PATH, type DrillStatus, STATUS_PATH } from './control.ts';
@@ -39,6 +40,7 @@ interface End {
 async function follow(context: CommandContext, id: string): Promise<End> {
   const { dataDir, json, note, terminal, signal } = context;
   const began = performance.now();
+  const show = passingLine(context);
   let patience: AbortSignal | undefined;
   let last = '';
   for (;;) {
@@ -56,7 +58,7 @@ async function follow(context: CommandContext, id: string): Promise<End> {
     if (!json && status.state !== last)
       note(`${secondsText(performance.now() - began).padStart(7)}  ${phaseText(status)}`);
     last = status.state;
-    terminal.progress(progressText(status.state, status.progress));
+    show(() => progressText(status.state, status.progress));
     await delay(LOOK_MS);
   }
 }

@@ -1,5 +1,5 @@
-import type { CommandContext } from '../core/host/plugin/command.ts';
-import { duration } from '../core/host/terminal.ts';
+import type { CommandContext } from './plugin/command.ts';
+import { duration } from './terminal.ts';
 
 /** Where nobody watches standard error, progress is a line every so often, milliseconds. */
 const LINE_EVERY_MS = 10_000;
@@ -17,23 +17,20 @@ interface ProgressOutput extends Pick<CommandContext, 'note'> {
 }
 
 /**
- * The progress of long work on standard error: bytes, rate and time left. On a terminal it is one line that is drawn again;
- * elsewhere a line of its own every ten seconds, so work that is shorter prints nothing.
+ * A line about long work on standard error: on a terminal one that is drawn again, elsewhere a line of its own every ten
+ * seconds, so that work that is shorter prints nothing.
  *
- * @param what the work, e.g. `Exporting`
  * @param now milliseconds of a clock that never goes back
+ * @returns takes the line as a function, which is called only when it is shown
  */
-export function progressOf(
-  what: string,
+export function passingLine(
   { terminal, note }: ProgressOutput,
   now: () => number = () => performance.now(),
-): OnProgress {
-  const began = now();
+): (line: () => string) => void {
   let drawnAt = Number.NEGATIVE_INFINITY;
-  let linedAt = began;
-  return (bytes, part) => {
+  let linedAt = now();
+  return (line) => {
     const time = now();
-    const line = () => progressLine(what, { bytes, part, elapsedMs: time - began });
     if (terminal.watched) {
       if (time - drawnAt < DRAW_EVERY_MS) return;
       drawnAt = time;
@@ -43,6 +40,22 @@ export function progressOf(
       note(line());
     }
   };
+}
+
+/**
+ * The progress of long work on standard error: bytes, rate and time left.
+ *
+ * @param what the work, e.g. `Exporting`
+ * @param now milliseconds of a clock that never goes back
+ */
+export function progressOf(
+  what: string,
+  output: ProgressOutput,
+  now: () => number = () => performance.now(),
+): OnProgress {
+  const began = now();
+  const show = passingLine(output, now);
+  return (bytes, part) => show(() => progressLine(what, { bytes, part, elapsedMs: now() - began }));
 }
 
 function progressLine(
