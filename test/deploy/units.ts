@@ -59,6 +59,7 @@ export function unitOf(
   for (const [setting, place, variable] of [
     ['RuntimeDirectory', '/run', 'RUNTIME_DIRECTORY'],
     ['StateDirectory', '/var/lib', 'STATE_DIRECTORY'],
+    ['CacheDirectory', '/var/cache', 'CACHE_DIRECTORY'],
   ] as const) {
     const [directory] = all(setting);
     if (directory === undefined) continue;

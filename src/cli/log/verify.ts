@@ -2,11 +2,12 @@ import { statSync } from 'node:fs';
 import { HostError } from '../../core/host/errors/host-error.ts';
 import type { CommandRun } from '../../core/host/plugin/command.ts';
 import { jsonText } from '../../core/host/terminal.ts';
+import type { Anchor } from '../../core/kernel/log/head.ts';
+import { readHead, readMark } from '../../core/kernel/log/head.ts';
 import type { IntegrityReport } from '../../core/kernel/log/integrity.ts';
 import { integritySteps } from '../../core/kernel/log/integrity.ts';
 import { findLogKey, isPublicKey } from '../../core/kernel/log/signing.ts';
-import type { Anchor, Trust } from '../../core/kernel/log/trust.ts';
-import { readHead, readMark } from '../../core/kernel/log/trust.ts';
+import type { Trust } from '../../core/kernel/log/trust.ts';
 import { sourcesOf, withLog } from './source.ts';
 import { recordProgress, runSteps } from './steps.ts';
 

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import type { Agent, buildConnector, Dispatcher } from 'undici';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
@@ -10,6 +11,7 @@ import { type HttpFailure, networkFailure } from './network-failure.ts';
 
 /** Levels of JSON that an answer may have; deeper nesting serves only to exhaust a stack. */
 const DEEPEST_JSON = 100;
+const load = createRequire(import.meta.url);
 const CONNECT_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 4_000;
 
@@ -278,7 +280,11 @@ export class HttpClient {
 }
 
 async function makeAgent(options: HttpClientOptions): Promise<Agent> {
-  const { Agent, buildConnector } = await import('undici');
+  // The package's own entry loads fetch, caches, mocks and WebSockets too, some 8 MB of memory. The methods of an agent
+  // are those that the entry gives to it.
+  const Agent: typeof import('undici').Agent = load('undici/lib/dispatcher/agent.js');
+  const buildConnector: typeof import('undici').buildConnector = load('undici/lib/core/connect.js');
+  Object.assign(Agent.prototype, load('undici/lib/api'));
   const { ca, connections, connectTo, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS } = options;
   const connect = buildConnector({ timeout, ...(ca !== undefined && { ca }) });
   return new Agent({

@@ -1,18 +1,7 @@
-import { hash } from 'node:crypto';
 import { KernelError } from '../errors/kernel-error.ts';
+import { CHAIN_START, chainHash } from './chain-hash.ts';
 import { type LogRecord, parseRecord } from './record.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
-
-/** The hash that the first record chains to. */
-export const CHAIN_START = '0'.repeat(64);
-
-/**
- * The hash of a record: SHA-256, as hex, over the hash of the record before (its hex) followed by this one's body.
- * An edit, a gap or a swap breaks it at the first record that is not what was written.
- */
-export function chainHash(previous: string, body: string): string {
-  return hash('sha256', previous + body, 'hex');
-}
 
 /**
  * Records in order, each checked against the one before. Start at the first record, at the oldest that is kept, or

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { CHAIN_START, chainHash } from './chain.ts';
+import { CHAIN_START, chainHash } from './chain-hash.ts';
 import type { CheckpointPart, CommitRequest, CommitResult } from './commit-request.ts';
+import { Mark, writeHead } from './head.ts';
 import { emptyWal, pruneSlice, shredBlobs } from './removal.ts';
 import { SavedStates } from './saved-states.ts';
 import { INSERT_RECORD, INSERT_RECORDS, openForWriting, RECORD_COLUMNS, RECORDS_AT_ONCE } from './schema.ts';
@@ -14,7 +15,6 @@ import {
   openLogKey,
   type Signature,
 } from './signing.ts';
-import { Mark, writeHead } from './trust.ts';
 
 export interface LogWriterOptions {
   readonly dataDir: string;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import zlib from 'node:zlib';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
-import { chainHash } from '../../../../src/core/kernel/log/chain.ts';
+import { chainHash } from '../../../../src/core/kernel/log/chain-hash.ts';
 import type { LogRecord } from '../../../../src/core/kernel/log/record.ts';
 import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
 import { call } from '../../../support/cli.ts';

@@ -1,6 +1,6 @@
 import { KernelError } from '../../errors/kernel-error.ts';
 import { version } from '../../version.ts';
-import { CHAIN_START } from '../chain.ts';
+import { CHAIN_START } from '../chain-hash.ts';
 import { parseRecord } from '../record.ts';
 import type { LogKey } from '../signing.ts';
 import type { RawRecord, SqliteReader } from '../sqlite-reader.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { KernelError } from '../../errors/kernel-error.ts';
 import type { Json } from '../../json.ts';
 import { LATEST, logRecordSchema } from '../record.ts';
-import { type Signature, signatureSchema } from '../signing.ts';
+import { parseSignature, type Signature } from '../signing.ts';
 
 /** Raised when the lines of a portable file change their meaning. */
 export const PORTABLE_FORMAT = 1;
@@ -161,9 +161,9 @@ export function parseLine(text: string, file: string, line: number): PortableLin
     return { kind: 'state', ref: data.ref, body: JSON.stringify(state) };
   }
   if (signature !== undefined) {
-    const { data } = signatureSchema.safeParse(signature);
-    if (!data) throw damaged('its signature is none');
-    return { kind: 'signature', signature: data };
+    const parsed = parseSignature(signature);
+    if (!parsed) throw damaged('its signature is none');
+    return { kind: 'signature', signature: parsed };
   }
   const parsed = endSchema.safeParse(end);
   if (!parsed.success) throw damaged('it is neither a record, a state, a signature nor the end');

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { KernelError } from '../../errors/kernel-error.ts';
-import { chainHash } from '../chain.ts';
+import { chainHash } from '../chain-hash.ts';
+import { writeHead } from '../head.ts';
 import { checkRecord } from '../record.ts';
 import { digestOf } from '../saved-states.ts';
 import { INSERT_RECORD, logFile, openForWriting } from '../schema.ts';
 import { insertSignature, type LogKey, openLogKey, type Signature } from '../signing.ts';
-import { writeHead } from '../trust.ts';
 import { readLines, sync } from './file.ts';
 import { type PortableHeader, parseHeader, parseLine } from './format.ts';
 
