@@ -89,7 +89,7 @@ export interface LegContext extends LegSettings {
   readonly jitter: number;
   /** Length of the next back-off. */
   readonly pauseMs: number;
-  /** Of which fault a person was alerted, and not yet of its end. */
+  /** The fault that a person was alerted of, until its end has been reported. */
   readonly alerted?: LegFault | undefined;
   /** What the last look at the link showed, since the address is in the config; undefined before the first one. */
   readonly link?: LinkReading | undefined;

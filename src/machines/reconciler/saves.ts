@@ -5,7 +5,7 @@ import { type Alert, effect } from '../effect.ts';
 export interface DroppedPaths {
   /** When the difference was read (epoch ms). */
   readonly at: number;
-  /** Of the config that lacks them. */
+  /** The ncid of the config that lacks them. */
   readonly ncid: string;
   /** Bounded; `count` is how many there are. */
   readonly paths: readonly string[];

@@ -4,9 +4,9 @@ import { type Alert, effect } from '../effect.ts';
 /** One config that the router served. */
 export interface ObservedVersion {
   readonly ncid: string;
-  /** Of the whole config but for its ncid and the fields that control a write. */
+  /** Digest of the whole config without its ncid and the fields that control a write. */
   readonly fingerprint: string;
-  /** Of the `reqId` that the router stores with it, where it does. */
+  /** Digest of the `reqId` that the router stores with it, where it does. */
   readonly request?: string;
 }
 

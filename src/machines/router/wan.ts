@@ -7,7 +7,7 @@ export interface WanChange {
   readonly kind: 'pd-change' | 'down' | 'up' | 'lost' | 'connected' | 'readdressed';
   /** The delegated prefix of a `pd-change`. */
   readonly prefix?: string;
-  /** Of `readdressed`: the legs on which somebody else changed a delegated address; none when it was the WAN's own. */
+  /** Only for `readdressed`: the legs on which somebody else changed a delegated address; none when it was the WAN's own. */
   readonly legs?: readonly string[];
   /** The request of the simulation that is answered. */
   readonly request?: string;

@@ -12,12 +12,11 @@ import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import { nearPath, urlOf } from './addresses.ts';
-import { Admission, isLoopback } from './admission.ts';
+import { Admission, isLoopback, requireMediaTypes } from './admission.ts';
 import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { parseJsonBody } from './json-body.ts';
 import { hasUnreadBody, headersOfAll, OpenRequests, type UnhandledListener } from './requests.ts';
 import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
-import { requireMediaTypes } from './write-rules.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_PARAM_LENGTH = 256;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { WriteException } from '../../../core/host/http/admission.ts';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
-import type { WriteException } from '../../../core/host/http/write-rules.ts';
 import { type Exchange, HttpExchange } from '../exchange.ts';
 import { type AuthenticatedKey, authenticate, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
 import { type Answer, notFound, unauthorized } from '../mcp/answers.ts';

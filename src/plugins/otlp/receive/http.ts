@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { WriteException } from '../../../core/host/http/admission.ts';
 import { BodyTooLarge, readBody } from '../../../core/host/http/bounded-body.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import { dropBody } from '../../../core/host/http/requests.ts';
-import type { WriteException } from '../../../core/host/http/write-rules.ts';
 import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Encoding, Signal } from '../decode/decode.ts';
 import { OtlpError } from '../errors.ts';

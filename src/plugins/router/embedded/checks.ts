@@ -16,7 +16,7 @@ import { storeFile } from './store/schema.ts';
 interface Checked {
   readonly redisUrl: string | undefined;
   readonly token: () => string | undefined;
-  /** Of a router with a real kernel, for what is read from it and from its folder of generated files. */
+  /** Only for a router with a real kernel: how that and the folder of generated files are read. */
   readonly host?: Pick<RouterOptions, 'namespace' | 'generatedDir' | 'dhcpRestartMs'> | undefined;
 }
 

@@ -148,7 +148,7 @@ async function filesCheck(
   return { state: 'ok', found: `${wanted.size} files in ${confDir} are those of the legs with dhcp6` };
 }
 
-/** Of another daemon's files only the line that decides what is advertised, and for how long, is compared. */
+/** In another daemon's files only the line that decides what is advertised, and for how long, is compared. */
 function isSame(wanted: string, found: string, isOurs: boolean): boolean {
   if (isOurs) return wanted === found;
   const range = (text: string) => /^dhcp-range=.*constructor:.*$/m.exec(text)?.[0];

@@ -63,7 +63,7 @@ export interface LinkFacts {
   readonly rxBytes: string | null;
 }
 
-/** Of a device that the kernel does not know, or was not asked about. */
+/** The facts when the kernel does not know the device, or was not asked. */
 export const NO_FACTS: LinkFacts = {
   mac: null,
   mtu: null,
