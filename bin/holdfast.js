@@ -31,10 +31,6 @@ async function run() {
     // A runtime that has started lets it grow again, for then it is worth it.
     v8.setFlagsFromString('--semi-space-growth-factor=1');
     await import('./ticks.js');
-    // An import of node:http reads all that it exports, and each of these loads the copy of undici in Node, which a
-    // runtime does not need: 3 MB of memory. The globals of the same names stay.
-    const http = process.getBuiltinModule('node:http');
-    for (const name of ['WebSocket', 'CloseEvent', 'MessageEvent']) delete http[name];
   } else {
     // Other commands end sooner when it grows at once: two collections while they load, not six (bench `commands`).
     v8.setFlagsFromString('--semi-space-growth-factor=16');

@@ -41,9 +41,9 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
       if (requests('reconciler.would_add'))
         return `lacks its address in ${ncidText(event)}, and is not adopted`;
       if (requests('reconciler.add_address')) return `lacks its address in ${ncidText(event)}, adds it`;
-      return to.context?.tries || to.context?.failures
+      return to.context?.missing
         ? `still lacks its address in ${ncidText(event)}`
-        : HIDDEN;
+        : `has its address in ${ncidText(event)}`;
     case 'LEG_REFUSED':
       return `is refused: its network is named ${event.name}`;
     case 'LINK_READ':
