@@ -165,11 +165,11 @@ test('[R24] every record of a leg has words, or is routine, or speaks for itself
   t.is(record({ type: 'effect.done' }), '');
   t.is(record({ type: 'xstate.after.settle.reconciler-leg.settling' }), '');
   t.is(record({ type: 'FROM_THE_FUTURE' }), undefined);
-  t.is(record({ type: 'LEG_READ', ncid: 'n1', addresses: [] }), '');
+  t.is(record({ type: 'LEG_READ', ncid: 'n1', addresses: ['fd00::1/64'] }), 'has its address in ncid n1…');
   t.is(
     record(
       { type: 'LEG_READ', ncid: 'n1', addresses: [] },
-      { to: { value: 'backingOff', context: { tries: 1 } } },
+      { to: { value: 'refused', context: { missing: true } } },
     ),
     'still lacks its address in ncid n1…',
   );
