@@ -36,6 +36,7 @@ const runtimeCommands: readonly CommandDefinition[] = [
     name: 'start',
     summary: 'Starts everything that plugins.config.ts lists, and runs until it receives a signal',
     example: 'HOLDFAST_ROUTER_PORT=0 holdfast start --data-dir /var/lib/holdfast',
+    untilInterrupted: true,
     run: lazily(async () => (await import('./start.ts')).start),
   },
   {
@@ -86,6 +87,7 @@ const logCommands: readonly CommandDefinition[] = [
     name: 'log tail [source]',
     summary: 'Shows the newest records, and follows on a terminal; with --json one JSON document a line',
     example: 'holdfast log tail -n 50 --actor router.config/default --follow',
+    untilInterrupted: true,
     flags: [
       { flags: '-n, --lines <n>', summary: 'how many lines to start with', default: '20' },
       { flags: '--follow', summary: 'keep showing new records (the default on a terminal)' },
@@ -187,6 +189,7 @@ const replayCommands: readonly CommandDefinition[] = [
     name: 'replay step [source]',
     summary: 'Steps through the log record by record, on a terminal; ? shows the keys',
     example: 'holdfast replay step incident.jsonl.gz --at 03:05',
+    untilInterrupted: true,
     flags: [{ flags: '--at <place>', summary: `start at this place: ${PLACE}` }],
     run: lazily(async () => (await import('./step/run.ts')).step),
   },

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { maskText } from '../core/host/logging/mask-text.ts';
 import { inertText, type Terminal, wrapped } from '../core/host/terminal.ts';
 import { isCoded, toErrorBody } from '../core/kernel/errors/holdfast-error.ts';
@@ -10,7 +11,7 @@ export const FAILED = 1;
 export const USAGE = 2;
 
 export const EXIT_CODES =
-  'Exit codes: 0 success; 1 a check or the work failed; 2 wrong usage or configuration.';
+  'Exit codes: 0 success; 1 a check or the work failed; 2 wrong usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM).';
 
 const TO_CORRECT =
   /^HF_(CLI_(USAGE|COMMAND|DATA_DIR|TERMINAL)|CONFIG_|PLUGIN_(MISSING|CYCLE|CONFLICT|CONTRACT)|EFFECT_UNHANDLED|ROUTE_TARGET|GATEWAY_KEY_(REQUEST|UNKNOWN|AMBIGUOUS)|LOG_(MISSING|RANGE|EXISTS)|PORTABLE_(EMPTY|FILTERED|FOREIGN|FORMAT)|REPLAY_(MACHINES|CHANGE))/;
@@ -43,4 +44,13 @@ export function printError(error: unknown, json: boolean, terminal: Terminal): v
 export function isInterruption(error: unknown, signal: AbortSignal): boolean {
   if (!signal.aborted || isCoded(error)) return false;
   return error === signal.reason || (error instanceof Error && error.name === 'AbortError');
+}
+
+/**
+ * The exit code of a command that a signal ended before its work was done: 128 and the signal's number, as shells have
+ * it; 130 for Ctrl-C.
+ */
+export function exitCodeOfInterruption({ reason }: AbortSignal): number {
+  const numbers: Readonly<Record<string, number>> = constants.signals;
+  return 128 + (numbers[String(reason)] ?? constants.signals.SIGINT);
 }

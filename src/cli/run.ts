@@ -5,7 +5,7 @@ import type { ConfiguredPlugin } from '../core/host/plugin/definition.ts';
 import { inertText, processTerminal, type Terminal } from '../core/host/terminal.ts';
 import { coreCommands } from './commands.ts';
 import { Configuration, type LogFeatures } from './configuration.ts';
-import { exitCodeOf, isInterruption, OK, printError } from './failure.ts';
+import { exitCodeOf, exitCodeOfInterruption, isInterruption, OK, printError } from './failure.ts';
 import {
   asUsageError,
   buildProgram,
@@ -36,7 +36,8 @@ export interface Host {
  * configuration, or when help is wanted.
  *
  * @param argv the arguments after the program's name
- * @returns the exit code: 0 well, 1 the check or the work failed, 2 usage or configuration
+ * @returns the exit code: 0 well, 1 the check or the work failed, 2 usage or configuration, 128 and the number
+ *   of the signal that ended the command before its work was done
  */
 export async function runCommandLine(argv: readonly string[], host: Host): Promise<number> {
   const { terminal } = host;
@@ -51,6 +52,7 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
   let fallback = false;
   let isStandalone = false;
   let code = OK;
+  let chosen: CommandDefinition | undefined;
   try {
     if (!isChosen(coreCommands, words) && !isVersion(words, argv)) {
       const standalone = (await host.standaloneCommands?.()) ?? [];
@@ -65,6 +67,7 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
       listed.push(...others.map((command) => ({ heading: 'Commands:', command })));
     }
     const run = async (command: CommandDefinition, args: readonly string[], own: object): Promise<void> => {
+      chosen = command;
       if (fallback && remark !== undefined) terminal.err(`${remark}\n`);
       const note = (line: string) => terminal.err(`${inertText(line)}\n`);
       const dataDir = isStandalone
@@ -78,7 +81,9 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
     return code;
   } catch (error) {
     if (isAnswered(error)) return OK;
-    if (isInterruption(error, host.interrupted) || isInterruption(error, terminal.closed)) return OK;
+    if (isInterruption(error, terminal.closed)) return OK;
+    if (isInterruption(error, host.interrupted))
+      return chosen?.untilInterrupted === true ? OK : exitCodeOfInterruption(host.interrupted);
     const reported = asUsageError(error, knownWords(words, listed), remark);
     printError(reported, flags.json === true, terminal);
     return exitCodeOf(reported);

@@ -21,7 +21,7 @@ async function folder(t: ExecutionContext): Promise<string> {
 }
 
 /** Runs a command that is interrupted when it first shows progress. */
-async function interrupted(words: readonly string[], cwd: string) {
+async function interrupted(words: readonly string[], cwd: string, signal: NodeJS.Signals = 'SIGINT') {
   const stop = new AbortController();
   const lines: string[] = [];
   const done = await call(words, {
@@ -29,32 +29,34 @@ async function interrupted(words: readonly string[], cwd: string) {
     interrupted: stop.signal,
     onProgress: (text) => {
       if (text !== '') lines.push(text);
-      stop.abort('SIGINT');
+      stop.abort(signal);
     },
   });
   return { ...done, lines };
 }
 
-test('[C6] SIGINT in the middle of an export leaves no file, not even a partial one', async (t) => {
+test('[C6] SIGINT in the middle of an export ends with 130 and leaves no file, not even a partial one', async (t) => {
   const dir = await folder(t);
   const place = tempDir(t);
-  const { lines, out } = await interrupted(
+  const { lines, out, code } = await interrupted(
     ['log', 'export', dir, '--out', join(place, 'incident.jsonl')],
     dir,
   );
   t.regex(lines[0] ?? '', /^Exporting: 0\.\d MB, \d+ %/, 'it was in the middle');
   t.deepEqual(readdirSync(place), []);
   t.is(out, '', 'nothing claims that it was written');
+  t.is(code, 130);
 });
 
-test('[C6] SIGINT in the middle of an import leaves no log and nothing else, and it can be done again', async (t) => {
+test('[C6] SIGINT in the middle of an import ends with 130, leaves nothing, and it can be done again', async (t) => {
   const dir = await folder(t);
   const file = join(tempDir(t), 'incident.jsonl');
   t.is((await call(['log', 'export', dir, '--out', file], { cwd: dir })).code, 0);
   const copy = join(tempDir(t), 'copy');
-  const { lines, out } = await interrupted(['log', 'import', file, '--data-dir', copy], dir);
+  const { lines, out, code } = await interrupted(['log', 'import', file, '--data-dir', copy], dir);
   t.regex(lines[0] ?? '', /^Importing: \d\.\d MB, \d+ %/, 'it was in the middle');
   t.is(out, '');
+  t.is(code, 130);
   t.deepEqual(readdirSync(copy), []);
   const again = await call(['log', 'import', file, '--data-dir', copy], { cwd: dir });
   t.regex(again.out, /^Imported records 1 to \d+ /, again.err);
@@ -75,8 +77,9 @@ test('[C6] SIGINT in the middle of a prune leaves the whole log and no partial a
 
 test('[C9] verify shows its progress, and where nobody watches a short check shows none', async (t) => {
   const dir = await folder(t);
-  const { lines } = await interrupted(['log', 'verify', dir], dir);
+  const { lines, code } = await interrupted(['log', 'verify', dir], dir, 'SIGTERM');
   t.regex(lines[0] ?? '', /^Checking: \d\.\d MB, \d+ %/);
+  t.is(code, 143, 'no verdict, so no success: 128 and the number of SIGTERM');
   t.is((await call(['log', 'verify', dir], { cwd: dir })).err, '');
 });
 

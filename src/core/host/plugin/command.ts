@@ -114,6 +114,8 @@ export interface CommandDefinition {
   readonly example: string;
   /** What a newcomer types first of its area: the ready screen names it. */
   readonly first?: true;
+  /** It goes on until somebody ends it: an interruption is then its success, and not work that was left undone. */
+  readonly untilInterrupted?: true;
   readonly flags?: readonly CommandFlag[];
   readonly run: CommandRun;
 }

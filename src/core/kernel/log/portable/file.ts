@@ -23,7 +23,7 @@ const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
  * Writes lines into a new file of mode 0600, which appears whole or not at all. `.gz` and `.zst` are compressed.
  *
  * @returns how many bytes the lines have before they are compressed
- * @throws HF_PORTABLE_WRITE, and whatever the lines throw
+ * @throws HF_PORTABLE_WRITE, whatever the lines throw, and the signal's reason when it is aborted
  */
 export async function writePortable(
   file: string,
@@ -56,7 +56,8 @@ export async function writePortable(
     return bytes;
   } catch (error) {
     await rm(part, { force: true }).catch(() => {});
-    if (isCoded(error) || signal?.aborted) throw error;
+    if (isCoded(error)) throw error;
+    signal?.throwIfAborted(); // the streams report an abort by errors of their own, such as a premature close
     const reason = error instanceof Error ? error.message : String(error);
     throw new KernelError('HF_PORTABLE_WRITE', { file, reason }, { cause: error });
   }
