@@ -59,6 +59,48 @@ const area: Area = {
       put: '',
     },
     {
+      breaks: 'R24: a kept field of a network that is never touched is written',
+      id: 'R24',
+      find: 'if ($1 !== undefined) return `it belongs to ${$1}, which is never touched`;',
+      put: '',
+    },
+    {
+      breaks: 'R24: the name in the config does not refuse a kept field',
+      id: 'R24',
+      find: "return typeof $1 === 'string' && isNeverTouched($1) ? [intf] : [];",
+      put: 'return [];',
+    },
+    {
+      breaks: 'R24: a kept field replaces a value that holds a secret',
+      id: 'R24',
+      find: 'replaced.some(($1) => holdsSecret(path, $1))',
+      put: 'replaced.length > 9',
+    },
+    {
+      breaks: 'R24: entries of others are lost from a list that must contain some',
+      id: 'R24',
+      find: 'return [...$1, ...value.filter($2)];',
+      put: 'return value;',
+    },
+    {
+      breaks: 'R24: a save that touches no interface is not looked at',
+      id: 'R24',
+      find: 'unit.isPaused() ? [] : adoption.legs.filter(({ keep }) => keep)',
+      put: '[]',
+    },
+    {
+      breaks: 'R24: a control field may be kept',
+      id: 'R24',
+      find: 'if (CONTROL.includes($1))',
+      put: 'if ($1 === "")',
+    },
+    {
+      breaks: 'R24: another value of a kept field needs no adoption',
+      id: 'R24',
+      find: '[intf, address, match ?? []]',
+      put: '[intf]',
+    },
+    {
       breaks: 'R24: the legs of the example config are those of a router elsewhere, too',
       id: 'R24',
       find: '(place === undefined ? exampleLegs : [])',

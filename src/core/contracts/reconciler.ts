@@ -18,6 +18,8 @@ export interface AdoptionView {
     readonly intf: string;
     readonly label: string;
     readonly address: string;
+    /** Set for a kept field of the config: `intf` is its path, and `address` its value as JSON. */
+    readonly match?: 'equals' | 'contains';
     /** As health pages name it; `not adopted` lacks its address. */
     readonly state: string;
     /** The state with its reasons, for people. */

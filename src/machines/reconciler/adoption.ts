@@ -6,6 +6,8 @@ export interface ListedLeg {
   readonly intf: string;
   readonly label: string;
   readonly address: string;
+  /** Set for a field of the config, which is held as a leg is. */
+  readonly match?: 'equals' | 'contains';
 }
 
 export interface AdoptionContext {
@@ -69,5 +71,8 @@ export const adoption = setup({
 
 /** What an adoption is of: the router, and what each leg is given there, whatever the order of the list. */
 export function identityOf({ place, legs }: Pick<AdoptionContext, 'place' | 'legs'>): string {
-  return [place, ...legs.map(({ intf, address }) => `${intf} ${address}`).toSorted()].join('\n');
+  return [
+    place,
+    ...legs.map(({ intf, address, match }) => [intf, address, match ?? []].flat().join(' ')).toSorted(),
+  ].join('\n');
 }

@@ -1,5 +1,5 @@
 import type { Alert } from '../effect.ts';
-import type { Args, LegContext, LegEvent, LegRecovered, LegSettings } from './leg-shapes.ts';
+import type { Args, LegContext, LegEvent, LegRecovered, LegSettings, ReadLeg } from './leg-shapes.ts';
 
 /** Why a try failed, as text for the alert. */
 export function reasonOf(event: LegEvent): string | undefined {
@@ -87,7 +87,14 @@ export function writeRefused(context: LegContext): Alert {
 }
 
 export function refusedByName(context: LegContext, name: string): Alert {
-  const { intf, label, address } = context;
+  const { intf, label, address, keep } = context;
+  if (keep)
+    return {
+      name: 'reconciler.leg.refused_by_name',
+      severity: 'critical',
+      text: `${label} (${intf}) is not held to ${address}: ${name}. Take the field off the list.`,
+      labels: labelsOf(context),
+    };
   return {
     name: 'reconciler.leg.refused_by_name',
     severity: 'critical',
@@ -115,6 +122,11 @@ export function notApplied(context: LegContext): Alert {
   };
 }
 
+/** What is read for a leg: its interface, or the field that is kept. */
+export function readingOf({ context: { intf, keep } }: Pick<Args, 'context'>): ReadLeg {
+  return { intf, ...(keep && { keep }) };
+}
+
 /** Parameters of the effects about a leg's link. */
 export function linkOf({ context }: Args) {
   const { intf, label, address } = context;
@@ -126,11 +138,13 @@ function seconds(ms: number): string {
 }
 
 export function vanished(context: LegContext): Alert {
-  const { intf, label } = context;
+  const { intf, label, keep } = context;
   return {
     name: 'reconciler.leg.leg_absent',
     severity: 'warning',
-    text: `The router's config has no interface ${intf} (${label}): so ${context.address} cannot be added.`,
+    text: keep
+      ? `The router's config has no object for ${intf} (${label}): so ${context.address} cannot be put there.`
+      : `The router's config has no interface ${intf} (${label}): so ${context.address} cannot be added.`,
     labels: labelsOf(context),
   };
 }

@@ -1,13 +1,25 @@
 /** Settings, context and events of the machine `leg.ts`. */
 
+/** A field of the config that is held to a value, in the place of an interface's address. */
+export interface KeptField {
+  /** Keys from the root of the config. */
+  readonly path: readonly string[];
+  /** JSON. */
+  readonly value: unknown;
+  /** Whether the field has exactly this value, or is a list that has at least these entries. */
+  readonly match: 'equals' | 'contains';
+}
+
 /** The address that a leg must have, and the intervals at which it is checked. Times are milliseconds. */
 export interface LegSettings {
-  /** Interface name, e.g. `eth1.10`; the app cannot change it, unlike the display name. */
+  /** Interface name, e.g. `eth1.10`; the app cannot change it, unlike the display name. Of a kept field its path as text. */
   readonly intf: string;
   /** For people. */
   readonly label: string;
-  /** The static address with its prefix length, in the one form that readings use too. */
+  /** The static address with its prefix length, in the one form that readings use too. Of a kept field its value, canonical JSON. */
   readonly address: string;
+  /** Set when a field of the config is held, and not an interface's address. It has no link that could be looked at. */
+  readonly keep?: KeptField;
   /** Nobody has confirmed this leg for the router yet: a missing address is reported and not added. */
   readonly observes?: boolean;
   /** Quiet time after an event before the config is read, because a daemon may publish before it saves. */
@@ -32,6 +44,9 @@ export interface LegSettings {
   /** Between two readings when nothing happens. */
   readonly resyncMs: number;
 }
+
+/** Parameters of the effect `reconciler.read_leg`. */
+export type ReadLeg = Pick<LegSettings, 'intf' | 'keep'>;
 
 /** Parameters of the effect `reconciler.leg_recovered`: the leg has its address again. */
 export interface LegRecovered {
@@ -111,7 +126,7 @@ export type LegEvent =
   | { type: 'RELEASE' }
   | { type: 'LEG_READ'; ncid: string; addresses: readonly string[]; at: number }
   | { type: 'LEG_ABSENT'; ncid: string }
-  /** The config names the network Guest or Telework. */
+  /** The config names the network Guest or Telework. Of a kept field the name is the reason why it is not held. */
   | { type: 'LEG_REFUSED'; ncid: string; name: string }
   | { type: 'UNREACHABLE'; reason: string; jitter: number; at: number }
   | { type: 'LINK_READ'; present: boolean; at: number }

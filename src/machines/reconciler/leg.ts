@@ -10,13 +10,14 @@ import {
   pauseAfter,
   publishedAt,
   readAt,
+  readingOf,
   reasonOf,
   recovery,
   refusedByName,
   vanished,
   writeRefused,
 } from './leg-outcomes.ts';
-import type { LegContext, LegEvent, LegFault, LegRecovered, LegSettings } from './leg-shapes.ts';
+import type { LegContext, LegEvent, LegFault, LegRecovered, LegSettings, ReadLeg } from './leg-shapes.ts';
 
 /** The default settings of a leg. */
 export const legDefaults = {
@@ -64,6 +65,8 @@ const unread = {
  * whether the link has the address too, because a daemon may answer 200 to an address that its kernel refused. Each leg
  * has one actor; the ncid decides races between them, as between all writers.
  *
+ * A kept field of the config is held in the same way, by the same rules; it has no link.
+ *
  * Only lost races are limited in number. A router that cannot be read or does not take the write is tried for ever.
  */
 export const leg = setup({
@@ -95,6 +98,7 @@ export const leg = setup({
       addedNcid !== undefined &&
       event.ncid !== addedNcid &&
       event.ncid !== lastNcid,
+    isField: ({ context }) => context.keep !== undefined,
     observes: ({ context }) => context.observes === true,
     observesOn: ({ context }) => context.observes === true && context.missing === true,
     readingDue: ({ context }) => context.due === 'reading',
@@ -124,8 +128,8 @@ export const leg = setup({
     ofAdd: ({ event }) => 'effect' in event && event.effect === 'reconciler.add_address',
   },
   actions: {
-    'reconciler.read_leg': effect<{ intf: string }>(),
-    'reconciler.add_address': effect<{ intf: string; address: string; ncid: string }>(),
+    'reconciler.read_leg': effect<ReadLeg>(),
+    'reconciler.add_address': effect<ReadLeg & { address: string; ncid: string }>(),
     'reconciler.would_add': effect<Pick<LegSettings, 'intf' | 'label' | 'address'>>(),
     'reconciler.leg_recovered': effect<LegRecovered>(),
     'reconciler.read_link': effect<{ intf: string; address: string }>(),
@@ -288,7 +292,7 @@ export const leg = setup({
     },
 
     reading: {
-      entry: { type: 'reconciler.read_leg', params: ({ context }) => ({ intf: context.intf }) },
+      entry: { type: 'reconciler.read_leg', params: readingOf },
       on: {
         LEG_READ: [
           recovered,
@@ -323,7 +327,11 @@ export const leg = setup({
     adding: {
       entry: {
         type: 'reconciler.add_address',
-        params: ({ context: { intf, address, lastNcid = '' } }) => ({ intf, address, ncid: lastNcid }),
+        params: ({ context }) => ({
+          ...readingOf({ context }),
+          address: context.address,
+          ncid: context.lastNcid ?? '',
+        }),
       },
       on: {
         ADDED: { target: 'verifying', actions: 'noteAdded' },
@@ -340,7 +348,7 @@ export const leg = setup({
     },
 
     verifying: {
-      entry: { type: 'reconciler.read_leg', params: ({ context }) => ({ intf: context.intf }) },
+      entry: { type: 'reconciler.read_leg', params: readingOf },
       on: {
         LEG_READ: [
           recovered,
@@ -357,6 +365,7 @@ export const leg = setup({
       always: [
         { guard: 'readingDue', target: 'settling', actions: 'beginNextRound' },
         { guard: 'secondLookDue', target: 'checking' },
+        { guard: 'isField', target: 'whole' },
         { target: 'lookingAtLink' },
       ],
     },

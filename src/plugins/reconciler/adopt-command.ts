@@ -10,7 +10,7 @@ import { NO_RECONCILER } from './unit.ts';
 const FOUND: Readonly<Record<string, string>> = {
   'not adopted': 'would be added',
   whole: 'is there',
-  absent: 'the config has no such interface',
+  absent: 'the config has no such interface or section',
   unread: 'has not been read yet',
 };
 
@@ -45,7 +45,7 @@ export const adoptCommand: CommandDefinition = {
 function lines({ place, legs }: AdoptionView): string[] {
   const rows = legs.map(({ intf, label, address, state }) => {
     const found = FOUND[state] ?? state;
-    return `  ${intf.padEnd(10)} ${plainText(label).padEnd(14)} ${address.padEnd(28)} ${found}`;
+    return `  ${plainText(intf).padEnd(10)} ${plainText(label).padEnd(14)} ${plainText(address).padEnd(28)} ${found}`;
   });
   return [`The router at ${place} would get these addresses, and keep them:`, ...rows];
 }

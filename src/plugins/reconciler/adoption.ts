@@ -14,7 +14,7 @@ import { ReconcilerError } from './errors.ts';
 import { legStatus, stateText } from './leg-status.ts';
 
 export class Adoption {
-  /** The listed legs, adopted or not. */
+  /** The listed legs and kept fields, adopted or not. */
   readonly legs: readonly LegSettings[];
   readonly #services: Services;
   readonly #place: string | undefined;
@@ -47,7 +47,7 @@ export class Adoption {
   isObserving(): boolean {
     if (this.#place === undefined || this.legs.length === 0) return false;
     const actor = this.#services.actors.get(adoptionActor, ADOPTION_KEY);
-    const configured = identityOf({ place: this.#place, legs: this.legs });
+    const configured = identityOf({ place: this.#place, legs: listed(this.legs) });
     return actor?.value !== 'adopted' || identityOf(actor.context) !== configured;
   }
 
@@ -126,10 +126,16 @@ export function registerAdoption(context: PluginContext<Started>): void {
 }
 
 function listed(legs: readonly LegSettings[]): ListedLeg[] {
-  return legs.map(({ intf, label, address }) => ({ intf, label, address }));
+  return legs.map(({ intf, label, address, keep }) => ({
+    ...{ intf, label, address },
+    ...(keep && { match: keep.match }),
+  }));
 }
 
 /** Names the list that a person was shown, so that no other one is confirmed. */
 function fingerprint(place: string, legs: readonly LegSettings[]): string {
-  return createHash('sha256').update(identityOf({ place, legs })).digest('hex').slice(0, 16);
+  return createHash('sha256')
+    .update(identityOf({ place, legs: listed(legs) }))
+    .digest('hex')
+    .slice(0, 16);
 }

@@ -61,7 +61,7 @@ export function registerAppSave(context: PluginContext<Started>): void {
     async ({ run, intf, address, to }, { correlation, cause, signal }, { dropped, get, clock }) => {
       const save = (config: NetworkConfig) => {
         const change = asTheAppSaves(config, intf, address, to);
-        if (typeof change !== 'string') dropped.willPost(change.body);
+        if (typeof change !== 'string') dropped.willPost(change.body, config);
         return change;
       };
       return saved(get(RouterApiToken), save, { run, clock, correlation, cause, signal });
@@ -132,10 +132,11 @@ function drillable(services: Started, wanted: string | undefined) {
   const down = unit.downReason();
   if (down !== undefined) throw refuse(down);
   const legs = adoption.legs.filter(
-    ({ intf, label }) => wanted === undefined || [intf, label].includes(wanted),
+    ({ intf, label, keep }) => !keep && (wanted === undefined || [intf, label].includes(wanted)),
   );
   const [leg] = legs;
-  if (!leg) throw refuse(`${wanted} is no leg that the reconciler holds`);
+  if (!leg)
+    throw refuse(wanted === undefined ? 'no leg is listed' : `${wanted} is no leg that the reconciler holds`);
   const actor = actors.get(legActor, leg.intf);
   const state = actor ? stateOf(String(actor.value), actor.context) : 'unread';
   if (!DRILLABLE.includes(state))

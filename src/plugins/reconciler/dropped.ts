@@ -17,9 +17,11 @@ import type { Adoption } from './adoption.ts';
 import type { LegPoster } from './router-access.ts';
 import { NO_RECONCILER } from './unit.ts';
 import {
+  isList,
   leavesBelow,
   matches,
   type Path,
+  partAt,
   pathText,
   type Skeleton,
   skeletonOf,
@@ -52,9 +54,11 @@ export class DroppedWatch {
     this.#patterns = patterns;
   }
 
-  /** What Holdfast is about to post: what it leaves out is asked for. */
-  willPost(body: NetworkConfig): void {
-    if (this.#skeleton) this.ask(vanished(this.#skeleton, skeletonOf(body)).map(pathText));
+  /** What Holdfast is about to post: what it leaves out is asked for, by the config that it has read for it. @returns called when the post is known not to be in force */
+  willPost(body: NetworkConfig, read: NetworkConfig): () => void {
+    const paths = vanished(skeletonOf(read), skeletonOf(body)).map(pathText);
+    this.ask(paths);
+    return () => this.forget(paths);
   }
 
   ask(paths: readonly string[]): void {
@@ -72,7 +76,7 @@ export class DroppedWatch {
     const now = this.#services.clock.now();
     const dropped = vanished(before, this.#skeleton).filter((path) => !this.#wasAsked(path, before, now));
     if (dropped.length === 0) return;
-    const alerted = dropped.filter((path) => this.#alarms(path)).map(pathText);
+    const alerted = dropped.filter((path) => this.#alarms(path, before)).map(pathText);
     this.#services.logger.warn({ paths: dropped.slice(0, PATHS_KEPT).map(pathText) }, 'router.paths_dropped');
     this.#services.actors.send(savesActor, SAVES_KEY, {
       type: 'DROPPED',
@@ -100,13 +104,27 @@ export class DroppedWatch {
     for (const path of paths) this.#asked.delete(path);
   }
 
-  /** The address of a leg that is held comes back by itself, and has alerts of its own when it does not. */
-  #alarms(path: Path): boolean {
+  /** What a leg or a field is held to comes back by itself, and has alerts of its own when it does not. */
+  #alarms(path: Path, before: Skeleton): boolean {
     const [root, , intf = '', field] = path;
-    const isLeg = this.#adoption.legs.some((leg) => leg.intf === intf);
+    const isLeg = this.#adoption.legs.some((leg) => !leg.keep && leg.intf === intf);
     const isItsOwn = path.length === 3 || field === 'ipv6';
-    const isHeld = root === 'interface' && isItsOwn && isLeg && !this.#adoption.isObserving();
+    const isOfLeg = root === 'interface' && isItsOwn && isLeg;
+    const isHeld = (isOfLeg || this.#isKept(path, before)) && !this.#adoption.isObserving();
     return !isHeld && this.#patterns.some((pattern) => matches(pattern, path));
+  }
+
+  /** Everything at this path is put back: of a list that must contain entries, those alone. */
+  #isKept(path: Path, before: Skeleton): boolean {
+    return this.#adoption.legs.some(({ keep }) => {
+      if (!keep?.path.every((key, index) => path[index] === key)) return false;
+      if (keep.match === 'equals') return true;
+      const had = partAt(before, path);
+      const held = skeletonOf(keep.value);
+      if (!isList(had) || !isList(held)) return false;
+      const now = this.#skeleton && partAt(this.#skeleton, path);
+      return had.every((item) => held.includes(item) || (isList(now) && now.includes(item)));
+    });
   }
 
   view(): DroppedView {

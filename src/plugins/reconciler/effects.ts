@@ -4,9 +4,10 @@ import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Metrics } from '../../core/host/metrics/metrics.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { LegEvent, LegRecovered } from '../../machines/reconciler/leg-shapes.ts';
+import type { LegEvent, LegRecovered, ReadLeg } from '../../machines/reconciler/leg-shapes.ts';
 import type { Adoption } from './adoption.ts';
-import { type LegAddress, readLeg } from './legs.ts';
+import { readHeld } from './kept-fields.ts';
+import type { LegAddress } from './legs.ts';
 import { isOnLink, linkDoubt } from './link.ts';
 import { settleReapply } from './reapply.ts';
 import type { LegPoster, PostResult } from './router-access.ts';
@@ -23,6 +24,8 @@ const HEAL_SECONDS = [0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 3
 
 interface Started extends Services {
   readonly adoption: Adoption;
+  /** Interfaces that are never touched. */
+  readonly never: readonly string[];
   readonly poster: LegPoster;
   readonly legMetrics: LegMetrics;
 }
@@ -49,13 +52,13 @@ export function legMetrics(metrics: Metrics) {
 
 /** Registers the effects of a leg's machine: reading its interface and its link, adding its address, reporting its recovery. */
 export function registerEffects(context: PluginContext<Started>): void {
-  context.effect<{ intf: string }>(
+  context.effect<ReadLeg>(
     'reconciler.read_leg',
-    async ({ intf }, { signal }, { clock, poster: { reader } }): Promise<LegEvent> => {
+    async (leg, { signal }, { clock, never, poster: { reader } }): Promise<LegEvent> => {
       const unreachable = (reason: string) =>
         ({ type: 'UNREACHABLE', reason, jitter: reader.jitter, at: clock.now() }) as const;
       try {
-        const { ncid, addresses, refusedName } = readLeg(await reader.read(signal), intf);
+        const { ncid, addresses, refusedName } = readHeld(await reader.read(signal), leg, never);
         if (ncid === '') return unreachable('the active config has no ncid');
         if (!addresses) return { type: 'LEG_ABSENT', ncid };
         if (refusedName !== undefined) return { type: 'LEG_REFUSED', ncid, name: refusedName };
@@ -158,7 +161,7 @@ function recoveredAlert({ intf, label, address, missing }: LegRecovered): AlertR
     severity: 'info',
     text: missing
       ? `${label} (${intf}) has ${address} again.`
-      : `${label} (${intf}) can be checked again, and has its address.`,
+      : `${label} (${intf}) can be checked again, and has ${address}.`,
     labels: { intf, label, address },
   };
 }

@@ -1,7 +1,7 @@
 /**
  * The reconciler: keeps a static IPv6 address on each listed leg of the router; every save of the phone app drops these
  * addresses
- * (R24–R26). The machine `reconciler-leg` decides, one actor a leg; `router-access.ts` combines the legs' requests into
+ * (R24–R26). It holds the fields of the option `keep` in the same way. The machine `reconciler-leg` decides, one actor a leg; `router-access.ts` combines the legs' requests into
  * one read and one post. It works with every plugin that provides the router's API.
  */
 import {
@@ -15,6 +15,7 @@ import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { newCorrelation } from '../../core/kernel/clock.ts';
+import { jsonEqual } from '../../core/kernel/json.ts';
 import type { LegContext, LegSettings } from '../../machines/reconciler/leg-shapes.ts';
 import { legActor } from './actors.ts';
 import { adoptCommand } from './adopt-command.ts';
@@ -49,10 +50,12 @@ export const reconciler = definePlugin({
     const { place } = services.get(RouterApiToken);
     const adoption = new Adoption(services, legSettings(options, place), place);
     const heartbeats = new Heartbeats(services, { monitor, idleMs });
-    const unit = new Unit(services, heartbeats, adoption, monitor);
+    const unit = new Unit(services, heartbeats, adoption, { monitor, never: options.never });
     const dropped = new DroppedWatch(services, adoption, options.droppedAlerts);
     const poster = new LegPoster({
       onRead: (config) => dropped.read(config),
+      onPost: (body, read) => dropped.willPost(body, read),
+      never: options.never,
       api: services.get(RouterApiToken),
       clock,
       batchMs,
@@ -70,6 +73,7 @@ export const reconciler = definePlugin({
       dropped,
       heartbeats,
       unit,
+      never: options.never,
       poster,
       legMetrics: legMetrics(metrics),
       endObservation,
@@ -79,12 +83,21 @@ export const reconciler = definePlugin({
     const legs = legSettings(options);
     const toEveryLeg = <E>({ adoption, unit }: { adoption: Adoption; unit: Unit }, event: E) =>
       unit.isPaused() ? [] : adoption.legs.map(({ intf: key }) => ({ key, event }));
+    const toEveryField = <E>({ adoption, unit }: { adoption: Adoption; unit: Unit }, event: E) => {
+      const fields = unit.isPaused() ? [] : adoption.legs.filter(({ keep }) => keep);
+      return fields.map(({ intf: key }) => ({ key, event }));
+    };
 
     context.actor({ ...legActor, input: (key) => legs.find(({ intf }) => intf === key) });
     // Every leg is checked: an event names at most one interface, and a save of several may publish a single event.
     context.route(routerChannels.ifaceChangeApplied, legActor, ({ topic, payload }, started) =>
       toEveryLeg(started, { type: 'CHANGED', channel: topic, ...changeFields(payload) } as const),
     );
+    // A save that touches no interface publishes nothing of one.
+    for (const channel of [routerChannels.changeApplied, routerChannels.apcChangeApplied])
+      context.route(channel, legActor, ({ topic, payload }, started) =>
+        toEveryField(started, { type: 'CHANGED', channel: topic, ...changeFields(payload) } as const),
+      );
     context.route(routerConnected, legActor, (_envelope, started) =>
       toEveryLeg(started, { type: 'RESYNC', reason: 'connected' } as const),
     );
@@ -142,7 +155,7 @@ function resumeLegs(legs: readonly LegSettings[], { actors }: Services): void {
 function differs(context: LegContext, leg: LegSettings): boolean {
   const present: Readonly<Record<string, unknown>> = { ...context };
   return Object.entries(leg).some(
-    ([name, setting]) => (name === 'observes' ? present[name] === true : present[name]) !== setting,
+    ([name, setting]) => !jsonEqual(name === 'observes' ? present[name] === true : present[name], setting),
   );
 }
 

@@ -33,6 +33,14 @@ const TROUBLE: Partial<Record<LegState, string>> = {
     'has its address in the config and not on the link: have the router apply that network again',
 };
 
+/** The same of a kept field, where it differs. */
+const FIELD_TROUBLE: Partial<Record<LegState, string>> = {
+  absent: 'has no place in the config',
+  'gave up': 'lacks its value and lost every race for the config',
+  refused: 'lacks its value and the router does not take the write',
+  'refused by name': 'may not be held',
+};
+
 type LegSnapshot = Pick<ActorSnapshot<typeof leg>, 'value' | 'context' | 'at'>;
 
 /** Counts the legs by their state: those that are whole, and those whose link is not known to have what the config has. */
@@ -42,7 +50,7 @@ export function legsStatus(snapshots: readonly LegSnapshot[]) {
   return {
     ...(bad.length > 0 && {
       ok: false,
-      reason: bad.map(({ intf, label, state }) => `${intf} (${label}) ${TROUBLE[state] ?? state}`).join(', '),
+      reason: bad.map(troubleText).join(', '),
     }),
     text: statusText(legs),
     whole: countOf('whole', legs),
@@ -57,15 +65,26 @@ type LegStatus = ReturnType<typeof legStatus>;
 const countOf = (wanted: LegState, legs: readonly LegStatus[]) =>
   legs.filter(({ state }) => state === wanted).length;
 
+function troubleText({ intf, label, state, match }: LegStatus): string {
+  const text = (match && FIELD_TROUBLE[state]) ?? TROUBLE[state] ?? state;
+  return `${label === intf ? intf : `${intf} (${label})`} ${text}`;
+}
+
 /** For `holdfast status`: how many are whole, and how each of the others is. */
 function statusText(legs: readonly LegStatus[]): string {
   const others = legs.filter(({ state }) => state !== 'whole').map(legText);
-  return [`${countOf('whole', legs)} of ${legs.length} legs whole`, ...others].join('; ');
+  const [addresses, fields] = [legs.filter(({ match }) => !match), legs.filter(({ match }) => match)];
+  return [
+    `${countOf('whole', addresses)} of ${addresses.length} legs whole`,
+    ...(fields.length > 0 ? [`${countOf('whole', fields)} of ${fields.length} kept fields whole`] : []),
+    ...others,
+  ].join('; ');
 }
 
 /** One leg, as health pages show it. */
 export function legStatus({ value, context, at }: LegSnapshot) {
-  const { intf, label, address, healed, conflicts, tries, failures, lastError, link, refusedName } = context;
+  const { intf, label, address, keep, healed, conflicts, tries, failures, lastError, link, refusedName } =
+    context;
   const state = stateOf(String(value), context);
   const since =
     state === 'configured, not applied' && link?.state === 'missing'
@@ -75,11 +94,12 @@ export function legStatus({ value, context, at }: LegSnapshot) {
     intf,
     label,
     address,
+    ...(keep && { match: keep.match }),
     state,
     checkedAt: new Date(at).toISOString(),
     healed,
     conflicts,
-    link: link?.state ?? 'unknown',
+    ...(!keep && { link: link?.state ?? 'unknown' }),
     ...(link?.state === 'unknown' && { linkReason: link.reason }),
     ...(since !== undefined && { since: new Date(since).toISOString() }),
     ...(state === 'refused by name' && refusedName !== undefined && { name: refusedName }),
@@ -95,13 +115,14 @@ function troubleSince(state: LegState, { trouble, missingSince }: LegContext): n
 
 /** While it is being read, a leg keeps the state of its last reading. */
 export function stateOf(value: string, context: LegContext): LegState {
-  const { missing, lastNcid, trouble, refusedName, link, linkAlerted, observes } = context;
+  const { keep, missing, lastNcid, trouble, refusedName, link, linkAlerted, observes } = context;
   if (value === 'gaveUp') return 'gave up';
   if (value === 'waiting' || value === 'absent') return value;
   if (refusedName !== undefined) return 'refused by name';
   if (trouble) return trouble.kind;
   if (missing) return observes ? 'not adopted' : 'missing';
   if (lastNcid === undefined) return 'unread';
+  if (keep) return 'whole';
   if (link?.state === 'present') return 'whole';
   return linkAlerted === true && link?.state === 'missing' ? 'configured, not applied' : 'configured';
 }
@@ -124,7 +145,7 @@ export function legsCheck({ running }: CheckContext): CheckResult {
     return {
       state: 'ok',
       lookedAt,
-      found: `all ${legs.length} have their address, in the config and on the link`,
+      found: wholeText(legs),
     };
   const found = unhealthy.map(legText).join('; ');
   const states = new Set(unhealthy.map(({ state }) => state));
@@ -134,6 +155,12 @@ export function legsCheck({ running }: CheckContext): CheckResult {
   if (states.size === 1 && states.has('configured')) return { state: 'unknown', lookedAt, found, remedy };
   const isWaiting = [...states].every((state) => WAITING.includes(String(state)));
   return { state: isWaiting ? 'warn' : 'fail', lookedAt, found, remedy };
+}
+
+function wholeText(legs: readonly Record<string, unknown>[]): string {
+  const fields = legs.filter(({ match }) => match !== undefined).length;
+  const found = `all ${legs.length - fields} have their address, in the config and on the link`;
+  return fields === 0 ? found : `${found}; all ${fields} kept fields have their value in the config`;
 }
 
 /** States that end without a person. */
@@ -149,11 +176,12 @@ function legText(leg: Record<string, unknown>): string {
 }
 
 /** The state of a leg with its reasons. @param leg as `legStatus` describes it */
-export function stateText({ state, since, name, lastError, linkReason }: Record<string, unknown>): string {
+export function stateText(leg: Record<string, unknown>): string {
+  const { state, since, name, lastError, linkReason, match } = leg;
   const details = [
     state === 'configured' &&
       `its link is unknown${linkReason === undefined ? '' : `: ${String(linkReason)}`}`,
-    name !== undefined && `its name is ${String(name)}`,
+    name !== undefined && (match === undefined ? `its name is ${String(name)}` : String(name)),
     since !== undefined && `since ${String(since)}`,
     lastError !== undefined && String(lastError),
   ].filter((detail) => detail !== false);

@@ -1,12 +1,14 @@
 import ipaddr from 'ipaddr.js';
 import type { NetworkConfig } from '../../core/contracts/router.ts';
 import { isObject } from '../../core/kernel/json.ts';
+import type { KeptField } from '../../machines/reconciler/leg-shapes.ts';
 
-/** A static address that an interface should have. */
+/** A static address that an interface should have, or a field with the value that it should have. */
 export interface LegAddress {
   readonly intf: string;
-  /** With prefix length, normalised. */
+  /** With prefix length, normalised; of a field its value, canonical JSON. */
   readonly address: string;
+  readonly keep?: KeptField;
 }
 
 /** One leg in a config. */

@@ -1,7 +1,8 @@
 /** What the live state of an interface says about a configured address. */
 import type { InterfaceView, NetworkConfig, RouterApi } from '../../core/contracts/router.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { type LegAddress, normaliseCidr, readLeg } from './legs.ts';
+import { readHeld } from './kept-fields.ts';
+import { type LegAddress, normaliseCidr } from './legs.ts';
 
 /** Whether the link has the address. @param address normalised, with prefix length */
 export function isOnLink(view: InterfaceView | undefined, address: string): boolean {
@@ -29,13 +30,21 @@ export type LegFound =
   | { readonly state: 'whole' | 'missing' | 'not applied' }
   | { readonly state: 'unknown'; readonly reason: string };
 
-/** Looks at one leg now. @param config as it was just read */
+/**
+ * Looks at one leg, or one kept field, now. A field has no link: the config says all of it.
+ *
+ * @param config as it was just read
+ * @param never interfaces that are never touched
+ */
 export async function lookAtLeg(
   api: RouterApi,
   config: NetworkConfig,
-  { intf, address }: LegAddress,
+  leg: LegAddress,
+  never: readonly string[],
 ): Promise<LegFound> {
-  if (!readLeg(config, intf).addresses?.includes(address)) return { state: 'missing' };
+  const { intf, address } = leg;
+  if (!readHeld(config, leg, never).addresses?.includes(address)) return { state: 'missing' };
+  if (leg.keep) return { state: 'whole' };
   try {
     const view = await api.interfaceState(intf);
     const reason = linkDoubt(view, address);

@@ -1,9 +1,11 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import { canonicalJson } from '../../core/kernel/canonical-json.ts';
 import { heartbeatDefaults } from '../../machines/reconciler/heartbeat.ts';
 import { legDefaults } from '../../machines/reconciler/leg.ts';
 import type { LegSettings } from '../../machines/reconciler/leg-shapes.ts';
 import { reapplyDefaults } from '../../machines/reconciler/reapply.ts';
+import { keep, refuseFields } from './keep-option.ts';
 import { isNeverTouched, normaliseCidr } from './legs.ts';
 
 /** Ranges in which a leg may have a static address; loopback, link-local and multicast are refused. */
@@ -55,6 +57,8 @@ export const reconcilerOptions = z
     legs: legs.optional(),
     /** The same, under the name of the role's setting. */
     router_ula_reconciler_addresses: legs.optional(),
+    /** Further fields of the config that are held to a value, e.g. the DHCPv6 name servers of a leg. */
+    keep: keep.default([]),
     /** The legs may be written to a router elsewhere without `holdfast router adopt`: for configuration management. */
     adopted: z.boolean().default(false),
     /** Paths whose loss in a save of others raises an alert; `*` stands for one key. A held leg's address is none of them. */
@@ -102,6 +106,7 @@ export const reconcilerOptions = z
   })
   .superRefine((options, context) => {
     const names = ['legs', 'router_ula_reconciler_addresses'] as const;
+    const areRead = context.issues.length === 0;
     const given = names.filter((name) => options[name] !== undefined);
     const refuse = (path: PropertyKey[], message: string) =>
       context.addIssue({ code: 'custom', path, message });
@@ -124,10 +129,15 @@ export const reconcilerOptions = z
         seen.address.add(address);
       }
     }
+    const legs = (options.legs ?? options.router_ula_reconciler_addresses ?? exampleLegs).map(
+      ({ intf }) => intf,
+    );
+    // Fields that were refused already are not in the form that the other rules expect.
+    if (areRead) refuseFields(options.keep, options.never, legs, refuse);
   });
 
 /**
- * The settings of each listed leg, from the plugin's options.
+ * The settings of each listed leg and each kept field, from the plugin's options.
  *
  * @param place where the router is, when it is elsewhere: then the legs of the example config are not those of its network
  */
@@ -143,5 +153,12 @@ export function legSettings(
   };
   const listed =
     options.legs ?? options.router_ula_reconciler_addresses ?? (place === undefined ? exampleLegs : []);
-  return listed.map(({ intf, label = intf, address }) => ({ intf, label, address, ...intervals }));
+  const fields = options.keep.map(({ path, value, match, label }) => ({
+    ...{ intf: path.join('.'), label, address: canonicalJson(value), keep: { path, value, match } },
+    ...intervals,
+  }));
+  return [
+    ...listed.map(({ intf, label = intf, address }) => ({ intf, label, address, ...intervals })),
+    ...fields,
+  ];
 }

@@ -2,7 +2,8 @@
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../core/contracts/router.ts';
 import { Coalescer, Mutex } from '../../core/host/concurrency.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { type LegAddress, withAddresses } from './legs.ts';
+import { withHeld } from './kept-fields.ts';
+import type { LegAddress } from './legs.ts';
 
 /** How long a config that was read is kept for a write; it holds secrets. */
 const KEEP_MS = 30_000;
@@ -18,9 +19,13 @@ export interface RouterAccess {
   readonly random: () => number;
   /** Called with every config that is read. */
   readonly onRead?: (config: NetworkConfig) => void;
+  /** Called with every config that is about to be posted, and the one that was read for it. @returns called when it is known not to be in force */
+  readonly onPost?: (body: NetworkConfig, read: NetworkConfig) => () => void;
+  /** Interfaces that no kept field may belong to. */
+  readonly never?: readonly string[];
 }
 
-/** A request to add one leg's address to the config of this ncid. */
+/** A request to add one leg's address, or to put in one field, to the config of this ncid. */
 export interface AddressRequest {
   readonly leg: LegAddress;
   readonly ncid: string;
@@ -33,9 +38,9 @@ export interface AddressRequest {
 /** How the router answered the post of a request. */
 export interface PostResult {
   readonly answer: SetAnswer;
-  /** Every leg of that post, as `<interface> <address>`. */
+  /** Every leg of that post, as `<interface> <address>`, or `<path> <value>` of a field. */
   readonly posted: readonly string[];
-  /** Legs that were left out, with the name of their network, which is never touched. */
+  /** Legs that were left out, with the name of their network, which is never touched, or the reason of a field. */
   readonly refused?: ReadonlyMap<string, string>;
   /** 0 to 1, the same for all legs of one post: they back off together, and so stay one post. */
   readonly jitter: number;
@@ -83,12 +88,14 @@ export class LegPoster {
     if (!config) return { answer: { kind: 'conflict' }, posted: [], jitter };
     const { correlation, cause, signal } = first;
     const legs = requests.map(({ leg }) => leg);
-    const { body, added, refused: refusedLegs } = withAddresses(config, legs);
+    const { body, added, refused: refusedLegs } = withHeld(config, legs, this.#access.never ?? []);
     const refused = refusedLegs.size > 0 && { refused: refusedLegs };
     const posted = added.map(({ intf, address }) => `${intf} ${address}`);
     // Nothing is missing in this config; the reading that follows confirms it.
     if (added.length === 0) return { answer: { kind: 'applied', ncid }, posted, ...refused, jitter };
+    const forget = this.#access.onPost?.(body, config);
     const answer = await Promise.race([api.set(body, correlation, signal, cause), timedOut(signal)]);
+    if (answer.kind === 'conflict' || answer.kind === 'pending') forget?.();
     return { answer, posted, ...refused, jitter };
   }
 }

@@ -61,6 +61,13 @@ export interface LegsNow {
   readonly unread?: string;
 }
 
+interface UnitSettings {
+  /** Monitor that gets the beats. */
+  readonly monitor: string;
+  /** Interfaces that are never touched. */
+  readonly never: readonly string[];
+}
+
 /**
  * The reconciler as a unit that runs or is paused for a bounded time (R28). While it is paused it receives no event and
  * sends no beat; a leg that loses its address meanwhile is restored when its own resync timer fires, or when the pause
@@ -71,12 +78,19 @@ export class Unit {
   readonly #heartbeats: Heartbeats;
   readonly #adoption: Adoption;
   readonly #monitor: string;
+  readonly #never: readonly string[];
 
-  constructor(services: Services, heartbeats: Heartbeats, adoption: Adoption, monitor: string) {
+  constructor(
+    services: Services,
+    heartbeats: Heartbeats,
+    adoption: Adoption,
+    { monitor, never }: UnitSettings,
+  ) {
     this.#services = services;
     this.#heartbeats = heartbeats;
     this.#adoption = adoption;
     this.#monitor = monitor;
+    this.#never = never;
   }
 
   isPaused(): boolean {
@@ -124,7 +138,7 @@ export class Unit {
       const config = await api.active();
       const found = await Promise.all(
         legs.map(async (leg) => ({
-          ...(await lookAtLeg(api, config, leg)),
+          ...(await lookAtLeg(api, config, leg, this.#never)),
           name: `${leg.label} (${leg.intf})`,
         })),
       );

@@ -44,7 +44,7 @@ export function vanished(before: Skeleton, after: Skeleton, path: Path = []): Pa
   });
 }
 
-function isList(skeleton: Skeleton): skeleton is readonly string[] {
+export function isList(skeleton: Skeleton | undefined): skeleton is readonly string[] {
   return Array.isArray(skeleton);
 }
 
@@ -67,12 +67,16 @@ function covers(pattern: readonly string[], path: Path): boolean {
   return parts.every((part, index) => pattern[index] === part) && covers(pattern.slice(parts.length), rest);
 }
 
-/** The paths of everything without parts of its own that is at or below a path. */
-export function leavesBelow(skeleton: Skeleton, path: Path): Path[] {
-  const part = path.reduce<Skeleton | undefined>(
+export function partAt(skeleton: Skeleton, path: Path): Skeleton | undefined {
+  return path.reduce<Skeleton | undefined>(
     (at, key) => (at === undefined || at === true || isList(at) ? undefined : at[key]),
     skeleton,
   );
+}
+
+/** The paths of everything without parts of its own that is at or below a path. */
+export function leavesBelow(skeleton: Skeleton, path: Path): Path[] {
+  const part = partAt(skeleton, path);
   return part === undefined ? [path] : leaves(part, path);
 }
 

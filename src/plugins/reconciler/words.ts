@@ -23,6 +23,7 @@ export const words: RecordWords = {
 };
 
 export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>): string | undefined {
+  const what = to.context?.keep === undefined ? 'address' : 'value';
   const requests = (type: string) => effects.some((effect) => effect.type === type);
   switch (event.type) {
     case 'init':
@@ -37,22 +38,24 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
     case 'RELEASE':
       return 'is no longer listed';
     case 'LEG_READ':
-      if (requests('reconciler.leg_recovered')) return `has its address again in ${ncidText(event)}`;
+      if (requests('reconciler.leg_recovered')) return `has its ${what} again in ${ncidText(event)}`;
       if (requests('reconciler.would_add'))
-        return `lacks its address in ${ncidText(event)}, and is not adopted`;
-      if (requests('reconciler.add_address')) return `lacks its address in ${ncidText(event)}, adds it`;
+        return `lacks its ${what} in ${ncidText(event)}, and is not adopted`;
+      if (requests('reconciler.add_address')) return `lacks its ${what} in ${ncidText(event)}, adds it`;
       return to.context?.missing
-        ? `still lacks its address in ${ncidText(event)}`
-        : `has its address in ${ncidText(event)}`;
+        ? `still lacks its ${what} in ${ncidText(event)}`
+        : `has its ${what} in ${ncidText(event)}`;
     case 'LEG_REFUSED':
-      return `is refused: its network is named ${event.name}`;
+      return what === 'value'
+        ? `is refused: ${event.name}`
+        : `is refused: its network is named ${event.name}`;
     case 'LINK_READ':
       if (requests('reconciler.link_recovered')) return 'has its address on the link again';
       return event.present ? HIDDEN : 'has its address in the config and not on the link';
     case 'LINK_UNKNOWN':
       return `cannot be looked at on the link: ${event.reason}`;
     case 'LEG_ABSENT':
-      return `has no interface in ${ncidText(event)}`;
+      return `has no ${what === 'value' ? 'section' : 'interface'} in ${ncidText(event)}`;
     case 'UNREACHABLE':
       return `cannot be read: ${event.reason}`;
     case 'ADDED':

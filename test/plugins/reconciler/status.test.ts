@@ -104,6 +104,28 @@ test('[R26] doctor names the worst, says what to do, and says ok of nothing that
   t.is(legsCheck({} as unknown as Parameters<typeof legsCheck>[0]).state, 'warn');
 });
 
+test('[R24,R26] a kept field is whole by the config alone, and is counted and named beside the legs', (t) => {
+  const path = 'dhcp6.eth1.10.nameservers';
+  const keep = { path: ['dhcp6', 'eth1.10', 'nameservers'], value: ['fd00::53'], match: 'contains' };
+  const field = (value: string, context: object) =>
+    actor(value, { intf: path, label: 'DNS', address: '["fd00::53"]', keep, lastNcid: 'n', ...context });
+  const of = (snapshot: ReturnType<typeof actor>) => legsStatus([actor('whole', present), snapshot]);
+  const check = (snapshot: ReturnType<typeof actor>) => {
+    const facts = { reconciler: JSON.parse(JSON.stringify(of(snapshot))) };
+    return legsCheck({ running: { facts } } as unknown as Parameters<typeof legsCheck>[0]);
+  };
+  const whole = field('whole', {});
+  t.like(of(whole), { whole: 2, of: 2, text: '1 of 1 legs whole; 1 of 1 kept fields whole' });
+  t.is(of(whole).ok, undefined);
+  t.like(check(whole), { state: 'ok' });
+  t.regex(check(whole).found, /all 1 have their address.*; all 1 kept fields have their value/);
+  const refused = field('refusedByName', { refusedName: 'it belongs to eth1.90, which is never touched' });
+  t.like(of(refused), { ok: false, reason: `${path} (DNS) may not be held`, whole: 1, of: 2 });
+  t.is(check(refused).found, `DNS (${path}) refused by name, it belongs to eth1.90, which is never touched`);
+  t.is(of(field('absent', {})).reason, `${path} (DNS) has no place in the config`);
+  t.is(check(field('waiting', { missing: true })).state, 'warn');
+});
+
 test('[R26] status says how many legs are whole, and of each other leg how it is and why', (t) => {
   const text = (...legs: [value: string, context: object][]) =>
     legsStatus(legs.map((leg) => actor(...leg))).text;

@@ -27,7 +27,8 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
       const fields = new Map(interfacesOf(config).map(({ name, config: fields }) => [name, fields]));
       const speaking = new Set(advertisingLegs(config));
       const adoption = await adoptionOf(context);
-      const kept = new Map(adoption?.legs.map((leg) => [leg.intf, leg]));
+      const kept = new Map(adoption?.legs.filter(({ match }) => !match).map((leg) => [leg.intf, leg]));
+      const keptFields = adoption?.legs.filter(({ match }) => match) ?? [];
       const legs = addressSets(config, currentAddresses).map(({ intf, label, uuid, name, prefixes }) => {
         const own = fieldsOf(fields.get(intf));
         const leg = kept.get(intf);
@@ -62,6 +63,12 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
             `${intf.padEnd(10)} ${plainText(label).padEnd(14)} ${set}  ${addresses}${addresses && '  '}(${facts.join(', ')})`,
           );
         }
+        for (const { intf, label, address, match, text } of keptFields)
+          print(
+            plainText(
+              `${label === intf ? intf : `${label} (${intf})`}: ${match} ${address} is kept: ${text}`,
+            ),
+          );
         for (const collision of collisions)
           print(`${terminal.paint(['bold', 'red'], 'collision')}: ${plainText(collisionText(collision))}`);
         for (const line of adoption ? unadopted(adoption) : []) print(line);
@@ -87,7 +94,8 @@ function unadopted({ state, legs }: AdoptionView): string[] {
   if (state !== 'observing') return [];
   const missing = legs.filter(({ state }) => state === 'not adopted');
   const would = missing.map(
-    ({ intf, label, address }) => `would add ${address} to ${intf} (${plainText(label)})`,
+    ({ intf, label, address }) =>
+      `would add ${plainText(address)} to ${plainText(intf)} (${plainText(label)})`,
   );
   return [...would, 'The legs of the reconciler are not adopted: confirm them with `holdfast router adopt`.'];
 }
