@@ -79,8 +79,8 @@ const area: Area = {
     {
       breaks: 'R24: entries of others are lost from a list that must contain some',
       id: 'R24',
-      find: 'return [...$1, ...value.filter($2)];',
-      put: 'return value;',
+      find: 'return [...$1, ...value.filter(',
+      put: 'return [...value.filter(',
     },
     {
       breaks: 'R24: a save that touches no interface is not looked at',
