@@ -188,8 +188,8 @@ const area: Area = {
     {
       breaks: 'R24: no second look after an event',
       id: 'R24',
-      find: "{ guard: '$1', target: 'checking' }, { target: 'lookingAtLink' },",
-      put: "{ target: 'lookingAtLink' },",
+      find: "{ guard: '$1', target: 'checking' }, { guard: 'isField', target: 'whole' }, { target: 'lookingAtLink' },",
+      put: "{ guard: 'isField', target: 'whole' }, { target: 'lookingAtLink' },",
     },
     {
       breaks: 'R25: a refused write counts as a lost race',
