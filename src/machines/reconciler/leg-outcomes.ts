@@ -55,6 +55,10 @@ export function linkPause({ linkSettleMs, backOffLimitMs, linkLooks }: LegContex
 
 export const ncidOf = (event: LegEvent) => ('ncid' in event ? event.ncid : undefined);
 
+/** The router took the write, and somebody saved a config without the address since: no refusal, and no stale reading. */
+export const droppedSince = ({ addedNcid, lastNcid }: LegContext, event: LegEvent) =>
+  event.type === 'LEG_READ' && addedNcid !== undefined && ![addedNcid, lastNcid].includes(event.ncid);
+
 export const publishedAt = (event: LegEvent) => (event.type === 'CHANGED' ? event.at : undefined);
 
 export const readAt = (event: LegEvent) => ('at' in event ? event.at : undefined);

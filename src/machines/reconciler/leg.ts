@@ -1,6 +1,7 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 import {
+  droppedSince,
   gaveUp,
   jitterOf,
   linkOf,
@@ -34,7 +35,7 @@ export const legDefaults = {
   resyncMs: 240_000,
 } as const;
 
-/** Events of a round that may extend the quiet time or bring a write at once; without a limit a burst would never end. */
+/** Events that may extend the quiet time; without a limit an endless burst would keep the leg from being read. */
 const MAX_EXTENSIONS = 20;
 
 /** Events during a call to the router. Its answer may be older than they are, so another reading is due. */
@@ -91,13 +92,9 @@ export const leg = setup({
       event.type === 'LEG_READ' &&
       event.addresses.includes(context.address) &&
       (context.missing === true || context.alerted !== undefined),
-    // The router took the write, and somebody saved a config without the address since: neither a refusal nor a stale reading.
-    droppedSince: ({ context: { addedNcid, lastNcid, events }, event }) =>
-      event.type === 'LEG_READ' &&
-      events < MAX_EXTENSIONS &&
-      addedNcid !== undefined &&
-      event.ncid !== addedNcid &&
-      event.ncid !== lastNcid,
+    droppedSince: ({ context, event }) => droppedSince(context, event),
+    // An event announced that save, so the saves of others bound how often this leg writes.
+    droppedByAnnouncedSave: ({ context, event }) => context.due === 'reading' && droppedSince(context, event),
     isField: ({ context }) => context.keep !== undefined,
     observes: ({ context }) => context.observes === true,
     observesOn: ({ context }) => context.observes === true && context.missing === true,
@@ -209,6 +206,10 @@ export const leg = setup({
         ...(at !== undefined && ncid !== undefined && { refusal: { ncid, retryAt: at + context.pauseMs } }),
       };
     }),
+    /** The event of the save is on its way, or the router changes its ncid by itself. */
+    pauseShortly: assign(({ context: { retryMs, jitter } }) => ({
+      pauseMs: Math.round(retryMs * (0.5 + jitter)),
+    })),
     shortenPause: assign(({ context: { refusal, pauseMs }, event }) => {
       const at = readAt(event);
       return { pauseMs: refusal && at !== undefined ? refusal.retryAt - at : pauseMs };
@@ -352,7 +353,16 @@ export const leg = setup({
       on: {
         LEG_READ: [
           recovered,
-          { guard: 'droppedSince', target: 'adding', actions: ['reached', 'countEvent', 'markMissing'] },
+          {
+            guard: 'droppedByAnnouncedSave',
+            target: 'adding',
+            actions: ['reached', 'beginNextRound', 'markMissing'],
+          },
+          {
+            guard: 'droppedSince',
+            target: 'backingOff',
+            actions: ['reached', 'markMissing', 'pauseShortly'],
+          },
           { target: 'afterRefused', actions: ['reached', 'markMissing', 'fail', 'markRefused'] },
         ],
         ...unread,
