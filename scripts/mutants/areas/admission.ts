@@ -113,7 +113,7 @@ const area: Area = {
       breaks: 'C14: a page elsewhere can post here',
       id: 'C14',
       tests: NEAR,
-      find: "throw new HostError('HF_HTTP_ORIGIN');",
+      find: "if (origin !== undefined && !isOwnOrigin(origin, host, rules)) throw new HostError('HF_HTTP_ORIGIN');",
       put: '',
     },
     {

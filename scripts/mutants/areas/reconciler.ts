@@ -206,8 +206,8 @@ const area: Area = {
     {
       breaks: 'R25: the first answer after an outage is no reason to look',
       id: 'R25',
-      find: 'context.route(routerApiRecovered, legActor, ({ payload: { reason } }, $1) => toEveryLeg($1, { type: $2, reason } as const), );',
-      put: '',
+      find: "toEveryLeg($1, { type: 'RESYNC', reason } as const), );",
+      put: '[], );',
     },
     {
       breaks: 'R26: the link is not looked at',
@@ -230,8 +230,8 @@ const area: Area = {
     {
       breaks: 'R37: a pending transaction counts as a failure',
       tests: ['machines/reconciler'],
-      find: "PENDING: 'waiting',",
-      put: "PENDING: { target: 'afterFailed', actions: 'fail' },",
+      find: "PENDING: 'waiting', LEG_REFUSED:",
+      put: "PENDING: { target: 'afterFailed', actions: 'fail' }, LEG_REFUSED:",
     },
     {
       breaks: 'R24: an accepted write is trusted without reading',

@@ -1,7 +1,12 @@
 import type { Area } from '../mutation.ts';
 
 const area: Area = {
-  sources: ['src/machines/memory/', 'src/plugins/memory/', 'src/plugins/memory-store/'],
+  sources: [
+    'src/machines/backup-age.ts',
+    'src/machines/memory/',
+    'src/plugins/memory/',
+    'src/plugins/memory-store/',
+  ],
   mutations: [
     { breaks: 'B1: the newest 15 are kept', id: 'B1', find: 'default(14)', put: 'default(15)' },
     {
@@ -35,20 +40,20 @@ const area: Area = {
     {
       breaks: 'B10: the age of the last good copy does not matter',
       id: 'B10',
-      find: '$1.at > staleHours * $2',
-      put: '$1.at > staleHours * $2 * 1_000',
+      find: 'last === undefined || now - $1.at > staleHours * $2',
+      put: 'last === undefined || now - $1.at > staleHours * $2 * 1_000',
     },
     {
       breaks: 'B8: nothing is stale',
       id: 'B8',
-      find: '> $1.staleMs,',
-      put: '> $1.staleMs * 1_000,',
+      find: 'Math.min(since ?? now, now)) > staleMs;',
+      put: 'Math.min(since ?? now, now)) > staleMs * 1_000;',
     },
     {
       breaks: 'B8: a missed run is not noticed',
       id: 'B8',
-      find: 'return $1 < due || $1 >',
-      put: 'return $1 >',
+      find: 'return lastRun < due ||',
+      put: 'return',
     },
     {
       breaks: 'B8: a snapshot that the store does not list is good',
@@ -138,8 +143,8 @@ const area: Area = {
     {
       breaks: 'B8: a backup that is dated in the future is recent',
       tests: ['machines/memory/backups.test'],
-      find: '=> at > now + GRACE_MS;',
-      put: '=> false && at > now;',
+      find: 'return at > now + CLOCK_TOLERANCE_MS;',
+      put: 'return false && at > now;',
     },
     {
       breaks: 'a list is entered without [] in a key',

@@ -130,8 +130,8 @@ const area: Area = {
       breaks: 'R22: router explain says what the sets will hold, not what they hold',
       id: 'R22',
       tests: NEAR,
-      find: 'sets: $1?.populated ?? {}',
-      put: 'sets: $1?.wanted ?? {}',
+      find: 'const { populated: sets = {}, wanted = {} } = context ?? {};',
+      put: 'const { wanted: sets = {}, wanted = {} } = context ?? {};',
     },
   ],
   automatic: {
