@@ -11,7 +11,7 @@ export const FAILED = 1;
 export const USAGE = 2;
 
 export const EXIT_CODES =
-  'Exit codes: 0 success; 1 a check or the work failed; 2 wrong usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM).';
+  'Exit codes: 0 success; 1 a check or the work failed; 2 wrong usage or configuration;\n  130 interrupted by Ctrl-C (143 by SIGTERM).';
 
 const TO_CORRECT =
   /^HF_(CLI_(USAGE|COMMAND|DATA_DIR|TERMINAL)|CONFIG_|PLUGIN_(MISSING|CYCLE|CONFLICT|CONTRACT)|EFFECT_UNHANDLED|ROUTE_TARGET|GATEWAY_KEY_(REQUEST|UNKNOWN|AMBIGUOUS)|LOG_(MISSING|RANGE|EXISTS)|PORTABLE_(EMPTY|FILTERED|FOREIGN|FORMAT)|REPLAY_(MACHINES|CHANGE))/;

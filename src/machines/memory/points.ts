@@ -1,4 +1,4 @@
-/** The order of points in memory stores, several lists of points side by side, and one number for all of them. */
+/** The order of points in memory stores, and one number for all of them. */
 
 /** As the stores name points. */
 type PointId = number | string;
@@ -7,75 +7,6 @@ type PointId = number | string;
 export function comparePointIds(a: PointId, b: PointId): number {
   if (typeof a !== typeof b) return typeof a === 'number' ? -1 : 1;
   return a === b ? 0 : a < b ? -1 : 1;
-}
-
-interface Identified {
-  readonly id: PointId;
-}
-
-type Side<S> = S extends AsyncIterable<readonly (infer T)[]> ? T | undefined : never;
-
-interface Place {
-  readonly pages: AsyncIterator<readonly Identified[]>;
-  page: readonly Identified[];
-  at: number;
-  isOver: boolean;
-}
-
-/**
- * Walks along several lists at once, by id. A page of each is in memory at a time.
- *
- * @param lists each in the order of its ids, page by page
- * @yields pages of ids, and what each list has under them
- */
-export async function* alongside<L extends readonly AsyncIterable<readonly Identified[]>[]>(
-  ...lists: L
-): AsyncGenerator<
-  readonly { readonly id: PointId; readonly found: { readonly [K in keyof L]: Side<L[K]> } }[]
-> {
-  const places = lists.map((list): Place => {
-    return { pages: list[Symbol.asyncIterator](), page: [], at: 0, isOver: false };
-  });
-  try {
-    for (;;) {
-      await Promise.all(places.map(turnPage));
-      const open = places.filter(({ isOver }) => !isOver);
-      if (open.length === 0) return;
-      const page: { id: PointId; found: { readonly [K in keyof L]: Side<L[K]> } }[] = [];
-      while (open.every(({ page: { length }, at }) => at < length)) {
-        const id = firstOf(open);
-        const found = places.map((place) => {
-          const here = place.page[place.at];
-          if (here?.id !== id) return undefined;
-          place.at += 1;
-          return here;
-        });
-        page.push({ id, found: found as { readonly [K in keyof L]: Side<L[K]> } });
-      }
-      yield page;
-    }
-  } finally {
-    await Promise.all(places.map(({ pages }) => pages.return?.(undefined)));
-  }
-}
-
-async function turnPage(place: Place): Promise<void> {
-  while (!place.isOver && place.at === place.page.length) {
-    const { done, value } = await place.pages.next();
-    place.isOver = done === true;
-    place.page = done ? [] : value;
-    place.at = 0;
-  }
-}
-
-/** @param places each has a point */
-function firstOf(places: readonly Place[]): PointId {
-  let first: PointId | undefined;
-  for (const { page, at } of places) {
-    const { id } = page[at] as Identified;
-    if (first === undefined || comparePointIds(id, first) < 0) first = id;
-  }
-  return first as PointId;
 }
 
 const BITS = 128;

@@ -11,9 +11,10 @@ import type {
   RecordedContent,
   RecordedPoint,
 } from '../../../core/contracts/memory-store.ts';
+import { mergeJoin } from '../../../core/host/merge-join.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { canonicalJson } from '../../../core/kernel/canonical-json.ts';
-import { alongside, DigestSum } from '../../../machines/memory/points.ts';
+import { comparePointIds, DigestSum } from '../../../machines/memory/points.ts';
 import { MemoryError } from '../errors.ts';
 
 const DRAFT = /^\d+-\d+\.part$/;
@@ -73,7 +74,7 @@ export class ContentLists {
       const sum = new DigestSum();
       const counts = { before: 0, after: 0, written: 0 };
       const draft = await this.#draft(async (lines) => {
-        for await (const page of alongside(readList(before.file), this.#live(signal))) {
+        for await (const page of mergeJoin(comparePointIds, readList(before.file), this.#live(signal))) {
           for (const {
             id,
             found: [earlier, later],

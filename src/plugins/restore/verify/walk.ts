@@ -4,7 +4,8 @@ import type {
   PointId,
   RecordedPoint,
 } from '../../../core/contracts/memory-store.ts';
-import { alongside, DigestSum } from '../../../machines/memory/points.ts';
+import { mergeJoin } from '../../../core/host/merge-join.ts';
+import { comparePointIds, DigestSum } from '../../../machines/memory/points.ts';
 import type { PointList, Report } from '../../../machines/restore/drill-shapes.ts';
 import type { ProgressBoard } from '../steps.ts';
 
@@ -88,7 +89,7 @@ export async function walk(
     restored.digests(collection, signal),
     hasLive ? live.digests(collection, signal) : none(),
   ] as const;
-  for await (const page of alongside(...lists)) {
+  for await (const page of mergeJoin(comparePointIds, ...lists)) {
     for (const {
       id,
       found: [record, one, other],
