@@ -84,7 +84,7 @@ test.serial(
     t.like(JSON.parse(dry.out), { outcome: 'dry run', changes: [{ path: 'interface.vlan.eth1.40.ipv4' }] });
     const unconfirmed = await holdfast(['router', 'apply', LAB]);
     t.is(unconfirmed.code, 2);
-    t.regex(unconfirmed.err, /--check, --yes or --dry-run/);
+    t.regex(unconfirmed.err, /--check, --check-sets, --yes or --dry-run/);
     for (const argv of [[], [LAB, '--edit'], ['a.json', LAB]])
       t.is((await holdfast(['router', 'apply', ...argv])).code, 2, argv.join(' '));
     t.deepEqual(await rig.history(), []);
