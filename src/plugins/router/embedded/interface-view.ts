@@ -9,7 +9,7 @@ import {
   stringsOf,
 } from '../config/network-config.ts';
 import { viaInterfaces } from '../config/reapply.ts';
-import { type InterfaceState, NO_FACTS } from './kernel/driver.ts';
+import { type InterfaceState, type LinkFacts, NO_FACTS } from './kernel/driver.ts';
 import type { Wans } from './kernel/steps.ts';
 
 /** What is known of the router besides its config. */
@@ -30,15 +30,7 @@ interface WanConnection {
 }
 
 /** The state of one interface; null where it has no such thing, or nobody here knows it. */
-export interface DaemonState {
-  readonly mac: string | null;
-  readonly mtu: string | null;
-  readonly carrier: string | null;
-  readonly duplex: string | null;
-  readonly speed: string | null;
-  readonly operstate: string | null;
-  readonly txBytes: string | null;
-  readonly rxBytes: string | null;
+export interface DaemonState extends LinkFacts {
   readonly ip4: string | null;
   readonly ip4s: readonly string[] | null;
   readonly routableSubnets: null;
