@@ -1,8 +1,6 @@
 /** `router explain` beside a router that is no instance of ours: it reads the packet filter, or says that it assumes. */
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { isThisMachine } from '../../../../src/plugins/router/commands/packet-filter.ts';
@@ -18,12 +16,6 @@ const IOT = { set: 'c_net_76091add-8a19_set6', prefix: 'fd5e:21aa:90c4:20::/64' 
 /** A package of Node is called `nft`, too, and npm puts it first. */
 const PATH = '/usr/sbin:/sbin:/usr/bin:/bin';
 
-/** Skipped where the program is not installed. */
-function testWith(program: string): typeof testInNamespace | typeof test.skip {
-  const isThere = PATH.split(':').some((folder) => existsSync(join(folder, program)));
-  return isThere ? testInNamespace : test.skip;
-}
-
 function machine(t: ExecutionContext) {
   const { name } = namespace(t);
   const run = (program: string, ...args: string[]) =>
@@ -35,7 +27,7 @@ function machine(t: ExecutionContext) {
   return { run, explain, explained: () => JSON.parse(explain('--json').out) };
 }
 
-testWith('ipset')('[R22] the sets that ipset lists decide, not those that the config implies', (t) => {
+testInNamespace('[R22] the sets that ipset lists decide, not those that the config implies', (t) => {
   const { run, explain, explained } = machine(t);
   for (const { set } of [MAIN, IOT]) run('ipset', 'create', set, 'hash:net', 'family', 'inet6');
   run('ipset', 'create', 'other', 'hash:net', 'family', 'inet6');
@@ -58,7 +50,7 @@ testWith('ipset')('[R22] the sets that ipset lists decide, not those that the co
   t.is(explained().verdict, 'policy');
 });
 
-testWith('nft')('[R22] where the sets are those of nftables, they are read there', (t) => {
+testInNamespace('[R22] where the sets are those of nftables, they are read there', (t) => {
   const { run, explained } = machine(t);
   run('nft', 'add table ip6 filter');
   for (const { set } of [MAIN, IOT])
