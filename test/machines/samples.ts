@@ -1,5 +1,5 @@
 import { rotationDefaults } from '../../src/machines/collector/key-rotation-rules.ts';
-import { legDefaults } from '../../src/machines/reconciler/leg.ts';
+import { legDefaults } from '../../src/machines/reconciler/leg-shapes.ts';
 import type { Samples } from '../support/drive.ts';
 
 const leg = {

@@ -32,6 +32,8 @@ const MAX_DOUBLINGS = 20;
 
 const doubled = (baseMs: number, times: number) => baseMs * 2 ** Math.min(Math.floor(times), MAX_DOUBLINGS);
 
+export const slowlyDoubled = (baseMs: number, tries: number) => doubled(baseMs, tries / STEADY_TRIES);
+
 /**
  * The back-off of the next try, milliseconds: short and jittered after a lost race or a write that another one overtook,
  * longer for a router that gives no answer or does not take the write. So a short fault is found over soon after its end,
@@ -44,13 +46,8 @@ export function pauseAfter(event: LegEvent, context: LegContext): number {
   const wasAccepted = event.type === 'LEG_READ' && context.lastError === undefined;
   const pauseMs = wasAccepted
     ? doubled(retryMs, failures) * (0.5 + jitter)
-    : doubled(backOffMs, failures / STEADY_TRIES) * (0.75 + jitter / 2);
+    : slowlyDoubled(backOffMs, failures) * (0.75 + jitter / 2);
   return Math.round(Math.min(pauseMs, backOffLimitMs));
-}
-
-/** The pause between two looks at a link that lacks its address, milliseconds. */
-export function linkPause({ linkSettleMs, backOffLimitMs, linkLooks }: LegContext): number {
-  return Math.max(linkSettleMs, Math.min(doubled(linkSettleMs, linkLooks / STEADY_TRIES), backOffLimitMs));
 }
 
 export const ncidOf = (event: LegEvent) => ('ncid' in event ? event.ncid : undefined);
@@ -63,7 +60,7 @@ export const publishedAt = (event: LegEvent) => (event.type === 'CHANGED' ? even
 
 export const readAt = (event: LegEvent) => ('at' in event ? event.at : undefined);
 
-const labelsOf = ({ intf, label, address }: LegSettings) => ({ intf, label, address });
+export const labelsOf = ({ intf, label, address }: LegSettings) => ({ intf, label, address });
 
 const isMissing = (context: LegContext) => context.missing === true;
 
@@ -109,32 +106,9 @@ export function refusedByName(context: LegContext, name: string): Alert {
   };
 }
 
-export function notApplied(context: LegContext): Alert {
-  const { intf, label, address, remedy } = context;
-  const saves = `\`holdfast drill app-save --leg ${intf}\` saves this network without its address, which Holdfast adds again`;
-  const action =
-    remedy === 'reapply'
-      ? 'Holdfast has the router apply its current config again, at most once an hour. ' +
-        `If it skips what it believes to be applied, ${saves}.`
-      : `Have the router apply this network again: ${saves}. ` +
-        'An apply of the current config may skip what the router believes to be applied.';
-  return {
-    name: 'reconciler.leg.not_applied',
-    severity: 'critical',
-    text: `${label} (${intf}) has ${address} in the config and not on the link: its kernel lacks it. ${action}`,
-    labels: labelsOf(context),
-  };
-}
-
 /** What is read for a leg: its interface, or the field that is kept. */
 export function readingOf({ context: { intf, keep } }: Pick<Args, 'context'>): ReadLeg {
   return { intf, ...(keep && { keep }) };
-}
-
-/** Parameters of the effects about a leg's link. */
-export function linkOf({ context }: Args) {
-  const { intf, label, address } = context;
-  return { intf, label, address };
 }
 
 function seconds(ms: number): string {

@@ -45,6 +45,21 @@ export interface LegSettings {
   readonly resyncMs: number;
 }
 
+/** The default settings of a leg. */
+export const legDefaults = {
+  settleMs: 25,
+  secondLookMs: 1_000,
+  retryMs: 50,
+  maxTries: 5,
+  waitMs: 5_000,
+  backOffMs: 5_000,
+  backOffLimitMs: 60_000,
+  alertAfterMs: 60_000,
+  linkSettleMs: 10_000,
+  remedy: 'alert',
+  resyncMs: 240_000,
+} as const;
+
 /** Parameters of the effect `reconciler.read_leg`. */
 export type ReadLeg = Pick<LegSettings, 'intf' | 'keep'>;
 

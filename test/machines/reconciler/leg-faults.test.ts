@@ -1,8 +1,8 @@
 /** Faults of the router that a leg outlasts: it cannot be read, it does not take the write, the name is refused. */
 import test from 'ava';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
-import { legDefaults, leg as reconciler } from '../../../src/machines/reconciler/leg.ts';
-import type { LegEvent } from '../../../src/machines/reconciler/leg-shapes.ts';
+import { leg as reconciler } from '../../../src/machines/reconciler/leg.ts';
+import { type LegEvent, legDefaults } from '../../../src/machines/reconciler/leg-shapes.ts';
 
 const address = 'fd5e:21aa:90c4:20::1/64';
 const input = { intf: 'eth1.20', label: 'IoT', address, ...legDefaults };

@@ -1,8 +1,8 @@
 /** Configured, not applied: the config has the address and the link does not. */
 import test from 'ava';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
-import { legDefaults, leg as reconciler } from '../../../src/machines/reconciler/leg.ts';
-import type { LegEvent } from '../../../src/machines/reconciler/leg-shapes.ts';
+import { leg as reconciler } from '../../../src/machines/reconciler/leg.ts';
+import { type LegEvent, legDefaults } from '../../../src/machines/reconciler/leg-shapes.ts';
 import { reapply, reapplyDefaults } from '../../../src/machines/reconciler/reapply.ts';
 
 const address = 'fd5e:21aa:90c4:20::1/64';

@@ -2,7 +2,8 @@ import test from 'ava';
 import fc from 'fast-check';
 import { MachineStepper, type Step } from '../../../src/core/kernel/actors/xstate.ts';
 import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
-import { legDefaults, leg as reconciler } from '../../../src/machines/reconciler/leg.ts';
+import { leg as reconciler } from '../../../src/machines/reconciler/leg.ts';
+import { legDefaults } from '../../../src/machines/reconciler/leg-shapes.ts';
 import { runs } from '../../support/runs.ts';
 
 const address = 'fd5e:21aa:90c4:20::1/64';

@@ -2,8 +2,8 @@ import test from 'ava';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
 import { Story } from '../../../src/core/host/testing/story.ts';
 import { TIMER_START } from '../../../src/core/kernel/log/record.ts';
-import { legDefaults, leg as reconciler } from '../../../src/machines/reconciler/leg.ts';
-import type { LegEvent } from '../../../src/machines/reconciler/leg-shapes.ts';
+import { leg as reconciler } from '../../../src/machines/reconciler/leg.ts';
+import { type LegEvent, legDefaults } from '../../../src/machines/reconciler/leg-shapes.ts';
 
 const address = 'fd5e:21aa:90c4:20::1/64';
 const input = { intf: 'eth1.20', label: 'IoT', address, ...legDefaults };
