@@ -54,7 +54,6 @@ interface Candidate {
   readonly area: string;
   readonly kind: 'written' | 'automatic';
   readonly breaks: string;
-  readonly mayHang: boolean;
   readonly mutated?: MutatedFile;
   readonly tests: readonly Tests[];
   readonly stale?: string;
@@ -82,8 +81,8 @@ function testsOf({ id, tests }: { readonly id?: string; readonly tests?: readonl
 
 function candidatesOf(area: string, { sources, mutations, automatic }: Area): Candidate[] {
   const written = (flags['by-rule'] ? [] : mutations).map((mutation): Candidate => {
-    const { breaks, mayHang = false } = mutation;
-    const about = { area, kind: 'written', breaks, mayHang } as const;
+    const { breaks } = mutation;
+    const about = { area, kind: 'written', breaks } as const;
     try {
       const mutated = mutate(root, below(srcFiles, sources), mutation);
       return { ...about, mutated, tests: testsOf(mutation) };
@@ -93,7 +92,7 @@ function candidatesOf(area: string, { sources, mutations, automatic }: Area): Ca
     }
   });
   if (flags.written) return written;
-  const about = { area, kind: 'automatic', mayHang: false, tests: [] } as const;
+  const about = { area, kind: 'automatic', tests: [] } as const;
   try {
     const tests = testsOf({ tests: automatic.tests });
     const files = below(srcFiles, automatic.sources);
@@ -173,7 +172,7 @@ async function* inOrder(
 }
 
 async function verdict(candidate: Candidate): Promise<Result> {
-  const { area, kind, breaks, mutated, mayHang } = candidate;
+  const { area, kind, breaks, mutated } = candidate;
   const began = performance.now();
   const result = (state: Result['state'], why: string): Result => ({
     ...{ area, kind, breaks, state, why },
@@ -182,7 +181,7 @@ async function verdict(candidate: Candidate): Promise<Result> {
   if (candidate.stale !== undefined || mutated === undefined) return result('stale', candidate.stale ?? '');
   if (candidate.equivalent !== undefined) return result('equivalent', candidate.equivalent);
   let loaded = false;
-  let hung = '';
+  let hung: { readonly each: Tests; readonly limitMs: number } | undefined;
   let broken = '';
   for await (const { each, without } of inOrder(candidate.tests, mutated.file)) {
     if (without.outcome.kind !== 'passed') broken = each.file;
@@ -199,13 +198,16 @@ async function verdict(candidate: Candidate): Promise<Result> {
       const again = await tryTests(root, { ...each, title }, { mutated, limitMs });
       if (again.outcome.kind !== 'passed') return result('killed', `${each.file}: ${why}`);
     }
-    if (outcome.kind === 'timed out') hung = `${each.file} did not end in ${Math.round(limitMs / 1000)} s`;
-    if (outcome.kind === 'timed out' && mayHang) return result('killed', hung);
+    if (outcome.kind === 'timed out') hung ??= { each, limitMs };
     if (outcome.kind !== 'not loaded') loaded = true;
   }
   if (broken !== '') return result('stale', `${broken} does not pass without the change`);
   if (!loaded) return result('stale', `no test loads ${mutated.file}`);
-  return hung === '' ? result('survived', '') : result('timed out', hung);
+  if (!hung) return result('survived', '');
+  const { each, limitMs } = hung;
+  const again = await tryTests(root, each, { mutated, limitMs });
+  const why = `${each.file} did not end in ${Math.round(limitMs / 1000)} s`;
+  return again.outcome.kind === 'passed' ? result('timed out', why) : result('killed', `${why}, twice`);
 }
 
 async function main(): Promise<number> {

@@ -19,8 +19,6 @@ export interface Mutation {
   readonly id?: string;
   /** Parts of the paths of the test files that count. Without it: all files with a test of `id`. */
   readonly tests?: readonly string[];
-  /** The change may keep the tests from ending; then a trial without an end counts as noticed. */
-  readonly mayHang?: true;
 }
 
 /** A change that can't be seen from outside, so that no test can notice it. */

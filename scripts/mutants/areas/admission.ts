@@ -144,6 +144,7 @@ const area: Area = {
     tests: [
       'machines/gateway/rejections',
       'core/host/http/admission',
+      'plugins/write-routes',
       'core/host/http/surface',
       'gateway/admin-admission',
       'gateway/calls',

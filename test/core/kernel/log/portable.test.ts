@@ -115,6 +115,23 @@ test('[C6] an export of some actors is checked record by record, and no runtime 
   await t.throwsAsync(raws(file), { code: 'HF_LOG_CORRUPT' });
 });
 
+test('[C6,C9] every signature of a log goes with its record into the export', async (t) => {
+  const dir = tempDir(t);
+  const log = new SqliteLog({ dataDir: dir, signEvery: 1 });
+  for (const one of some(5)) {
+    log.append(one, { durability: 'sync' });
+    await log.whenDurable(one.seq);
+  }
+  await log.close();
+  const signed = (source: Pick<SqliteReader, 'signatures'>) => source.signatures(1, 5).map(({ seq }) => seq);
+  const live = new SqliteReader(dir);
+  t.teardown(() => live.close());
+  t.true(signed(live).includes(5));
+  const file = await openReader(await exported(dir, join(dir, 'part.jsonl')));
+  t.teardown(() => file.close());
+  t.deepEqual(signed(file), signed(live));
+});
+
 test('[C6,C9] an export that was cut off, shuffled, edited, or is none, is refused with a code', async (t) => {
   const dir = await folder(t, some(20));
   const file = await exported(dir, join(tempDir(t), 'whole.jsonl'));
