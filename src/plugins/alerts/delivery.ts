@@ -190,12 +190,13 @@ const bounded = ({ status, body }: { readonly status: number; readonly body: str
  * @param now epoch milliseconds
  */
 export function post(
-  { format, url, bearer }: Target,
+  { format, url, bearer, insecure }: Target,
   items: readonly Queued[],
   now: number,
   signal: AbortSignal,
 ): Promise<Posted> {
-  return postOnce({ url, bearer, ...formats[format](items, idempotencyKey(items), now) }, now, signal);
+  const request = formats[format](items, idempotencyKey(items), now);
+  return postOnce({ url, bearer, insecure, ...request }, now, signal);
 }
 
 /** The same key for the same notices, however often and by whichever process they are posted. */

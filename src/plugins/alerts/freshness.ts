@@ -4,6 +4,7 @@ import { basename, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { durationFlag } from '../../core/host/duration.ts';
 import { HostError } from '../../core/host/errors/host-error.ts';
+import { plaintextProblem } from '../../core/host/http/plaintext.ts';
 import { identityOf } from '../../core/host/identity.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import { readTokenFile } from '../../core/host/secrets/token-file.ts';
@@ -70,7 +71,8 @@ function receiverOf(flags: Flags): FreshnessReceiver | undefined {
   }
   if (!/^[1-5]$/.test(String(priority))) throw usage('--priority is 1, the most urgent, to 5');
   const absolute = (path: string | undefined) => (path === undefined ? undefined : resolve(path));
-  return readReceiver({ url, urlFile: absolute(urlFile) }, absolute(tokenFile), format);
+  const insecure = flags.insecure === true;
+  return readReceiver({ url, urlFile: absolute(urlFile), insecure }, absolute(tokenFile), format);
 }
 
 function keyOf(file: string, text: string, now: number): string {
@@ -192,7 +194,11 @@ const PAUSE_MS = 200;
  * @throws HF_CLI_USAGE the address is none
  */
 function readReceiver(
-  address: { readonly url?: string | undefined; readonly urlFile?: string | undefined },
+  address: {
+    readonly url?: string | undefined;
+    readonly urlFile?: string | undefined;
+    readonly insecure?: boolean;
+  },
   tokenFile: string | undefined,
   format: Format,
 ): FreshnessReceiver {
@@ -202,6 +208,12 @@ function readReceiver(
     const reason = 'the address of the webhook must be http or https, without a user in it';
     throw new HostError('HF_CLI_USAGE', { reason, command: 'freshness' });
   }
+  const credential = tokenFile === undefined ? 'the address, which is a secret,' : 'the token';
+  const isSecret = tokenFile !== undefined || address.urlFile !== undefined;
+  const refused = plaintextProblem({ url: url.href, insecure: address.insecure, credential });
+  if (isSecret && refused !== undefined) {
+    throw new HostError('HF_CLI_USAGE', { reason: `${refused} (--insecure).`, command: 'freshness' });
+  }
   return { url, format, ...(tokenFile !== undefined && { bearer: readTokenFile(tokenFile) }) };
 }
 
@@ -210,7 +222,7 @@ async function notify(item: Queued, receiver: FreshnessReceiver, signal: AbortSi
   for (let tries = 1; ; tries += 1) {
     const { url, bearer, format } = receiver;
     const answer = await postOnce(
-      { url, bearer, ...formats[format]([item], item.id, item.at) },
+      { url, bearer, insecure: true, ...formats[format]([item], item.id, item.at) },
       Date.now(),
       signal,
     );

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { z } from 'zod';
 import type { SecretsStore } from '../../core/contracts/secrets-store.ts';
+import { insecureOption, plaintextProblem, refusePlaintext } from '../../core/host/http/plaintext.ts';
 import { parseSecretReference, secretReference } from '../../core/host/secrets/secret-reference.ts';
 import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
@@ -21,6 +22,8 @@ export const receiverOptions = z
     /** File of mode 0600 with a bearer token. */
     tokenFile: z.string().min(1).optional(),
     tokenSecret: secretReference.optional(),
+    /** Its token, and an address that is a secret, may go to another machine over `http://`. */
+    insecure: insecureOption,
     /** Seconds from a first notice to its post: notices of that time share one post. */
     batchSeconds: z.number().min(0).max(300).default(2),
   })
@@ -28,7 +31,11 @@ export const receiverOptions = z
     ({ url, urlFile, urlSecret }) =>
       [url, urlFile, urlSecret].filter((each) => each !== undefined).length <= 1,
     'give one of url, urlFile and urlSecret',
-  );
+  )
+  .superRefine(({ url, insecure, tokenFile, tokenSecret }, context) => {
+    if (tokenFile === undefined && tokenSecret === undefined) return;
+    refusePlaintext(context, { url, insecure, credential: 'its token' });
+  });
 export type Receiver = z.output<typeof receiverOptions>;
 
 /** A receiver as it can be posted to now. */
@@ -36,6 +43,8 @@ export interface Target {
   readonly format: Format;
   readonly url: URL;
   readonly bearer?: string;
+  /** Whether both may go to another machine in plaintext. */
+  readonly insecure: boolean;
   /** Scheme and host, for people. */
   readonly place: string;
 }
@@ -94,8 +103,16 @@ export async function readTarget(
   const url = URL.canParse(text) ? new URL(text) : refuse('its address is no URL');
   if (url.protocol !== 'http:' && url.protocol !== 'https:') refuse('its address is neither http nor https');
   if (url.username || url.password) refuse('its address holds a user; give a token by tokenFile');
+  const { insecure = false } = receiver;
+  const isSecret = receiver.url === undefined && !env[variables.url];
+  if (isSecret || bearer !== undefined) {
+    const credential = bearer === undefined ? 'its address, which is a secret,' : 'its token';
+    const problem = plaintextProblem({ url: url.href, insecure, credential });
+    if (problem !== undefined) refuse(problem);
+  }
   return {
     format: receiver.format,
+    insecure,
     url,
     place: url.origin,
     ...(bearer !== undefined && { bearer }),

@@ -16,6 +16,7 @@ const freshness: CommandDefinition = {
     { flags: '--url-file <path>', summary: 'file of mode 0600 with the address of the webhook' },
     { flags: '--url <url>', summary: 'the address, where no secret is in it' },
     { flags: '--token-file <path>', summary: 'file of mode 0600 with a bearer token' },
+    { flags: '--insecure', summary: 'token and secret address may go to another machine over http' },
     { flags: '--format <name>', summary: 'ntfy or json', default: 'ntfy' },
     { flags: '--priority <number>', summary: '1, the most urgent, to 5', default: '1' },
     { flags: '--title <text>', summary: 'of the message', default: 'NAS backup STALE' },

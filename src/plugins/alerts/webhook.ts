@@ -15,6 +15,8 @@ export type Posted =
 export interface WebhookRequest {
   readonly url: URL;
   readonly bearer?: string | undefined;
+  /** Whether the bearer token may go to another machine in plaintext. */
+  readonly insecure?: boolean;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
@@ -28,7 +30,7 @@ const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 2_048, excess: 'cu
  * @param now epoch milliseconds, for a `Retry-After` that names a date
  */
 export async function postOnce(
-  { url, bearer, headers, body }: WebhookRequest,
+  { url, bearer, insecure, headers, body }: WebhookRequest,
   now: number,
   signal: AbortSignal,
 ): Promise<Posted> {
@@ -42,6 +44,7 @@ export async function postOnce(
         ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
       },
       body,
+      insecure,
       signal,
     });
     const text = answer.textWithout(secretsOf(url, bearer));

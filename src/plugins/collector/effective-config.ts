@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, unwatchFile, watchFile } from 'node:fs';
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
-import { plaintextHost } from '../../core/host/http/admission.ts';
+import { plaintextHost } from '../../core/host/http/plaintext.ts';
 
 /** The extension whose tokens admit producers. */
 const AUTHENTICATOR = 'bearertokenauth/hyperdx';

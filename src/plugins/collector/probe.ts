@@ -25,6 +25,7 @@ const CODES = { arrived: 0, no_key: 1, unreachable: 1, refused: 1, lost: 3, data
 
 const probeRequest = z.strictObject({
   endpoint: z.url({ protocol: /^https?$/ }).optional(),
+  insecure: z.boolean().default(false),
   seconds: z.number().min(0.1).max(MOST_WAIT_SECONDS).default(30),
 });
 
@@ -50,10 +51,11 @@ export function registerProbe(context: PluginContext<StartedCollector>): void {
       surface,
       PROBE_PATH,
       probeRequest,
-      async ({ endpoint, seconds }, { correlation, signal }) => {
+      async ({ endpoint, insecure, seconds }, { correlation, signal }) => {
         const own = readRuntimeFile(services.dataDir)?.surfaces.otlpHttp?.url;
         const report = await runProbe({
           endpoint: endpoint ?? own ?? 'http://127.0.0.1:4318',
+          insecure: insecure || endpoint === undefined,
           keys: keys.ring,
           database: services.find(ColumnarDatabaseToken),
           waitMs: seconds * 1_000,
@@ -97,6 +99,7 @@ const probeCommand: CommandDefinition = {
       flags: '--endpoint <url>',
       summary: "base of an OTLP/HTTP receiver; the running instance's own unless given",
     },
+    { flags: '--insecure', summary: 'the key may go to another machine over http' },
     { flags: '--wait <seconds>', summary: 'how long it is looked for', default: '30' },
   ],
   async run(_args, flags, context) {
@@ -110,7 +113,8 @@ const probeCommand: CommandDefinition = {
     }
     const { endpoint } = flags;
     context.terminal.progress('a span is sent and looked for…');
-    const question = { seconds, ...(endpoint !== undefined && { endpoint }) };
+    const insecure = flags.insecure === true;
+    const question = { seconds, insecure, ...(endpoint !== undefined && { endpoint }) };
     const report = await askInstance<ProbeReport>(context, PROBE_PATH, question, NO_COLLECTOR);
     context.terminal.progress('');
     if (report.warning) context.note(report.warning);

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import type { ColumnarDatabase } from '../../core/contracts/columnar-database.ts';
 import { PROBE_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import type { IngestKeys } from '../../core/contracts/ingest-keys.ts';
-import { plaintextHost } from '../../core/host/http/admission.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
+import { plaintextHost } from '../../core/host/http/plaintext.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { ProbeEnd } from '../../machines/collector/probe.ts';
 
@@ -27,6 +27,8 @@ export interface ProbeReport {
 export interface ProbeRequest {
   /** Base of an OTLP/HTTP receiver. */
   readonly endpoint: string;
+  /** Whether the key may go to another machine in plaintext. */
+  readonly insecure: boolean;
   readonly keys: IngestKeys;
   readonly database: ColumnarDatabase | undefined;
   /** How long an accepted span is looked for, milliseconds. */
@@ -40,6 +42,7 @@ const LONGEST_PAUSE_MS = 1_000;
 /** Sends one span, searches the database for it, and reports how far it came (O1). */
 export async function runProbe({
   endpoint,
+  insecure,
   keys,
   database,
   waitMs,
@@ -68,7 +71,7 @@ export async function runProbe({
     return { ...about, end: 'no_key', text: error.what, remedy: error.remedy };
   }
   const started = performance.now();
-  const sent = await sendSpan(endpoint, key, span, signal);
+  const sent = await sendSpan({ endpoint, insecure }, key, span, signal);
   const answeredMs = Math.round(performance.now() - started);
   if (sent.end !== 'accepted') return { ...about, answeredMs, ...sent };
   const accepted = `${host} accepted it in ${answeredMs} ms`;
@@ -114,7 +117,7 @@ type Sent =
 
 /** Sends one span as OTLP JSON, exactly as the documents show it. @param endpoint base of a receiver */
 async function sendSpan(
-  endpoint: string,
+  { endpoint, insecure }: Pick<ProbeRequest, 'endpoint' | 'insecure'>,
   key: string,
   { service, traceId, spanId }: { service: string; traceId: string; spanId: string },
   signal: AbortSignal,
@@ -136,7 +139,7 @@ async function sendSpan(
   try {
     const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
     const headers = { authorization: key };
-    return judge(await http.call({ method: 'POST', url, headers, json: body, signal }), key);
+    return judge(await http.call({ method: 'POST', url, headers, json: body, insecure, signal }), key);
   } catch (error) {
     if (!(error instanceof HttpCallError)) throw error;
     return {

@@ -38,6 +38,8 @@ export const columnar = definePlugin({
     HOLDFAST_CLICKHOUSE_PASSWORD_FILE: 'File (mode 0600) with the password.',
     HOLDFAST_CLICKHOUSE_PASSWORD_SECRET: 'Place of the password in the secrets store.',
     HOLDFAST_CLICKHOUSE_CA_FILE: 'Authority of its certificate.',
+    HOLDFAST_CLICKHOUSE_INSECURE:
+      'Whether its password may go to another machine over http; not unless `true`.',
     HOLDFAST_CLICKHOUSE_DATABASE: 'Database of the signal tables.',
     HOLDFAST_RETENTION_DAYS: 'Days for which signals are kept.',
   },

@@ -1,5 +1,6 @@
 import { Cron } from 'croner';
 import { z } from 'zod';
+import { insecureOption, refusePlaintext } from '../../core/host/http/plaintext.ts';
 import { secretReference } from '../../core/host/secrets/secret-reference.ts';
 
 function isHttp(text: string): boolean {
@@ -30,7 +31,7 @@ function isCron(text: string): boolean {
 const cron = z.string().refine(isCron, 'it must be a cron pattern, e.g. 30 3 * * *');
 
 /** Times are milliseconds unless they say otherwise. */
-export const columnarOptions = z.strictObject({
+const fields = z.strictObject({
   /** HTTP address of a server, plain or TLS; without it the embedded engine keeps everything in the data folder. */
   url: url.optional(),
   user: z.string().min(1).max(128).default('default'),
@@ -38,6 +39,8 @@ export const columnarOptions = z.strictObject({
   password: secretReference.optional(),
   /** The same as a file of mode 0600, read whenever the connection is made. */
   passwordFile: z.string().min(1).optional(),
+  /** The user's password may go to another machine over `http://`. */
+  insecure: insecureOption,
   /** PEM of the authorities that sign the server's certificate, in place of the system's. */
   caFile: z.string().min(1).optional(),
   /** A server's database; the embedded engine has `default` alone. */
@@ -77,6 +80,11 @@ export const columnarOptions = z.strictObject({
     .prefault({}),
 });
 
+export const columnarOptions = fields.superRefine(({ url, insecure, password, passwordFile }, context) => {
+  if (password === undefined && passwordFile === undefined) return;
+  refusePlaintext(context, { url, insecure, credential: "the user's password" });
+});
+
 export type ColumnarOptions = z.output<typeof columnarOptions>;
 
 /** Environment variables of the options. */
@@ -86,6 +94,7 @@ export const columnarVariables = {
   HOLDFAST_CLICKHOUSE_PASSWORD_SECRET: 'password',
   HOLDFAST_CLICKHOUSE_PASSWORD_FILE: 'passwordFile',
   HOLDFAST_CLICKHOUSE_CA_FILE: 'caFile',
+  HOLDFAST_CLICKHOUSE_INSECURE: 'insecure',
   HOLDFAST_CLICKHOUSE_DATABASE: 'database',
   HOLDFAST_RETENTION_DAYS: 'retentionDays',
 } as const;

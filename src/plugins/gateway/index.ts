@@ -109,6 +109,8 @@ export const gateway = definePlugin({
     'HOLDFAST_MCP_<SERVER>_URL': 'Upstream of a server, e.g. HOLDFAST_MCP_LIBRARY_DOCS_URL.',
     'HOLDFAST_MCP_<SERVER>_TOKEN_FILE': 'File (mode 0600) with the token of that upstream.',
     'HOLDFAST_MCP_<SERVER>_TOKEN': 'The token itself; a file is better.',
+    'HOLDFAST_MCP_<SERVER>_INSECURE':
+      'Whether its token may go to another machine over http; not unless `true`.',
   },
   start: startGateway,
   register(context, settings) {
@@ -182,6 +184,7 @@ async function startGateway(services: Services, settings: Settings) {
     timeoutMs: PROBE_DEADLINE_MS,
     answerLimit: PROBE_ANSWER_LIMIT,
     dispatcher: agent,
+    insecure: true, // an address that must not get its route's credential is no route
   });
   const documents = new DocumentCache(http, () => performance.now());
   const { loader, prober } = await startRoutes(services, settings, http, documents);

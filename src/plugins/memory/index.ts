@@ -50,11 +50,13 @@ export const memory = definePlugin({
     HOLDFAST_MEMORY_URL: 'url',
     HOLDFAST_MEMORY_API_KEY_FILE: 'apiKeyFile',
     HOLDFAST_MEMORY_CA_FILE: 'caFile',
+    HOLDFAST_MEMORY_INSECURE: 'insecure',
   },
   variables: {
     HOLDFAST_MEMORY_URL: 'A memory store elsewhere, instead of the embedded one.',
     HOLDFAST_MEMORY_API_KEY_FILE: 'File (mode 0600) with its key.',
     HOLDFAST_MEMORY_CA_FILE: 'Authority of its certificate.',
+    HOLDFAST_MEMORY_INSECURE: 'Whether its key may go to another machine over http; not unless `true`.',
   },
   provides: [MemoryStoresToken, SnapshotRecordsToken],
   wants: [MemoryInstanceToken, SecretsStoreToken, ClusterToken],
@@ -119,13 +121,14 @@ function looker({ logger }: Services, backups: Backups): () => void {
 }
 
 function openStores(options: MemoryOptions, services: Services): RestStores {
-  const { url, collection, caFile } = options;
+  const { url, collection, caFile, insecure } = options;
   const { clock } = services;
   if (url !== undefined) {
     return new RestStores({
       kind: 'remote',
       collection,
       caFile,
+      insecure,
       clock,
       url: () => url,
       apiKey: keyOf(options, services),
@@ -136,6 +139,7 @@ function openStores(options: MemoryOptions, services: Services): RestStores {
   return new RestStores({
     kind: 'embedded',
     collection,
+    insecure: true, // an address of this machine
     clock,
     url: () => instance.url,
     apiKey: async () => instance.apiKey(),

@@ -1,5 +1,6 @@
 import { Cron } from 'croner';
 import { z } from 'zod';
+import { insecureOption, refusePlaintext } from '../../core/host/http/plaintext.ts';
 import { secretReference } from '../../core/host/secrets/secret-reference.ts';
 import { seedIds } from './backups/seed.ts';
 
@@ -20,7 +21,7 @@ function isHttp(text: string): boolean {
 const cron = z.string().refine(isCron, 'it must be a cron pattern, e.g. 30 2 * * *');
 const bytes = z.int().min(1).optional();
 
-export const memoryOptions = z.strictObject({
+const fields = z.strictObject({
   /** A memory store elsewhere; without it, the embedded one. */
   url: z
     .string()
@@ -31,6 +32,8 @@ export const memoryOptions = z.strictObject({
   apiKeyFile: z.string().min(1).optional(),
   /** Or its place in the secrets store, `<path>#<property>`. */
   apiKeyRef: secretReference.optional(),
+  /** The store's API key may go to another machine over `http://`. */
+  insecure: insecureOption,
   /** PEM file of the authority that signed the store's certificate. */
   caFile: z.string().min(1).optional(),
   /** The collection that is backed up. */
@@ -75,6 +78,11 @@ export const memoryOptions = z.strictObject({
       backupNamespace: z.string().min(1).default('velero'),
     })
     .prefault({}),
+});
+
+export const memoryOptions = fields.superRefine(({ url, insecure, apiKeyFile, apiKeyRef }, context) => {
+  if (apiKeyFile === undefined && apiKeyRef === undefined) return;
+  refusePlaintext(context, { url, insecure, credential: 'the API key' });
 });
 
 export type MemoryOptions = z.output<typeof memoryOptions>;

@@ -14,6 +14,8 @@ export interface RestClientOptions {
   readonly apiKey: (signal: AbortSignal) => Promise<string | undefined>;
   /** PEM of the authority that signed the store's certificate; the system's authorities without it. */
   readonly ca?: string | undefined;
+  /** Whether the key may go to another machine in plaintext. */
+  readonly insecure?: boolean | undefined;
 }
 
 export interface RestCall {
@@ -57,6 +59,7 @@ export class RestClient {
       connections: CONNECTIONS,
       clock: options.clock,
       ca: options.ca,
+      insecure: options.insecure,
     });
   }
 

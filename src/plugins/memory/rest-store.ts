@@ -312,6 +312,8 @@ interface StoresOptions {
   readonly apiKey: (signal: AbortSignal) => Promise<string | undefined>;
   /** A PEM file. */
   readonly caFile?: string | undefined;
+  /** Whether the key may go to another machine in plaintext. */
+  readonly insecure?: boolean | undefined;
   readonly clock: Clock;
 }
 
@@ -351,7 +353,8 @@ export class RestStores implements MemoryStores {
   #client(key: string, url: string, apiKey: StoresOptions['apiKey']): RestClient {
     const open = this.#clients.get(key);
     if (open) return open;
-    const client = new RestClient({ url, apiKey, ca: this.#ca(), clock: this.#options.clock });
+    const { clock, insecure } = this.#options;
+    const client = new RestClient({ url, apiKey, ca: this.#ca(), insecure, clock });
     this.#clients.set(key, client);
     return client;
   }

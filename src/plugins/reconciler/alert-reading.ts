@@ -17,6 +17,8 @@ export interface AlertPlaces {
   readonly alerts: string;
   /** File with the bearer token of that page. */
   readonly tokenFile?: string | undefined;
+  /** Whether that token may go to another machine in plaintext. */
+  readonly insecure?: boolean | undefined;
   /** Base of the monitor's status pages, where it is not that of the pushes. */
   readonly statusUrl?: string | undefined;
 }
@@ -30,12 +32,14 @@ const unknown = (text: string): AlertState => ({ state: 'unknown', text });
 
 /** The state of the rule, from the instance on a data folder or from another host's health page. */
 export async function ruleState(
-  { alerts, tokenFile }: AlertPlaces,
+  { alerts, tokenFile, insecure }: AlertPlaces,
   signal: AbortSignal,
 ): Promise<AlertState> {
   const isUrl = /^https?:/.test(alerts);
   try {
-    const rules = isUrl ? await verdictsAt(alerts, tokenFile, signal) : await verdictsOf(alerts, signal);
+    const rules = isUrl
+      ? await verdictsAt(alerts, { tokenFile, insecure }, signal)
+      : await verdictsOf(alerts, signal);
     if (typeof rules === 'string') return unknown(rules);
     const rule = rules.find((each) => isObject(each) && each.rule === RULE);
     if (isObject(rule)) return ruleOf(rule);
@@ -61,12 +65,13 @@ async function verdictsOf(dataDir: string, signal: AbortSignal): Promise<readonl
 /** @returns a text where the page does not say */
 async function verdictsAt(
   base: string,
-  tokenFile: string | undefined,
+  { tokenFile, insecure }: Pick<AlertPlaces, 'tokenFile' | 'insecure'>,
   signal: AbortSignal,
 ): Promise<readonly unknown[] | string> {
   const authorization = tokenFile === undefined ? undefined : `Bearer ${readTokenFile(tokenFile)}`;
   const answer = await pages.call({
     url: `${base.replace(/\/+$/, '')}/healthz`,
+    insecure,
     signal,
     headers: { accept: 'application/json', ...(authorization !== undefined && { authorization }) },
   });

@@ -19,6 +19,7 @@ const FLAGS = [
       'data folder or health page (http://host:7800) of the instance that evaluates the rule; this one unless given',
   },
   { flags: '--alerts-token-file <path>', summary: 'file of mode 0600 with the bearer token of that page' },
+  { flags: '--insecure', summary: 'that token may go to another machine over http' },
   { flags: '--status-url <url>', summary: "base of the monitor's status pages, where pushes go elsewhere" },
   {
     flags: '--unit <name>',
@@ -35,6 +36,7 @@ function placesOf(flags: Flags, { dataDir }: CommandContext): AlertPlaces {
   return {
     alerts: /^https?:/.test(alerts) ? alerts : resolve(alerts),
     tokenFile: tokenFile === undefined ? undefined : resolve(tokenFile),
+    insecure: flags.insecure === true,
     statusUrl: textOf(flags.statusUrl),
   };
 }

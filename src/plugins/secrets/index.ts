@@ -8,6 +8,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { SecretsError, type SecretsStore, SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import { plaintextHost } from '../../core/host/http/plaintext.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
@@ -80,7 +81,10 @@ export const secretsKv = definePlugin({
     url: z
       .url({ protocol: /^https?$/ })
       .refine((text) => !/[@?#]/.test(text), 'it must hold no user, query or fragment')
-      .refine(isPrivate, 'it must be https:// unless it is on this machine'),
+      .refine(
+        (text) => plaintextHost(text) === undefined,
+        'it must be https:// unless it is on this machine',
+      ),
     /** File (mode 0600) with the server's token, read at each call. */
     tokenFile: z.string().min(1),
     /** Where the server mounts its KV engine. */
@@ -161,10 +165,4 @@ export function environmentStore(env: NodeJS.ProcessEnv = process.env): SecretsS
 
 function variableName(path: string, property: string): string {
   return `HOLDFAST_SECRET_${`${path}_${property}`.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`;
-}
-
-/** Without TLS the token could be read on its way. */
-function isPrivate(text: string): boolean {
-  const { protocol, hostname } = new URL(text);
-  return protocol === 'https:' || ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { HEARTBEAT_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import { HostError } from '../../core/host/errors/host-error.ts';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
+import { plaintextProblem } from '../../core/host/http/plaintext.ts';
 import { type Identity, identityOf } from '../../core/host/identity.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import { readTokenFile } from '../../core/host/secrets/token-file.ts';
@@ -19,7 +20,13 @@ const SENDER = HEARTBEAT_SERVICE;
 const TRIES = 3;
 const PAUSE_MS = 1_000;
 
-const http = new HttpClient({ timeoutMs: 5_000, answerLimit: 4_096, excess: 'cut', transport: 'builtin' });
+const http = new HttpClient({
+  timeoutMs: 5_000,
+  answerLimit: 4_096,
+  excess: 'cut',
+  transport: 'builtin',
+  insecure: true, // the command has checked the endpoint
+});
 const partialSuccess = z.object({
   partialSuccess: z
     .object({ rejectedDataPoints: z.coerce.number().default(0), errorMessage: z.string().default('') })
@@ -41,6 +48,11 @@ export async function sendHeartbeat(
     typeof flags.tokenFile === 'string' ? readTokenFile(resolve(flags.tokenFile)) : undefined;
   const { host } = identityOf(dataDir);
   const identity = { host, instance: `${host}:heartbeat` };
+  const insecure = flags.insecure === true || process.env.OTEL_EXPORTER_OTLP_INSECURE === 'true';
+  const refused = plaintextProblem({ url: base.href, insecure, credential: 'the ingest key' });
+  if (authorization !== undefined && refused !== undefined) {
+    throw new HostError('HF_CLI_USAGE', { reason: `${refused} (--insecure).`, command: 'heartbeat' });
+  }
   for (let tries = 1; ; tries += 1) {
     const reason = await postOnce(base, authorization, identity, signal);
     if (reason === undefined) break;

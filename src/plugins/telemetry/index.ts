@@ -7,7 +7,7 @@
 import { z } from 'zod';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.ts';
-import { plaintextHost } from '../../core/host/http/admission.ts';
+import { insecureOption, plaintextHost, refusePlaintext } from '../../core/host/http/plaintext.ts';
 import { identityOf } from '../../core/host/identity.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
@@ -19,16 +19,24 @@ import { standaloneCommands } from './standalone.ts';
 /** As `endpoint`: the receiver of this process. */
 const OWN = 'own';
 
-const options = z.strictObject({
+const fields = z.strictObject({
   /** Base of an OTLP/HTTP receiver, e.g. `http://127.0.0.1:4318`, or `own` for the one of this process. */
   endpoint: z.union([z.literal(OWN), z.url({ protocol: /^https?$/ })]).optional(),
   /** File (mode 0600) with the ingest key; a receiver on this machine gets the key known here without. */
   tokenFile: z.string().min(1).optional(),
+  /** The ingest key may go to another machine over `http://`. */
+  insecure: insecureOption,
   serviceName: z.string().min(1).max(200).default('holdfast'),
   /** How often spans are exported, milliseconds. */
   everyMs: z.int().min(100).max(600_000).default(10_000),
   /** How often metrics are exported, milliseconds. */
   metricsEveryMs: z.int().min(100).max(600_000).default(60_000),
+});
+
+const options = fields.superRefine(({ endpoint, tokenFile, insecure }, context) => {
+  // The SDK reads this variable by itself.
+  const sendsKey = tokenFile !== undefined || Boolean(process.env.OTEL_EXPORTER_OTLP_HEADERS);
+  if (sendsKey) refusePlaintext(context, { url: endpoint, insecure, credential: 'the ingest key' });
 });
 
 export const telemetry = definePlugin({
@@ -39,12 +47,18 @@ export const telemetry = definePlugin({
     docs: 'stack.md',
   },
   options,
-  env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'endpoint', OTEL_METRIC_EXPORT_INTERVAL: 'metricsEveryMs' },
+  env: {
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'endpoint',
+    OTEL_METRIC_EXPORT_INTERVAL: 'metricsEveryMs',
+    OTEL_EXPORTER_OTLP_INSECURE: 'insecure',
+  },
   variables: {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'Receiver of our own spans and metrics; `own` for the one of this process.',
     OTEL_RESOURCE_ATTRIBUTES:
       'Names the host and the instance of our series and alerts: `host.name=router,service.instance.id=ula-reconcile`.',
     OTEL_METRIC_EXPORT_INTERVAL: 'Milliseconds between two exports of metrics; 60000 unless set.',
+    OTEL_EXPORTER_OTLP_INSECURE:
+      'Whether the ingest key may go to another machine over http; not unless `true`.',
     OTEL_EXPORTER_OTLP_HEADERS: 'Headers of those exports, as the OpenTelemetry SDK reads them.',
   },
   errors: TelemetryError,

@@ -1,7 +1,8 @@
 /** The receiver of this process's telemetry: the key that it gets, and the check for plaintext. */
 import { z } from 'zod';
 import type { IngestKeys } from '../../core/contracts/ingest-keys.ts';
-import { isLoopback, plaintextHost } from '../../core/host/http/admission.ts';
+import { isLoopback } from '../../core/host/http/admission.ts';
+import { plaintextHost } from '../../core/host/http/plaintext.ts';
 import type { CheckContext, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 

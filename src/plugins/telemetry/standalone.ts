@@ -16,6 +16,7 @@ const heartbeat: CommandDefinition = {
       summary: 'base of an OTLP/HTTP receiver; OTEL_EXPORTER_OTLP_ENDPOINT without it',
     },
     { flags: '--token-file <path>', summary: 'file of mode 0600 with the ingest key' },
+    { flags: '--insecure', summary: 'the key may go to another machine over http' },
   ],
   run: async (...call) => (await import('./heartbeat.ts')).sendHeartbeat(...call),
 };

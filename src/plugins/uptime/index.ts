@@ -25,20 +25,26 @@ export const uptime = definePlugin({
     docs: 'uptime.md',
   },
   options: uptimeOptions,
-  env: { HOLDFAST_UPTIME_URL: 'url', HOLDFAST_UPTIME_CONNECT: 'connect' },
+  env: {
+    HOLDFAST_UPTIME_URL: 'url',
+    HOLDFAST_UPTIME_CONNECT: 'connect',
+    HOLDFAST_UPTIME_INSECURE: 'insecure',
+  },
   variables: {
     HOLDFAST_UPTIME_URL: 'Uptime monitor that beats go to; the embedded one unless set.',
     HOLDFAST_UPTIME_CONNECT: 'Address to connect to, where it is not that of the URL.',
+    HOLDFAST_UPTIME_INSECURE: 'Whether push tokens may go to another machine over http; not unless `true`.',
   },
   errors: UptimeError,
   wants: [SecretsStoreToken, ClusterToken],
   provides: [UptimeMonitorToken],
-  start({ actors, clock, dataDir, find }, { url, connect, caFile, timeoutMs, monitors }) {
+  start({ actors, clock, dataDir, find }, { url, connect, caFile, insecure, timeoutMs, monitors }) {
     const store = find(SecretsStoreToken);
     const client = new PushClient({
       base: () => monitorBase(url, dataDir, process.pid),
       connect: url === undefined ? undefined : connect,
       caFile,
+      insecure,
       timeoutMs,
       clock,
       token: (monitor) => readPushToken(monitor, { dataDir, monitors, store }),

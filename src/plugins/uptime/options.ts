@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { insecureOption, refusePlaintext } from '../../core/host/http/plaintext.ts';
 import { secretReference } from '../../core/host/secrets/secret-reference.ts';
 
 /** A monitor's name: it is a file name, an actor's key and a part of an address. */
@@ -32,7 +33,7 @@ export function parseAddress(text: string): { readonly host: string; readonly po
   return { host: ip, port: Number(port) };
 }
 
-export const uptimeOptions = z.strictObject({
+const fields = z.strictObject({
   /** Base of an uptime monitor with push monitors, e.g. `https://status.example.org`; the embedded one unless set. */
   url: z
     .string()
@@ -51,6 +52,8 @@ export const uptimeOptions = z.strictObject({
     .optional(),
   /** PEM file with certificate authorities of the monitor, beside those that Node trusts. */
   caFile: z.string().min(1).optional(),
+  /** Push tokens may go to another machine over `http://`. */
+  insecure: insecureOption,
   /** Deadline of a push, milliseconds. */
   timeoutMs: z.int().min(100).max(60_000).default(10_000),
   /** Places of tokens by the monitor's name, when they are not the default. */
@@ -63,6 +66,11 @@ export const uptimeOptions = z.strictObject({
       ),
     )
     .default({}),
+});
+
+export const uptimeOptions = fields.superRefine(({ url, connect, insecure }, context) => {
+  const connectTo = connect === undefined ? undefined : parseAddress(connect)?.host;
+  refusePlaintext(context, { url, connectTo, insecure, credential: 'the push tokens' });
 });
 
 export type UptimeOptions = z.output<typeof uptimeOptions>;

@@ -21,6 +21,8 @@ export interface PushClientOptions {
   /** An IP address, with or without a port, to connect to in place of the URL's. */
   readonly connect?: string | undefined;
   readonly caFile?: string | undefined;
+  /** Whether tokens may go to another machine in plaintext. */
+  readonly insecure?: boolean | undefined;
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** @throws HF_UPTIME_TOKEN */
@@ -95,6 +97,7 @@ export class PushClient implements UptimeMonitor {
       const answer = await http.call({
         url: `/api/push/${encodeURIComponent(token)}?${queryOf(beat)}`,
         headers: { accept: 'application/json', 'user-agent': 'holdfast' },
+        secretIn: 'url',
         signal,
       });
       const headers = Object.entries(answer.headers).map(
@@ -111,7 +114,7 @@ export class PushClient implements UptimeMonitor {
 
   /** A new one for each push: the authority's file may have changed. @throws HF_CONFIG_SECRET_MISSING */
   #client(base: string): HttpClient {
-    const { connect, caFile, timeoutMs, clock } = this.#options;
+    const { connect, caFile, insecure, timeoutMs, clock } = this.#options;
     return new HttpClient({
       base,
       timeoutMs,
@@ -119,6 +122,7 @@ export class PushClient implements UptimeMonitor {
       answerLimit: READ_LIMIT,
       excess: 'cut',
       keepAlive: false,
+      insecure,
       clock,
       ca: caFile === undefined ? undefined : authority(caFile),
       connectTo: connect === undefined ? undefined : parseAddress(connect),

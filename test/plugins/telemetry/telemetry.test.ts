@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { type IngestKeys, IngestKeysToken } from '../../../src/core/contracts/ingest-keys.ts';
 import { type Telemetry, TelemetryToken } from '../../../src/core/contracts/telemetry.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
-import { plaintextHost } from '../../../src/core/host/http/admission.ts';
+import { plaintextHost } from '../../../src/core/host/http/plaintext.ts';
 import { identityOf } from '../../../src/core/host/identity.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';

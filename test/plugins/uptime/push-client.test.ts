@@ -135,7 +135,9 @@ test('[O15] a network that fails ends as wget would: 4, and 5 for TLS', async (t
   const misread = (await client(garbage.url).push('m', beat)) as { reason: string };
   t.regex(misread.reason, /^its answer is not valid HTTP \((?:HTTPParserError|HPE_\w+)\)$/);
 
-  const unknown = (await client('http://nobody.invalid').push('m', beat)) as { reason: string };
+  const unknown = (await client('http://nobody.invalid', { insecure: true }).push('m', beat)) as {
+    reason: string;
+  };
   t.regex(unknown.reason, /^bad address: the name cannot be resolved/);
 
   t.like(await client(`https://127.0.0.1:${port}`).push('m', beat), { kind: 'failed', exitStatus: 5 });
@@ -212,7 +214,8 @@ test('[R27] the token is read from its file or the secrets store at each push, a
 
 test('[R27] options name a base and an address, and nothing that holds a token or a password', (t) => {
   const accepted = (options: object) => uptimeOptions.safeParse(options).success;
-  for (const url of ['http://uptime:3001', 'https://status.example.org/kuma']) t.true(accepted({ url }), url);
+  t.true(accepted({ url: 'http://uptime:3001', insecure: true }));
+  t.true(accepted({ url: 'https://status.example.org/kuma' }));
   for (const url of [
     'uptime:3001',
     'ftp://uptime',

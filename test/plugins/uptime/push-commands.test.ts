@@ -41,7 +41,7 @@ async function commandLine(t: ExecutionContext, answer: { status: number; body: 
   const folder = join(cwd, 'data', 'secrets', 'push');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   writeFileSync(join(folder, 'clickstack-watchdog'), TOKEN, { mode: 0o600 });
-  writeConfig(cwd, `export default defineConfig({ plugins: [uptime({ url: '${url}' })] });`, [
+  writeConfig(cwd, `export default defineConfig({ plugins: [uptime({ url: '${url}', insecure: true })] });`, [
     `import { uptime } from '${root}src/plugins/uptime/index.ts';`,
   ]);
   return {

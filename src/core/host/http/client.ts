@@ -8,6 +8,7 @@ import { withoutSecrets } from '../logging/mask-secrets.ts';
 import { maskText, REDACTED } from '../logging/mask-text.ts';
 import { BodyTooLarge, readBody } from './bounded-body.ts';
 import { type HttpFailure, networkFailure } from './network-failure.ts';
+import { carriesCredential, plaintextProblem } from './plaintext.ts';
 
 /** Levels of JSON that an answer may have; deeper nesting serves only to exhaust a stack. */
 const DEEPEST_JSON = 100;
@@ -48,6 +49,8 @@ export interface HttpClientOptions {
    * has none of the options about connections. `package` unless set.
    */
   readonly transport?: 'package' | 'builtin';
+  /** Whether credentials may go to another machine in plaintext; not unless set. */
+  readonly insecure?: boolean | undefined;
 }
 
 /** One call. */
@@ -68,6 +71,10 @@ export interface HttpCall {
   readonly signal?: AbortSignal | undefined;
   /** In place of the client's, for servers whose credentials come with an agent. */
   readonly dispatcher?: HttpDispatcher | undefined;
+  /** In place of the client's. */
+  readonly insecure?: boolean | undefined;
+  /** Where the credential is when no header has it, e.g. a token in the path. */
+  readonly secretIn?: 'url' | 'body' | undefined;
 }
 
 export type HttpHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -195,7 +202,8 @@ export class HttpClient {
   /**
    * One request, one whole answer of whatever status.
    *
-   * @throws HF_HTTP_CALL (as HttpCallError) the URL is not valid, no whole answer came in time, or it is too long
+   * @throws HF_HTTP_CALL (as HttpCallError) the URL is not valid, a credential would leave this machine in plaintext, no
+   *   whole answer came in time, or it is too long
    * @throws the reason of `signal`, when that gave the call up
    */
   call(call: HttpCall): Promise<HttpAnswer> {
@@ -218,6 +226,7 @@ export class HttpClient {
     signal?.throwIfAborted();
     const url = URL.parse(`${base.replace(/\/+$/, '')}${call.url}`);
     if (!url) throw new HttpCallError('(a URL that is not valid)', method, INVALID_URL);
+    this.#refusePlaintext(url, method, call);
     const over = new AbortController();
     const cancel = clock.after(timeoutMs, () => over.abort());
     const giveUp = () => over.abort();
@@ -243,6 +252,16 @@ export class HttpClient {
     const agent = this.#agent;
     this.#agent = undefined;
     await (await agent)?.destroy();
+  }
+
+  /** Nothing was sent when it throws. */
+  #refusePlaintext({ href, origin }: URL, method: string, call: HttpCall): void {
+    const { headers = {}, secretIn, insecure = this.#options.insecure } = call;
+    if (secretIn === undefined && !carriesCredential(headers)) return;
+    const connectTo = this.#options.connectTo?.host;
+    const reason = plaintextProblem({ url: href, connectTo, insecure, credential: 'a credential' });
+    if (reason !== undefined)
+      throw new HttpCallError(origin, method, { failure: 'other', code: 'PLAINTEXT', reason });
   }
 
   async #send(url: URL, method: NonNullable<HttpCall['method']>, call: HttpCall, signal: AbortSignal) {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { SecretsStore } from '../../../core/contracts/secrets-store.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
+import { insecureOption, refusePlaintext } from '../../../core/host/http/plaintext.ts';
 import { parseSecretReference, secretReference } from '../../../core/host/secrets/secret-reference.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { AlertsError } from '../errors.ts';
@@ -19,6 +20,8 @@ export const uiOptions = z
     /** File of mode 0600 with an API token. */
     tokenFile: z.string().min(1).optional(),
     tokenSecret: secretReference.optional(),
+    /** The token may go to another machine over `http://`. */
+    insecure: insecureOption,
     dashboardId: id,
     /** Whom the UI notifies. */
     webhookId: id,
@@ -28,6 +31,9 @@ export const uiOptions = z
   .refine(
     ({ tokenFile, tokenSecret }) => (tokenFile === undefined) !== (tokenSecret === undefined),
     'give one of tokenFile and tokenSecret',
+  )
+  .superRefine(({ url, insecure }, context) =>
+    refusePlaintext(context, { url, insecure, credential: 'the API token' }),
   );
 export type Ui = z.output<typeof uiOptions>;
 
@@ -67,7 +73,7 @@ export async function upsertInUi(
     const tile = ui.tiles[rule.name];
     return tile ? [{ rule, tile }] : [];
   });
-  const api = await findApi(ui.url, await tokenOf(ui, store), signal);
+  const api = await findApi(ui, await tokenOf(ui, store), signal);
   const there = await allOf(api);
   const tiles = wanted.length === 0 ? [] : await tilesOf(api, ui.dashboardId);
   const results: InUi[] = [];
@@ -169,12 +175,12 @@ type Api = ReturnType<typeof apiOf>;
 const API_PATHS = ['/api/v2', '/api/api/v2'];
 
 /** @throws HF_ALERTS_UI */
-async function findApi(url: string, token: string, signal: AbortSignal): Promise<Api> {
+async function findApi(ui: Ui, token: string, signal: AbortSignal): Promise<Api> {
   for (const path of API_PATHS) {
-    const api = apiOf(url, path, token, signal);
+    const api = apiOf(ui, path, token, signal);
     if (await api.isThere()) return api;
   }
-  const { refusal } = apiOf(url, '', token, signal);
+  const { refusal } = apiOf(ui, '', token, signal);
   throw refusal(`it has no API at ${API_PATHS.join(' or ')}: give the address by which people open it`);
 }
 
@@ -212,7 +218,7 @@ function merged(same: Existing, wanted: Record<string, unknown>): Record<string,
   };
 }
 
-function apiOf(base: string, path: string, token: string, signal: AbortSignal) {
+function apiOf({ url: base, insecure }: Ui, path: string, token: string, signal: AbortSignal) {
   const place = new URL(base).origin;
   const root = `${base.replace(/\/+$/, '')}${path}`;
   const refusal = (reason: string) => new AlertsError('HF_ALERTS_UI', { place, reason });
@@ -223,6 +229,7 @@ function apiOf(base: string, path: string, token: string, signal: AbortSignal) {
         url: `${root}${where}`,
         headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
         json: body,
+        insecure,
         signal,
       });
     } catch (error) {

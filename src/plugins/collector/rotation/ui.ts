@@ -2,8 +2,9 @@
  * The UI that makes the ingest key (HyperDX). Its `PATCH /team/apiKey` takes the session of a user who has logged in, and
  * no token of its API. Behind the UI its API is at `/api`, which the UI strips; it may also be addressed directly.
  */
-import { plaintextHost } from '../../../core/host/http/admission.ts';
+
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
+import { plaintextHost } from '../../../core/host/http/plaintext.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { readSecretFile } from '../../../core/kernel/secret-file.ts';
 import { CollectorError } from '../errors.ts';

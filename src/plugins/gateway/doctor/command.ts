@@ -31,6 +31,7 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
         flags: '--url <url>',
         summary: "the gateway's base (default: HOLDFAST_PUBLIC_URL, then where it listens)",
       },
+      { flags: '--insecure', summary: 'the key may go to another machine over http' },
       { flags: '--symptom <text>', summary: "a client's message, where it can not be seen from outside" },
       {
         flags: '--entry <file>',
@@ -50,7 +51,13 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
       const token = tokenFile === undefined ? undefined : readTokenFile(tokenFile);
       const gatewayUrl = baseUrl(url, settings, context.dataDir, COMMAND);
       const probed =
-        key === undefined ? [] : await probeAll(routes, { gatewayUrl, key, token }, context.signal);
+        key === undefined
+          ? []
+          : await probeAll(
+              routes,
+              { gatewayUrl, key, token, insecure: flags.insecure === true },
+              context.signal,
+            );
       const findings = url === undefined ? await markNotConfigured(probed, context) : probed;
       printReport({ reported, entries, findings }, context);
       const isUnknown = reported !== undefined && reported.diagnosis === undefined;
@@ -84,13 +91,14 @@ async function markNotConfigured(
 
 async function probeAll(
   routes: readonly RouteEntry[],
-  target: { gatewayUrl: string; key: string; token: string | undefined },
+  target: { gatewayUrl: string; key: string; token: string | undefined; insecure: boolean },
   signal: AbortSignal,
 ): Promise<RouteFinding[]> {
   const http = new HttpClient({
     timeoutMs: TIMEOUT_MS,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     answerLimit: ANSWER_LIMIT,
+    insecure: target.insecure,
   });
   try {
     return await Promise.all(

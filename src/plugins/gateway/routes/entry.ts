@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { problemsOf } from '../../../core/host/config/problem.ts';
+import { insecureOption, plaintextProblem } from '../../../core/host/http/plaintext.ts';
 import { secretReference } from '../../../core/host/secrets/secret-reference.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { RejectedEntry } from '../../../machines/gateway/routes.ts';
@@ -38,6 +39,8 @@ const common = {
    * limit.
    */
   timeoutMs: z.int().min(100).max(3_600_000).default(120_000),
+  /** Its credential may go to another machine over `http://`; `HOLDFAST_MCP_<SERVER>_INSECURE` unless set here. */
+  insecure: insecureOption,
 };
 
 /** Source of the upstream's token; `HOLDFAST_MCP_<SERVER>_TOKEN_FILE` or `_TOKEN` unless set here. */
@@ -171,6 +174,10 @@ function definitionOf(input: unknown, env: Environment): RouteDefinition | { rea
   if ('secret' in entry && entry.secret !== undefined && entry.tokenFile !== undefined) {
     return { reason: 'secret: tokenFile is set as well: keep one of the two' };
   }
+  const insecure = entry.insecure ?? /^(?:true|yes|on|1)$/i.test(env[`${variables}_INSECURE`] ?? '');
+  const credential = sentBy(entry);
+  const plaintext = credential === undefined ? undefined : plaintextProblem({ url, insecure, credential });
+  if (plaintext !== undefined) return { reason: `insecure: ${plaintext}` };
   return { entry, url, secret: secretOf(entry, env, variables) };
 }
 
@@ -191,6 +198,20 @@ function secretOf(entry: RouteEntry, env: Environment, variables: string): strin
   const file = entry.tokenFile ?? (env[`${variables}_TOKEN_FILE`] || undefined);
   if (file !== undefined) return `file:${file}`;
   return env[`${variables}_TOKEN`] ? `env:${variables}_TOKEN` : undefined;
+}
+
+/** What a route sends besides the call; a custom kind may set any header. */
+function sentBy({ disposition }: RouteEntry): string | undefined {
+  switch (disposition) {
+    case 'overwrite':
+      return 'its token';
+    case 'relay':
+      return "the callers' tokens";
+    case 'custom':
+      return 'its credential';
+    case 'credential_free':
+      return undefined;
+  }
 }
 
 function urlProblem(address: string): string | undefined {

@@ -31,6 +31,7 @@ export interface KindInput<O extends z.ZodObject> {
   readonly costs?: Record<string, number>;
   readonly writes?: boolean;
   readonly timeoutMs?: number;
+  readonly insecure?: boolean;
   readonly options?: z.input<O>;
 }
 

@@ -133,7 +133,7 @@ export function registerBackupCommands<S>(context: PluginContext<S>, options: Me
  * @throws HF_CONTROL_UNREACHABLE the store is embedded, and so exists only while an instance runs
  */
 async function withoutInstance<T>(
-  { url, apiKeyFile, apiKeyRef, collection, caFile }: MemoryOptions,
+  { url, apiKeyFile, apiKeyRef, collection, caFile, insecure }: MemoryOptions,
   { dataDir, signal }: CommandContext,
   work: (stores: RestStores, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -150,6 +150,7 @@ async function withoutInstance<T>(
     kind: 'remote',
     collection,
     caFile,
+    insecure,
     clock: systemClock,
     url: () => url,
     apiKey: async () => (apiKeyFile === undefined ? undefined : readTokenFile(apiKeyFile)),

@@ -26,14 +26,18 @@ export class RouterClient {
   readonly #http: HttpClient;
   readonly #token: string | undefined;
 
-  /** @param token sent as bearer token */
-  constructor(url: string, token: string | undefined) {
+  /**
+   * @param token sent as bearer token
+   * @param insecure whether the token may go to another machine in plaintext
+   */
+  constructor(url: string, token: string | undefined, insecure = false) {
     this.url = url.replace(/\/+$/, '');
     this.#http = new HttpClient({
       base: this.url,
       timeoutMs: READ_TIMEOUT_MS,
       answerLimit: LARGEST_ANSWER,
       transport: 'builtin',
+      insecure,
     });
     this.#token = token;
   }

@@ -32,6 +32,7 @@ export const TRANSACTION_PATH = '/router/transaction';
 export const targetFlags: readonly CommandFlag[] = [
   { flags: '--url <url>', summary: 'a router API other than that of the configuration' },
   { flags: '--token-file <file>', summary: 'bearer token for --url (mode 0600)' },
+  { flags: '--insecure', summary: 'the token may go to another machine over http' },
 ];
 
 /** The documented window of a router that is not an instance of Holdfast. */
@@ -85,6 +86,8 @@ export interface RouterTarget {
 export interface CommandSettings {
   /** API of the router elsewhere that the configuration names; absent where the instance has a router of its own. */
   readonly url?: string;
+  /** Whether the token may go to that API in plaintext. */
+  readonly insecure?: boolean | undefined;
   /** The token of that API, or of the instance's own. */
   readonly token: () => string | undefined;
   /** Until an uncommitted transaction of the instance reverts. */
@@ -117,15 +120,19 @@ export function openTarget(
     }
     // The local instance's token is not sent to other routers.
     const token = typeof tokenFile === 'string' ? readTokenFile(resolve(tokenFile)) : undefined;
-    return new RouterByUrl(new RouterClient(url, token), dataDir);
+    return new RouterByUrl(new RouterClient(url, token, flags.insecure === true), dataDir);
   }
   if (settings.url !== undefined)
-    return new RemoteRouterTarget(new RouterClient(settings.url, settings.token()), dataDir, settings);
+    return new RemoteRouterTarget(
+      new RouterClient(settings.url, settings.token(), settings.insecure),
+      dataDir,
+      settings,
+    );
   const running = lockedBy(dataDir) === undefined ? undefined : readRuntimeFile(dataDir);
   const api = running?.surfaces.router?.url;
   return api === undefined
     ? new StoppedInstance(dataDir, settings)
-    : new RunningInstance(new RouterClient(api, settings.token()), dataDir, settings);
+    : new RunningInstance(new RouterClient(api, settings.token(), true), dataDir, settings);
 }
 
 /** Any router, reached only through its API. */

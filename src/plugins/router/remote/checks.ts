@@ -51,11 +51,11 @@ function ownHostChecks(options: RouterRemoteOptions, token: () => string | undef
 
 /** @throws HF_ROUTER_UNREACHABLE, HF_CONFIG_SECRET_* */
 async function readActive(
-  { url, answerLimit }: RouterRemoteOptions,
+  { url, answerLimit, insecure }: RouterRemoteOptions,
   token: () => string | undefined,
   signal: AbortSignal,
 ): Promise<NetworkConfig> {
-  const http = routerClient(url, answerLimit, systemClock);
+  const http = routerClient(url, { answerLimit, insecure, clock: systemClock });
   const times = { readTimeoutMs: READ_MS, writeTimeoutMs: READ_MS };
   const api = new RemoteRouter({ url, http, token, ...times, onCall: () => {} });
   try {

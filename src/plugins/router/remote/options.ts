@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { insecureOption, refusePlaintext } from '../../../core/host/http/plaintext.ts';
 import { parseRedisUrl } from '../../../core/host/redis/url.ts';
 import { raSources } from '../ra-sources.ts';
 
@@ -25,11 +26,13 @@ const redisUrl = z
   );
 
 /** Times are milliseconds, sizes bytes. */
-export const routerRemoteOptions = z.strictObject({
+const fields = z.strictObject({
   /** Base of the router's API. */
   url: routerUrl,
   /** File (mode 0600) with a bearer token, read at each call; a router on loopback and a real daemon require none. */
   tokenFile: z.string().min(1).optional(),
+  /** The token may go to another machine over `http://`. */
+  insecure: insecureOption,
   /** The Redis that the router publishes on. Without it a save is found by the resync only. */
   redisUrl: redisUrl.optional(),
   /** Prefix of the channels, e.g. of `iface_change_applied`; `firerouter.` on some daemons. */
@@ -68,6 +71,10 @@ export const routerRemoteOptions = z.strictObject({
   dhcpConfDir: z.string().min(1).optional(),
   /** Others that announce prefixes on the legs, for `holdfast router ra`. */
   raSources,
+});
+
+export const routerRemoteOptions = fields.superRefine(({ url, insecure, tokenFile }, context) => {
+  if (tokenFile !== undefined) refusePlaintext(context, { url, insecure, credential: 'the token' });
 });
 
 export type RouterRemoteOptions = z.output<typeof routerRemoteOptions>;

@@ -33,18 +33,20 @@ export const routerRemote = definePlugin({
   secretFields,
   env: {
     HOLDFAST_ROUTER_URL: 'url',
+    HOLDFAST_ROUTER_INSECURE: 'insecure',
     HOLDFAST_REDIS_URL: 'redisUrl',
     HOLDFAST_ROUTER_CHANNEL_PREFIX: 'channelPrefix',
   },
   variables: {
     HOLDFAST_ROUTER_URL: 'Config API of a router elsewhere, in the place of the embedded one.',
+    HOLDFAST_ROUTER_INSECURE: 'Whether a token may go to it over http; not unless `true`.',
     HOLDFAST_REDIS_URL: 'The Redis on which that router publishes.',
     HOLDFAST_ROUTER_CHANNEL_PREFIX: 'Prefix of its channels.',
   },
   errors: RouterError,
   provides: [RouterApiToken],
   async start({ actors, bus, clock, logger, metrics, vault }, options) {
-    const { url, redisUrl, channelPrefix, pingMs, alertAfterMs, answerLimit } = options;
+    const { url, insecure, redisUrl, channelPrefix, pingMs, alertAfterMs, answerLimit } = options;
     const { readTimeoutMs, writeTimeoutMs, lookMs, probeMs } = options;
     const calls = metrics.counter('router_calls_total', {
       help: "Calls of a router's config API, by whether a usable answer came.",
@@ -52,7 +54,7 @@ export const routerRemote = definePlugin({
     });
     const lastCalls: { read?: JsonObject; write?: JsonObject } = {};
     const services = { bus, clock, logger, metrics };
-    const http = routerClient(url, answerLimit, clock);
+    const http = routerClient(url, { answerLimit, clock, insecure });
     const watch = new ApiWatch({
       read: (timeoutMs) => api.active(undefined, timeoutMs),
       ...{ lookMs, probeMs, alertAfterMs, ...services },
@@ -98,9 +100,10 @@ export const routerRemote = definePlugin({
       ...lastCalls,
     }));
     for (const check of remoteChecks(options, tokenOf(options))) context.check(check);
-    const { url, redisUrl, raSources } = options;
+    const { url, insecure, redisUrl, raSources } = options;
     registerCommands(context, {
       url,
+      insecure,
       token: tokenOf(options),
       windowMs: WINDOW_MS,
       raSources,

@@ -6,8 +6,13 @@ import type {
   RouterApi,
   SetAnswer,
 } from '../../../core/contracts/router.ts';
-import { type HttpAnswer, type HttpCall, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
-import type { Clock } from '../../../core/kernel/clock.ts';
+import {
+  type HttpAnswer,
+  type HttpCall,
+  HttpCallError,
+  HttpClient,
+  type HttpClientOptions,
+} from '../../../core/host/http/client.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { withoutControlFields } from '../config/network-config.ts';
@@ -52,9 +57,12 @@ const CONNECTIONS = 4;
 /** Each call brings its own deadline; without one it has that of a write. */
 const DEADLINE_MS = 85_000;
 
-/** The client by which a `RemoteRouter` calls. @param answerLimit bytes */
-export function routerClient(base: string, answerLimit: number, clock: Clock): HttpClient {
-  return new HttpClient({ base, timeoutMs: DEADLINE_MS, answerLimit, clock, connections: CONNECTIONS });
+/** The client by which a `RemoteRouter` calls. */
+export function routerClient(
+  base: string,
+  options: Pick<HttpClientOptions, 'answerLimit' | 'clock' | 'insecure'>,
+): HttpClient {
+  return new HttpClient({ base, timeoutMs: DEADLINE_MS, connections: CONNECTIONS, ...options });
 }
 
 /** A read is repeated once when its connection broke: the router may just have closed it. */
