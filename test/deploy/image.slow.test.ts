@@ -255,7 +255,7 @@ test.serial('[B11] the snapshot CronJob takes a snapshot, with a key and without
   writeFileSync(keyFile, secrets['qdrant-api-key'].api_key, { mode: 0o600 });
   const job = (await pinned(tempDir(t)))['memory-snapshot.yaml']!;
   for (const { store, held } of [
-    { store: { apiKeyFile: keyFile }, held: secrets },
+    { store: { auth: 'token' as const, tokenFile: keyFile }, held: secrets },
     { store: {}, held: {} },
   ]) {
     const memory = await startMemory(t, { store });

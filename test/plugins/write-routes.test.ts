@@ -23,6 +23,8 @@ interface WriteRoute {
   readonly app: FastifyInstance;
   readonly method: string;
   readonly route: RouteOptions;
+  /** Of the data folder, for the routes of the control socket. */
+  readonly socket: string;
 }
 
 /** A page that another program serves on this machine. */
@@ -31,22 +33,23 @@ const PAGE = 'http://127.0.0.1:9999';
 /** Every plugin that serves HTTP, and each route by which something is written. */
 async function startAll(t: ExecutionContext) {
   const writes: WriteRoute[] = [];
+  const dataDir = tempDir(t);
   const collect = (message: unknown) => {
     const { fastify: app } = message as { fastify: FastifyInstance };
     app.addHook('onRoute', (route) => {
-      for (const method of [route.method].flat()) if (isWrite(method)) writes.push({ app, method, route });
+      for (const method of [route.method].flat())
+        if (isWrite(method)) writes.push({ app, method, route, socket: join(dataDir, 'control.sock') });
     });
   };
   subscribe('fastify.initialization', collect);
   t.teardown(() => unsubscribe('fastify.initialization', collect));
-  const dataDir = tempDir(t);
   const plugins = [
     router({ port: 0 }),
     memoryStore({ port: 0 }),
     uptimeMonitor({ port: 0 }),
     gateway({ port: 0, probeEveryMs: 0, routes: [credentialFree({ name: 'wiki' })] }),
     collector(),
-    otlp({ httpPort: 0, grpcPort: 0 }),
+    otlp({ port: 0, grpcPort: 0 }),
     consolePlugin({ port: 0 }),
   ];
   const runtime = createRuntime({
@@ -65,15 +68,15 @@ async function startAll(t: ExecutionContext) {
 }
 
 async function send(
-  { app, method, route }: WriteRoute,
+  { app, method, route, socket }: WriteRoute,
   headers: Record<string, string>,
   body: string,
 ): Promise<number> {
   const address = app.server.address();
   const path = route.url.replaceAll(/:\w+/g, 'wiki');
-  const socket = typeof address === 'string' ? address : undefined;
-  const base = typeof address === 'object' ? `http://127.0.0.1:${address?.port}` : 'http://localhost';
-  const dispatcher = new Agent({ ...(socket !== undefined && { connect: { socketPath: socket } }) });
+  const isSocket = typeof address === 'string';
+  const base = isSocket ? 'http://localhost' : `http://127.0.0.1:${address?.port}`;
+  const dispatcher = new Agent({ ...(isSocket && { connect: { socketPath: socket } }) });
   try {
     const answer = await request(base + path, { method, headers, body, dispatcher });
     await answer.body.dump();

@@ -3,8 +3,8 @@
  * an index. It decides nothing and has no actor. Imported by `plugins.config.ts` only.
  */
 import { z } from 'zod';
+import { listeningOf, listenOptions } from '../../core/host/http/listen-options.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { healthRoutes } from './health.ts';
 
 /**
@@ -19,30 +19,14 @@ export const consolePlugin = definePlugin({
     what: 'health, readiness and metrics of the process',
     docs: 'health.md',
   },
-  options: z.strictObject({
-    port: z.int().min(0).max(65_535).default(7800),
-    host: z.string().default('127.0.0.1'),
-    /** Names besides loopback ones under which browsers and scrapers may call it. */
-    allowedHosts: z.array(z.string()).default([]),
-    /** File of mode 0600 with the bearer token; needed as soon as `host` is not loopback. */
-    tokenFile: z.string().optional(),
-  }),
+  options: z.strictObject(listenOptions(7800)),
   env: { HOLDFAST_CONSOLE_PORT: 'port' },
   variables: {
     HOLDFAST_CONSOLE_PORT: 'Port of health, readiness and metrics.',
   },
 
-  register(context, { port, host, allowedHosts, tokenFile }) {
-    context.http(
-      {
-        name: 'console',
-        port,
-        host,
-        portVariable: 'HOLDFAST_CONSOLE_PORT',
-        allowedHosts,
-        ...(tokenFile !== undefined && { token: () => readTokenFile(tokenFile) }),
-      },
-      healthRoutes,
-    );
+  register(context, options) {
+    const portVariable = 'HOLDFAST_CONSOLE_PORT';
+    context.http({ name: 'console', portVariable, ...listeningOf(options) }, healthRoutes);
   },
 });

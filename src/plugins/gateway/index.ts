@@ -12,6 +12,7 @@ import { z } from 'zod';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { HttpClient } from '../../core/host/http/client.ts';
+import { addressOf, addressOptions } from '../../core/host/http/listen-options.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { aggregateEndpoint } from './aggregate/endpoint.ts';
 import { Decisions, registerCallEffects } from './calls/decisions.ts';
@@ -44,10 +45,7 @@ export { credentialFree, overwrite, relay } from './routes/entry.ts';
 export { type CredentialRequest, defineRouteKind, type KindInput, type RouteKind } from './routes/kind.ts';
 
 const options = z.strictObject({
-  port: z.int().min(0).max(65_535).default(4000),
-  host: z.string().min(1).default('127.0.0.1'),
-  /** Host names that clients may use, besides loopback and that of `publicUrl`. */
-  allowedHosts: z.array(z.string()).default([]),
+  ...addressOptions(4000),
   /** The base URL that clients use, e.g. `https://mcp.example.net`; the request's `Host` unless set. */
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
   /** File (mode 0600) with the master key; generated in the data folder when absent. */
@@ -114,7 +112,8 @@ export const gateway = definePlugin({
   },
   start: startGateway,
   register(context, settings) {
-    const { port, host, allowedHosts, bodyLimit, requestTimeoutMs } = settings;
+    const { bodyLimit, requestTimeoutMs } = settings;
+    const address = addressOf(settings);
     const publicBase = publicBaseOf(settings);
 
     registerKeys(context);
@@ -128,10 +127,9 @@ export const gateway = definePlugin({
 
     context.http(
       {
+        ...address,
         name: 'gateway',
-        port,
-        host,
-        allowedHosts: [...allowedHosts, ...(publicBase ? [new URL(publicBase).hostname] : [])],
+        allowedHosts: [...address.allowedHosts, ...(publicBase ? [new URL(publicBase).hostname] : [])],
         publicOrigin: publicBase && new URL(publicBase).origin,
         bodyLimit,
         requestTimeoutMs,

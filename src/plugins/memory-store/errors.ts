@@ -13,11 +13,6 @@ export const MemoryStoreError = defineErrors({
     what: 'Validation error in the request: {reason}.',
     remedy: 'Stay within the bounds that it names; nothing was changed.',
   },
-  HF_MEMORY_STORE_API_KEY: {
-    status: 401,
-    what: 'Must provide an API key or an Authorization bearer token.',
-    remedy: 'Send the key of the memory store in the header `api-key`.',
-  },
   HF_MEMORY_STORE_COLLECTION_MISSING: {
     status: 404,
     what: "Not found: Collection `{collection}` doesn't exist.",

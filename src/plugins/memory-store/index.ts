@@ -10,8 +10,8 @@ import {
   MemoryInstanceToken,
   ScratchStoresToken,
 } from '../../core/contracts/memory-store.ts';
+import { listeningOf } from '../../core/host/http/listen-options.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { MemoryStoreError } from './errors.ts';
 import { EmbeddedScratch } from './scratch.ts';
 import { databaseIn, MemoryServer, memoryStoreOptions, surfaceOf } from './server.ts';
@@ -32,12 +32,12 @@ export const memoryStore = definePlugin({
   errors: MemoryStoreError,
   provides: [MemoryInstanceToken, ScratchStoresToken],
   onFailure: 'continue',
-  async start({ dataDir, clock, logger, metrics, surfaces }, { apiKeyFile, recoverFrom, scratchTtlMs }) {
+  async start({ dataDir, clock, logger, metrics, surfaces }, { recoverFrom, scratchTtlMs, ...options }) {
     const dir = join(dataDir, 'memory');
     const url = () => surfaces().memory?.url;
     const origins = () => [...recoverFrom, url()].filter((origin) => origin !== undefined);
-    const apiKey = () => (apiKeyFile === undefined ? undefined : readTokenFile(apiKeyFile));
-    const live = new MemoryServer({ dir, clock, recoverFrom: origins, apiKey });
+    const { token: apiKey } = listeningOf(options);
+    const live = new MemoryServer({ dir, clock, recoverFrom: origins });
     const scratch = new EmbeddedScratch({
       dir: join(dataDir, 'scratch'),
       live,
@@ -60,11 +60,10 @@ export const memoryStore = definePlugin({
     if (swept.length > 0) logger.warn({ swept }, 'memory-store.scratch_swept');
     return { live, scratch, instance };
   },
-  register(context, { port, host, apiKeyFile }) {
+  register(context, options) {
     context.provide(MemoryInstanceToken, ({ instance }) => instance);
     context.provide(ScratchStoresToken, ({ scratch }) => scratch);
-    const admission = apiKeyFile === undefined ? {} : ({ admission: 'own' } as const);
-    context.http({ ...surfaceOf('memory'), port, host, ...admission }, (surface, { live }) =>
+    context.http({ ...surfaceOf('memory'), ...listeningOf(options) }, (surface, { live }) =>
       live.serve(surface),
     );
     context.onStop(async ({ scratch, live }) => {

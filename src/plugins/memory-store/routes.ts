@@ -1,11 +1,10 @@
-import { hash, timingSafeEqual } from 'node:crypto';
 import { dirname } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { HttpSurface, SurfaceError } from '../../core/host/http/contract.ts';
 import { parseJsonBody } from '../../core/host/http/json-body.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { type HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { version } from '../../core/kernel/version.ts';
 import { digestsOf } from './digests.ts';
 import type { EngineClient } from './engine/client.ts';
@@ -19,13 +18,13 @@ import type { Snapshots } from './snapshots.ts';
 /** The release of the real store whose REST surface this follows; clients compare it with their own. */
 const REST_VERSION = '1.19.0';
 const JSON_TYPE = 'application/json; charset=utf-8';
-const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/livez']);
+/** Probes need no key, as with the real store. */
+const PROBE = { config: { credential: 'open' } } as const;
 
 export interface MemoryServices {
   readonly instance: string;
   readonly engine: EngineClient;
   readonly snapshots: Snapshots;
-  readonly apiKey: () => string | undefined;
   readonly clock: Clock;
 }
 
@@ -50,9 +49,6 @@ export function memoryErrorBody({ what, code }: SurfaceError): object {
 /** The REST surface, as docs/memory.md describes it. */
 export function memoryRoutes(surface: HttpSurface, services: MemoryServices): void {
   const { engine, snapshots } = services;
-  surface.addHook('onRequest', (request, _reply, done) => {
-    done(refusal(request, services.apiKey()));
-  });
   surface.addHook('onError', (_request, reply, error, done) => {
     if (isCoded(error, 'HF_MEMORY_STORE_BUSY'))
       reply.header('retry-after', String(error.details.seconds ?? 1));
@@ -66,9 +62,9 @@ export function memoryRoutes(surface: HttpSurface, services: MemoryServices): vo
     instance: services.instance,
     digests: true,
   }));
-  surface.get('/healthz', async () => 'healthz check passed');
-  surface.get('/livez', async () => 'healthz check passed');
-  surface.get('/readyz', async () => {
+  surface.get('/healthz', PROBE, async () => 'healthz check passed');
+  surface.get('/livez', PROBE, async () => 'healthz check passed');
+  surface.get('/readyz', PROBE, async () => {
     await engine.call('peer');
     return 'all shards are ready';
   });
@@ -187,13 +183,3 @@ function collectionOf(request: FastifyRequest): string {
 }
 
 const nameOf = (request: FastifyRequest): string => (request.params as { name: string }).name;
-
-/** The key comes in `api-key` or as a bearer token, as with the real store. */
-function refusal({ headers, url }: FastifyRequest, key: string | undefined): HoldfastError | undefined {
-  if (key === undefined || OPEN_PATHS.has(url)) return undefined;
-  const bearer = /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
-  const given = typeof headers['api-key'] === 'string' ? headers['api-key'] : bearer;
-  const digest = (text: string) => hash('sha256', text, 'buffer');
-  if (given !== undefined && timingSafeEqual(digest(given), digest(key))) return undefined;
-  return new MemoryStoreError('HF_MEMORY_STORE_API_KEY');
-}

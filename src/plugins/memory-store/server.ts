@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { HttpSurface, SurfaceOptions } from '../../core/host/http/contract.ts';
+import { listenOptions } from '../../core/host/http/listen-options.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { EngineClient } from './engine/client.ts';
 import { Jobs } from './jobs/jobs.ts';
@@ -20,12 +21,8 @@ const origin = z
   );
 
 export const memoryStoreOptions = z.strictObject({
-  /** 0 takes any free one. */
-  port: z.int().min(0).max(65_535).default(6333),
-  /** An address beyond loopback needs `apiKeyFile`. */
-  host: z.string().min(1).default('127.0.0.1'),
-  /** File (mode 0600) with the key that clients send as `api-key`; without it no key is required. */
-  apiKeyFile: z.string().min(1).optional(),
+  /** The token is the key that clients of the real store send, as `api-key` or as a bearer token. */
+  ...listenOptions(6333),
   /** Origins that snapshots may be fetched from, beside the store's own. */
   recoverFrom: z.array(origin).max(20).default([]),
   /** A scratch instance that a killed process left is removed after this, milliseconds. */
@@ -42,6 +39,7 @@ export function surfaceOf(name: string): Omit<SurfaceOptions, 'port'> {
     portVariable: 'HOLDFAST_MEMORY_PORT',
     bodyLimit: BODY_LIMIT,
     checkOriginOfReads: true,
+    tokenHeader: 'api-key',
     errorBody: memoryErrorBody,
     requestTimeoutMs: 600_000,
   };
@@ -53,8 +51,6 @@ export interface MemoryServerOptions {
   readonly clock: Clock;
   /** Origins from which it may fetch snapshots. */
   readonly recoverFrom: () => readonly string[];
-  /** Read at each request; undefined requires no key. */
-  readonly apiKey?: () => string | undefined;
 }
 
 /** The database's file in a store's folder. */
@@ -88,10 +84,9 @@ export class MemoryServer {
   }
 
   serve(surface: HttpSurface): void {
-    const { apiKey = () => undefined, clock } = this.#options;
+    const { clock } = this.#options;
     memoryRoutes(surface, {
-      ...{ instance: this.instance, engine: this.#engine, snapshots: this.#snapshots },
-      ...{ apiKey, clock },
+      ...{ instance: this.instance, engine: this.#engine, snapshots: this.#snapshots, clock },
     });
   }
 

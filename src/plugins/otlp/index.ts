@@ -6,6 +6,7 @@
 import { Subject } from 'rxjs';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
+import { addressOf } from '../../core/host/http/listen-options.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { OtlpError } from './errors.ts';
 import { Intake } from './intake.ts';
@@ -38,7 +39,7 @@ export const otlp = definePlugin({
   onFailure: 'continue', // a port in use must not stop the reconciler
   wants: [ColumnarDatabaseToken, IngestKeysToken],
   env: {
-    HOLDFAST_OTLP_HTTP_PORT: 'httpPort',
+    HOLDFAST_OTLP_HTTP_PORT: 'port',
     HOLDFAST_OTLP_GRPC_PORT: 'grpcPort',
     HOLDFAST_OTLP_MTLS_PORT: 'mtls.port',
   },
@@ -99,16 +100,15 @@ export const otlp = definePlugin({
     const health = () => intakeHealth(state(), intake.spool, intake.damaged, clock.now());
     return { receiver, intake, load, health, logger };
   },
-  register(context, { httpPort, grpcPort, host, allowedHosts, mtls, bodyLimit, requestTimeoutMs }) {
+  register(context, options) {
+    const { host, grpcPort, mtls, bodyLimit, requestTimeoutMs } = options;
     registerIntakeActor(context);
     context.health('otlp', ({ health }) => health());
     context.check({ name: 'stack.otlp', run: intakeCheck });
     context.http(
       {
+        ...addressOf(options),
         name: 'otlpHttp',
-        port: httpPort,
-        host,
-        allowedHosts,
         portVariable: 'HOLDFAST_OTLP_HTTP_PORT',
         requestTimeoutMs,
         admission: 'own',

@@ -1,15 +1,14 @@
 import { z } from 'zod';
+import { addressOptions } from '../../core/host/http/listen-options.ts';
 
 const MIB = 1024 * 1024;
 const port = z.int().min(0).max(65_535);
 
 export const otlpOptions = z.strictObject({
-  httpPort: port.default(4318),
+  /** OTLP over HTTP; the key is required on every address. */
+  ...addressOptions(4318),
+  /** Port of OTLP over gRPC, on the same `host`. */
   grpcPort: port.default(4317),
-  /** Address of both ports; the key is required on every address. */
-  host: z.string().min(1).default('127.0.0.1'),
-  /** Names beside loopback under which producers call the HTTP port, e.g. that of a service in a cluster. */
-  allowedHosts: z.array(z.string()).default([]),
   /** For producers from outside: gRPC that demands a client certificate besides the key. Off unless `port` is set. */
   mtls: z
     .strictObject({

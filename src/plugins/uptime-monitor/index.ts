@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import { runTrouble } from '../../core/contracts/uptime.ts';
 import { isLoopback } from '../../core/host/http/admission.ts';
+import { listeningOf } from '../../core/host/http/listen-options.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { monitorActor } from './actor.ts';
 import { UptimeMonitorError } from './errors.ts';
@@ -51,17 +52,14 @@ export const uptimeMonitor = definePlugin({
     return { monitors, stop };
   },
   register(context, options) {
-    const { port, host, allowedHosts } = options;
     const byName = new Map(monitorSettings(options).map((each) => [each.name, each]));
     context.actor({ ...monitorActor, input: (key) => byName.get(key) });
     context.route(runTrouble, monitorActor, ({ payload: { monitor, ...trouble } }) =>
       byName.has(monitor) ? [{ key: monitor, event: { type: 'TROUBLE', trouble } }] : [],
     );
-    // The push token in the path is the only credential; where other machines can read the pages they give no reasons.
-    const surface = { name: 'uptime', port, host, allowedHosts, portVariable: 'HOLDFAST_UPTIME_PORT' };
-    context.http({ ...surface, admission: 'own', bodyLimit: 64 * 1024 }, (http, { monitors }) =>
-      monitorRoutes(http, monitors),
-    );
+    // Where other machines can read the pages they give no reasons. A push has its token in its path.
+    const surface = { name: 'uptime', portVariable: 'HOLDFAST_UPTIME_PORT', ...listeningOf(options) };
+    context.http({ ...surface, bodyLimit: 64 * 1024 }, (http, { monitors }) => monitorRoutes(http, monitors));
     registerOperations(context);
     context.health('uptime-monitor', ({ monitors }) => monitors.health());
     context.onStop(({ stop }) => stop());

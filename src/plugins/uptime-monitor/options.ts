@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listenOptions } from '../../core/host/http/listen-options.ts';
 import { LAST_CALL_MS, type MonitorSettings } from '../../machines/uptime-monitor/diagnosis.ts';
 
 const name = z
@@ -35,10 +36,7 @@ const ownMonitors = [
 ];
 
 export const uptimeMonitorOptions = z.strictObject({
-  port: z.int().min(0).max(65_535).default(3001),
-  host: z.string().default('127.0.0.1'),
-  /** Names besides loopback ones under which senders and browsers may call it. */
-  allowedHosts: z.array(z.string()).default([]),
+  ...listenOptions(3001),
   /** Whether pages say why; only where no other machine can read them unless set. */
   details: z.boolean().optional(),
   monitors: z

@@ -89,7 +89,7 @@ test('a key is asked for where one is set, sent by the adapter, and handed to a 
   const apiKeyFile = join(tempDir(t), 'key');
   writeFileSync(apiKeyFile, 'the-key-of-the-store\n');
   chmodSync(apiKeyFile, 0o600);
-  const { stores, url, scratch } = await startMemory(t, { store: { apiKeyFile } });
+  const { stores, url, scratch } = await startMemory(t, { store: { auth: 'token', tokenFile: apiKeyFile } });
   t.is((await fetch(`${url}/collections`)).status, 401);
   t.is((await fetch(`${url}/healthz`)).status, 200);
   t.is(

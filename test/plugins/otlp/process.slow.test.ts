@@ -27,7 +27,7 @@ function writeConfig(dir: string, plugins: string): string {
      import { otlp } from ${plugin('otlp')};
      import { secretsFolder } from ${plugin('secrets')};
      export default defineConfig({
-       plugins: [${plugins}, otlp({ httpPort: 0, grpcPort: 0 }), consolePlugin({ port: 0 })],
+       plugins: [${plugins}, otlp({ port: 0, grpcPort: 0 }), consolePlugin({ port: 0 })],
      });`,
   );
   return file;

@@ -45,7 +45,7 @@ export async function receive(
     ...more,
     database(columnar),
     collector(),
-    otlp({ httpPort: 0, grpcPort: 0, lingerMs: 0, ...options }),
+    otlp({ port: 0, grpcPort: 0, lingerMs: 0, ...options }),
   ];
   const runtime = createRuntime({
     plugins: resolveConfig({ plugins }, {}).plugins,

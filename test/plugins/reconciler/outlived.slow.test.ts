@@ -34,7 +34,7 @@ test('[R28] the heartbeat outlives the process of the reconciler: unit down, hos
   const central = await start(t, dataDir, [
     columnar(),
     collector(),
-    otlp({ httpPort: 0, grpcPort: 0, lingerMs: 0 }),
+    otlp({ port: 0, grpcPort: 0, lingerMs: 0 }),
     alerts({
       receivers: { hook: { url: receiver.url, batchSeconds: 0 } },
       routes: [{ steps: [{ to: ['hook'] }] }],

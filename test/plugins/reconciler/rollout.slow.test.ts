@@ -81,7 +81,7 @@ async function rig(t: ExecutionContext) {
   const central = await start(t, centralDir, [
     columnar(),
     collector(),
-    otlp({ httpPort: 0, grpcPort: 0, lingerMs: 0 }),
+    otlp({ port: 0, grpcPort: 0, lingerMs: 0 }),
     uptimeMonitor({ port: 0, monitors: [{ name: 'router-ula', interval: 3 }] }),
     alerts({
       rules: [{ ...rule, window: '10s', every: '10s' }],

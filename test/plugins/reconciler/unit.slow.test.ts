@@ -42,7 +42,7 @@ async function watched(t: ExecutionContext, beatSeconds = 300, dataDir = tempDir
     reconciler({ pushIdleMs: 1_000 }),
     columnar(),
     collector(),
-    otlp({ httpPort: 0, grpcPort: 0, lingerMs: 0 }),
+    otlp({ port: 0, grpcPort: 0, lingerMs: 0 }),
     telemetry({ endpoint: 'own', metricsEveryMs: 200 }),
     uptime(),
     uptimeMonitor({

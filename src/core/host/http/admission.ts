@@ -23,9 +23,21 @@ export interface AdmissionOptions {
   readonly checkOriginOfReads?: boolean;
   /** Origin under which browsers see it, e.g. `https://gw.example`; absent when only its Host header says. */
   readonly publicOrigin?: string | undefined;
-  /** The bearer token that is asked for; absent when none is. */
-  readonly token?: (() => string | undefined) | undefined;
+  /** The surface's token; undefined where it has none. */
+  readonly token: () => string | undefined;
+  /** A header in which it may come too, in lower case. */
+  readonly tokenHeader?: string | undefined;
+  /** Whether every caller needs it. */
+  readonly tokenRequired: boolean;
+  /** Whether routes that are declared `secret` need it. */
+  readonly secretsNeedToken?: boolean;
 }
+
+/**
+ * Whom a route serves, where that is not what its surface says: `open` anybody who reaches it; `secret` only who has the
+ * surface's token, where the surface protects its secrets so, because the answer holds some.
+ */
+export type RouteCredential = 'open' | 'secret';
 
 /**
  * The checks that every request must pass before a handler, in this order: well-formed target and Host (a foreign page
@@ -33,25 +45,31 @@ export interface AdmissionOptions {
  */
 export class Admission {
   readonly #names: ReadonlySet<string>;
-  readonly #token: (() => string | undefined) | undefined;
+  readonly #token: () => string | undefined;
+  readonly #tokenHeader: string | undefined;
+  readonly #tokenRequired: boolean;
+  readonly #secretsNeedToken: boolean;
   readonly #checkReads: boolean;
   readonly #origins: OriginRules;
   /** The newest Host header that is served at whatever address it came to. */
   #served: string | undefined;
 
-  constructor({ host, allowedHosts, checkOriginOfReads = false, publicOrigin, token }: AdmissionOptions) {
+  constructor({ host, allowedHosts, checkOriginOfReads = false, publicOrigin, ...rest }: AdmissionOptions) {
     this.#names = new Set([host, 'localhost', ...allowedHosts].map(plainName));
     this.#checkReads = checkOriginOfReads;
     this.#origins = { proxiedNames: new Set(allowedHosts.map(plainName)), publicOrigin };
-    this.#token = token;
+    this.#token = rest.token;
+    this.#tokenHeader = rest.tokenHeader;
+    this.#tokenRequired = rest.tokenRequired;
+    this.#secretsNeedToken = rest.secretsNeedToken ?? false;
   }
 
   /**
    * @throws HF_HTTP_REQUEST_INVALID the target is not a path, the Host header is missing or given twice, or the
    *   Transfer-Encoding is another than `chunked`
-   * @throws HF_HTTP_HOST, HF_HTTP_ORIGIN, HF_HTTP_UNAUTHORIZED
+   * @throws HF_HTTP_HOST, HF_HTTP_ORIGIN, HF_HTTP_UNAUTHORIZED; HF_HTTP_SECRETS of a `secret` route
    */
-  check({ headers, rawHeaders, method, url, socket }: IncomingMessage): void {
+  check({ headers, rawHeaders, method, url, socket }: IncomingMessage, credential?: RouteCredential): void {
     if (!url?.startsWith('/') && url !== '*') invalid('its target is not a path');
     if (headers.host === undefined) invalid('it has no Host header');
     if (countHosts(rawHeaders) > 1) invalid('it has more than one Host header');
@@ -64,9 +82,16 @@ export class Admission {
     if (isWrite(method) || (this.#checkReads && headers.origin !== undefined)) {
       refuseForeignPage(headers, headers.host, this.#origins);
     }
-    if (this.#token && !isToken(headers.authorization, this.#token())) {
-      throw new HostError('HF_HTTP_UNAUTHORIZED');
-    }
+    if (credential === 'open') return;
+    if (this.#tokenRequired && !this.#hasToken(headers)) throw new HostError('HF_HTTP_UNAUTHORIZED');
+    const isSecret = credential === 'secret' && this.#secretsNeedToken;
+    if (isSecret && !this.#hasToken(headers)) throw new HostError('HF_HTTP_SECRETS');
+  }
+
+  #hasToken(headers: IncomingHttpHeaders): boolean {
+    const bearer = /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+    const other = this.#tokenHeader === undefined ? undefined : headers[this.#tokenHeader];
+    return isToken(typeof other === 'string' ? other : bearer, this.#token());
   }
 
   #serves(header: string, socket: Pick<Socket, 'localAddress'>): boolean {
@@ -85,8 +110,7 @@ export class Admission {
 }
 
 /** Compares in a time that depends on neither value; hashing first makes their lengths equal. */
-function isToken(authorization: string | undefined, token: string | undefined): boolean {
-  const given = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+function isToken(given: string | undefined, token: string | undefined): boolean {
   if (given === undefined || token === undefined || token === '') return false;
   return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', token, 'buffer'));
 }
@@ -131,6 +155,7 @@ export interface WriteException {
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly writes?: WriteException;
+    readonly credential?: RouteCredential;
   }
 }
 

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { CodedError } from '../../kernel/errors/holdfast-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { SocketOptions } from './listen-options.ts';
 import type { UnhandledListener } from './requests.ts';
 
 /** A listener as a plugin asks for it. */
@@ -12,11 +13,10 @@ export interface SurfaceOptions {
   readonly port: number;
   /** 127.0.0.1 unless set. Anything beyond loopback needs `token`, or `admission: 'own'`. */
   readonly host?: string;
-  /**
-   * Path of a unix socket to listen on instead, readable and writable by this user alone (mode 0600); what is left there
-   * of a killed process is replaced.
-   */
-  readonly socket?: string;
+  /** A Unix socket to listen on instead (`listen-options.ts`); a relative path starts at the data folder. */
+  readonly socket?: SocketOptions;
+  /** It is the control socket of a data folder, which lies there whatever the folder's rights. */
+  readonly isControl?: boolean;
   /** A path that answers a plain GET, e.g. `/v1/config/active`: the ready lines of `holdfast start` suggest it. */
   readonly tryPath?: string;
   /** The environment variable that sets the port, named when the port cannot be had. */
@@ -29,8 +29,16 @@ export interface SurfaceOptions {
   readonly publicOrigin?: string | undefined;
   /** Refuses a foreign `Origin` on reading requests too, for surfaces whose reads are streams or show secrets. */
   readonly checkOriginOfReads?: boolean;
-  /** The bearer token of callers from beyond this machine, read at each request, so that it can change. */
+  /** The bearer token, read at each request, so that it can change. Everybody needs it where the surface is bound beyond loopback. */
   readonly token?: () => string | undefined;
+  /** Where the token lies, absolute, for clients of this machine: they find it in `runtime.json`. */
+  readonly tokenFile?: string;
+  /** `token`: everybody needs the token, callers from this machine too; `loopback` unless set. */
+  readonly auth?: 'loopback' | 'token';
+  /** Whether routes declared `credential: 'secret'` need the token, or the socket; not unless set. */
+  readonly secretsNeedToken?: boolean;
+  /** A header in which clients may send the token as well, in lower case, e.g. `api-key`. */
+  readonly tokenHeader?: string;
   /** `own` when the surface's handlers decide who may call, by keys of their own or by tokens in the path; `token` unless set. */
   readonly admission?: 'token' | 'own';
   /**
@@ -71,16 +79,25 @@ export type HttpSurface = Pick<
   readonly onUnhandled: (listener: UnhandledListener) => void;
 };
 
+/** Where a listener is reached from this machine: what `runtime.json` says of it. */
+export interface Place {
+  /** E.g. `http://127.0.0.1:7800`, or `unix:/run/holdfast/console.sock`. */
+  readonly url: string;
+  /** Where the token lies that it demands of callers of this machine too. */
+  readonly tokenFile?: string;
+}
+
 /** One listener of the runtime: a surface, or what a plugin brings itself because it speaks another protocol (gRPC). */
 export interface Listener {
   /** Its name in `runtime.json`. */
   readonly name: string;
   /**
-   * @returns where it can be reached from this machine, e.g. `http://127.0.0.1:8837`
+   * @returns where it can be reached from this machine
    * @throws HF_HTTP_TOKEN_REQUIRED it would be open to other machines without a token
-   * @throws HF_HTTP_LISTEN the port or the address cannot be had
+   * @throws HF_HTTP_TOKEN_MISSING its options demand a token that there is not
+   * @throws HF_HTTP_LISTEN the port or the address cannot be had; HF_HTTP_SOCKET the socket
    */
-  listen(): Promise<{ readonly url: string }>;
+  listen(): Promise<Place>;
   /**
    * Stops gracefully: what is being answered is finished, new requests get 503, and at the deadline every
    * connection that is left is cut. Calling it again waits for the same end.

@@ -1,21 +1,14 @@
-import { chmodSync, rmSync } from 'node:fs';
 import type { AddressInfo, Socket } from 'node:net';
-import {
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  fastify,
-  type RouteOptions,
-} from 'fastify';
+import { type FastifyReply, type FastifyRequest, fastify, type RouteOptions } from 'fastify';
 import { newCorrelation } from '../../kernel/clock.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';
-import type { Logger } from '../logging/logger.ts';
-import { nearPath, urlOf } from './addresses.ts';
+import { urlOf } from './addresses.ts';
 import { Admission, isLoopback, requireMediaTypes } from './admission.ts';
 import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { parseJsonBody } from './json-body.ts';
 import { hasUnreadBody, headersOfAll, OpenRequests, type UnhandledListener } from './requests.ts';
+import { listenOnSocket } from './socket.ts';
 import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -40,10 +33,15 @@ export function createSurface(
     maxHeaderSize: MAX_HEADER_BYTES,
     maxParamLength: MAX_PARAM_LENGTH,
   };
-  const tokenRequired = !isLoopback(host) && options.admission !== 'own';
-  const token = tokenRequired ? (options.token ?? (() => undefined)) : undefined;
-  const { allowedHosts = [], checkOriginOfReads = false, publicOrigin } = options;
-  const admission = new Admission({ host, allowedHosts, checkOriginOfReads, publicOrigin, token });
+  const { socket, token = () => undefined, tokenFile } = options;
+  const isExposed = socket === undefined && !isLoopback(host);
+  const tokenRequired = options.auth === 'token' || (isExposed && options.admission !== 'own');
+  const { allowedHosts = [], checkOriginOfReads = false, publicOrigin, tokenHeader } = options;
+  const admission = new Admission({
+    ...{ host, allowedHosts, checkOriginOfReads, publicOrigin },
+    ...{ token, tokenHeader, tokenRequired },
+    secretsNeedToken: options.secretsNeedToken === true && socket === undefined,
+  });
   const { lenientPaths = false } = options;
   const routes = new PathMethods(lenientPaths);
   const log = logger.child({ surface: name });
@@ -59,7 +57,7 @@ export function createSurface(
       const level = coded.code === 'HF_INTERNAL' ? 'error' : 'warn';
       log[level]({ err: coded, route: routeOf(request), correlation: request.id }, 'http.failed');
     }
-    if (coded.code === 'HF_HTTP_UNAUTHORIZED') reply.header('www-authenticate', 'Bearer');
+    if (coded.status === 401 && coded.code.startsWith('HF_HTTP_')) reply.header('www-authenticate', 'Bearer');
     reply.code(coded.status).send(errorBody(coded, options.errorBody, request.raw.url));
   };
 
@@ -143,7 +141,7 @@ export function createSurface(
       reply.header('connection', 'close');
       return done(new HostError('HF_HTTP_STOPPING'));
     }
-    admission.check(request.raw);
+    admission.check(request.raw, request.routeOptions.config?.credential);
     done(request.is404 ? notFound(request, reply, routes) : undefined);
   });
   app.addHook('onSend', (request, reply, _payload, done) => {
@@ -158,41 +156,46 @@ export function createSurface(
   });
 
   let closing: Promise<void> | undefined;
+  let removeSocket: (() => void) | undefined;
   return {
     name,
     http,
     async listen() {
-      if (token && !token()) throw new HostError('HF_HTTP_TOKEN_REQUIRED', { surface: name, host });
-      try {
-        if (options.socket !== undefined) return await listenOnSocket(app, options.socket, log);
-        await app.listen({ port, host });
-      } catch (error) {
-        throw listenError(error, { surface: name, host, port, variable: portVariable });
+      if (tokenRequired && !token()) {
+        throw isExposed
+          ? new HostError('HF_HTTP_TOKEN_REQUIRED', { surface: name, host })
+          : new HostError('HF_HTTP_TOKEN_MISSING', { surface: name, option: "auth: 'token'" });
       }
-      const bound = app.server.address() as AddressInfo;
-      const url = urlOf('http', bound.address, bound.port);
+      if (options.secretsNeedToken && socket === undefined && !token()) {
+        throw new HostError('HF_HTTP_TOKEN_MISSING', { surface: name, option: 'secretsNeedToken' });
+      }
+      let url: string;
+      if (socket === undefined) {
+        try {
+          await app.listen({ port, host });
+        } catch (error) {
+          throw listenError(error, { surface: name, host, port, variable: portVariable });
+        }
+        const bound = app.server.address() as AddressInfo;
+        url = urlOf('http', bound.address, bound.port);
+      } else {
+        const listening = await listenOnSocket(app, socket, options.isControl ? undefined : name);
+        removeSocket = listening.remove;
+        url = `unix:${listening.path}`;
+      }
       log.info({ url }, 'http.listening');
-      return { url };
+      return { url, ...(tokenFile !== undefined && { tokenFile }) };
     },
     close(deadlineMs) {
       closing ??= (async () => {
         const cut = await requests.drain(deadlineMs);
         if (cut > 0) log.warn({ requests: cut, deadlineMs }, 'http.cut');
         await app.close();
+        removeSocket?.();
       })();
       return closing;
     },
   };
-}
-
-/** With the usual mask nobody else may write to it, and so connect, even before its mode is set. */
-async function listenOnSocket(app: FastifyInstance, file: string, log: Logger): Promise<{ url: string }> {
-  rmSync(file, { force: true });
-  await app.listen({ path: nearPath(file) });
-  chmodSync(file, 0o600);
-  const url = `unix:${file}`;
-  log.info({ url }, 'http.listening');
-  return { url };
 }
 
 function routeOf(request: FastifyRequest): string {

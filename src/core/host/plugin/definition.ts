@@ -12,7 +12,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { ErrorTable } from '../../kernel/errors/holdfast-error.ts';
 import type { Json } from '../../kernel/json.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
-import type { HttpSurface, Listener, SurfaceOptions } from '../http/contract.ts';
+import type { HttpSurface, Listener, Place, SurfaceOptions } from '../http/contract.ts';
 import type { PendingReplies } from '../http/pending-replies.ts';
 import { declareSecretFields, type SecretFields } from '../logging/secret-fields.ts';
 import type { Metrics } from '../metrics/metrics.ts';
@@ -57,7 +57,7 @@ export interface Services {
   /** The configuration file, where there is one: a program that embeds the runtime may have none. */
   readonly configFile?: OptionsFile | undefined;
   /** Where each surface listens, by its name; empty until the surfaces listen, which is after every plugin has started. */
-  readonly surfaces: () => Readonly<Record<string, { readonly url: string }>>;
+  readonly surfaces: () => Readonly<Record<string, Place>>;
   /** What every plugin is doing, for health pages. */
   readonly plugins: () => readonly PluginStatus[];
   /** What plugins contribute to health pages, by name. */

@@ -1,3 +1,5 @@
+import type { Place } from '../http/contract.ts';
+
 /** What a check found, for a person. No secret may be in it. */
 export interface CheckResult {
   /**
@@ -26,7 +28,7 @@ export interface CheckContext {
   /** The instance that runs on the data folder; undefined when none does, or it cannot be asked. */
   readonly running?: {
     /** Where its surfaces listen, by name. */
-    readonly surfaces: Readonly<Record<string, { readonly url: string }>>;
+    readonly surfaces: Readonly<Record<string, Place>>;
     /** What plugins contribute to its health page, by name. */
     readonly facts: Readonly<Record<string, unknown>>;
   };

@@ -7,7 +7,7 @@ const schema = z.object({
   /** ISO 8601. */
   startedAt: z.string(),
   version: z.string(),
-  surfaces: z.record(z.string(), z.object({ url: z.string() })),
+  surfaces: z.record(z.string(), z.object({ url: z.string(), tokenFile: z.string().exactOptional() })),
 });
 
 /** What a running instance says of itself in `<data dir>/runtime.json`. */

@@ -6,6 +6,7 @@ import { lockDataDir } from '../../kernel/log/lock.ts';
 import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
 import { version } from '../../kernel/version.ts';
 import { HostError } from '../errors/host-error.ts';
+import type { Place } from '../http/contract.ts';
 import { PendingReplies } from '../http/pending-replies.ts';
 import { beginRun } from '../lifecycle/run.ts';
 import { createLogger, type Logger } from '../logging/logger.ts';
@@ -104,7 +105,7 @@ export class Runtime {
   }
 
   /** Where each surface listens, by name. */
-  get surfaces(): Readonly<Record<string, { url: string }>> {
+  get surfaces(): Readonly<Record<string, Place>> {
     return this.#surfaces?.urls ?? {};
   }
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { controlSocket } from '../http/addresses.ts';
 import { connectionShare, openFilesLimit } from '../http/connection-limit.ts';
-import type { HttpSurface, Listener, Surface, SurfaceDependencies } from '../http/contract.ts';
+import type { HttpSurface, Listener, Place, Surface, SurfaceDependencies } from '../http/contract.ts';
+import { socketPath } from '../http/listen-options.ts';
 import { createSurface } from '../http/surface.ts';
 import type { Logger } from '../logging/logger.ts';
 import { serveOperation } from '../operations/serve.ts';
@@ -15,7 +16,7 @@ export class Surfaces {
   readonly #failed: (plugin: string, error: unknown) => void;
   readonly #control: Surface | undefined;
   readonly #logger: Logger;
-  readonly #urls: Record<string, { url: string }> = {};
+  readonly #urls: Record<string, Place> = {};
 
   /** @param failed called with the error of a surface; it throws when its plugin must not fail */
   constructor(
@@ -31,7 +32,9 @@ export class Surfaces {
     const maxConnections = connectionShare(openFilesLimit(), registrations.length + listeners.length);
     for (const { options, build, owner } of registrations) {
       try {
-        const surface = createSurface(options, { logger, metrics, maxConnections });
+        const { socket, ...rest } = options;
+        const placed = socket && { socket: { ...socket, path: socketPath(socket, dataDir) } };
+        const surface = createSurface({ ...rest, ...placed }, { logger, metrics, maxConnections });
         build(surface.http);
         this.#listeners.push({ owner, listener: surface });
       } catch (error) {
@@ -42,7 +45,7 @@ export class Surfaces {
   }
 
   /** Where each listens, by name. */
-  get urls(): Readonly<Record<string, { url: string }>> {
+  get urls(): Readonly<Record<string, Place>> {
     return this.#urls;
   }
 
@@ -78,7 +81,8 @@ function controlOf(
   dependencies: SurfaceDependencies,
 ): Surface | undefined {
   if (controls.length === 0) return undefined;
-  const options = { name: 'control', port: 0, portVariable: '', socket: controlSocket(dataDir) };
+  const socket = { path: controlSocket(dataDir), mode: '0600' } as const;
+  const options = { name: 'control', port: 0, portVariable: '', isControl: true, socket };
   const surface = createSurface(options, dependencies);
   for (const { build } of controls) build(surface.http);
   return surface;

@@ -12,6 +12,8 @@ import { checkIgnoredBody, readEncodedBody } from './http-body.ts';
 import { interfaceView, interfaceViews, wanConnectivity } from './interface-view.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
+/** Its answer holds secrets of the config: with `secretsNeedToken` it is for callers with the token alone. */
+const SECRET = { config: { credential: 'secret' } } as const;
 const HISTORY_SHOWN = 100;
 const HISTORY_MOST = 1_000;
 
@@ -28,7 +30,7 @@ export function routerRoutes(
   surface.addHook('preParsing', readEncodedBody);
 
   // The config is served as it is stored, secrets included: that is the contract of this endpoint.
-  surface.get('/v1/config/active', async (_request, reply) => {
+  surface.get('/v1/config/active', SECRET, async (_request, reply) => {
     const { body } = await router.active();
     return reply.type(JSON_TYPE).send(body);
   });
@@ -78,15 +80,19 @@ function readRoutes(surface: HttpSurface, router: EmbeddedRouter): void {
     const { config, observed } = await router.observe();
     return interfaceViews(config, observed, role);
   };
-  surface.get('/v1/config/wans', views('wan'));
-  surface.get('/v1/config/lans', views('lan'));
-  surface.get('/v1/config/interfaces', views());
-  surface.get<{ Params: { intf: string } }>('/v1/config/interfaces/:intf', async ({ params: { intf } }) => {
-    const { config, observed } = await router.observe();
-    const entry = interfaceOf(config, intf);
-    if (!entry) throw new RouterError('HF_ROUTER_INTERFACE_UNKNOWN', { intf });
-    return interfaceView(config, entry, observed);
-  });
+  surface.get('/v1/config/wans', SECRET, views('wan'));
+  surface.get('/v1/config/lans', SECRET, views('lan'));
+  surface.get('/v1/config/interfaces', SECRET, views());
+  surface.get<{ Params: { intf: string } }>(
+    '/v1/config/interfaces/:intf',
+    SECRET,
+    async ({ params: { intf } }) => {
+      const { config, observed } = await router.observe();
+      const entry = interfaceOf(config, intf);
+      if (!entry) throw new RouterError('HF_ROUTER_INTERFACE_UNKNOWN', { intf });
+      return interfaceView(config, entry, observed);
+    },
+  );
   surface.get('/v1/config/wan/connectivity', async (_request, reply) => {
     const { config, observed } = await router.observe();
     return reply.type(JSON_TYPE).send(JSON.stringify(wanConnectivity(config, observed)));

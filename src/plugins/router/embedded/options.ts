@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listenOptions } from '../../../core/host/http/listen-options.ts';
 import { parseRedisUrl } from '../../../core/host/redis/url.ts';
 import { raSources } from '../ra-sources.ts';
 
@@ -46,12 +47,12 @@ const redisOptions = {
 
 /** Options of the embedded router. Times are milliseconds unless they say otherwise. */
 export const routerOptions = z.strictObject({
-  port: z.int().min(0).max(65_535).default(8837),
-  host: z.string().min(1).default('127.0.0.1'),
-  /** Names beside loopback under which the API is called, e.g. behind a proxy. */
-  allowedHosts: z.array(z.string()).default([]),
-  /** File (mode 0600) with the bearer token; needed as soon as `host` is not loopback. */
-  tokenFile: z.string().min(1).optional(),
+  ...listenOptions(8837),
+  /**
+   * Whether reads whose answer holds the config's secrets (`/v1/config/active`, `wans`, `lans`, `interfaces`) need the token or
+   * the socket even where nothing else does.
+   */
+  secretsNeedToken: z.boolean().default(false),
   /** Largest posted config, bytes. */
   bodyLimit: z
     .int()

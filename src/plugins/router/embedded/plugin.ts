@@ -4,8 +4,8 @@
  * `http-api.ts` → `config-writes.ts` → the machine → `config-actor.ts` → `embedded-router.ts` → `applier.ts`, `store/`.
  */
 import { RouterApiToken } from '../../../core/contracts/router.ts';
+import { listeningOf } from '../../../core/host/http/listen-options.ts';
 import { definePlugin } from '../../../core/host/plugin/definition.ts';
-import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { registerCommands } from '../commands/register.ts';
 import { RECEIVED_PATH, TRANSACTION_PATH } from '../commands/target.ts';
 import { RouterError } from '../errors.ts';
@@ -46,9 +46,10 @@ export const router = definePlugin({
   start: async (services, options, signal) =>
     (await import('./start.ts')).startRouter(services, options, signal),
   register(context, options) {
-    const { port, host, allowedHosts, tokenFile, bodyLimit, windowMs, retryMs, queueLimit } = options;
+    const { bodyLimit, windowMs, retryMs, queueLimit, secretsNeedToken } = options;
     const { kernel, namespace, dhcpRestartMs, addressSetsMs, replyTimeoutMs, raSources, redisUrl } = options;
-    const token = () => (tokenFile === undefined ? undefined : readTokenFile(tokenFile));
+    const listening = listeningOf(options);
+    const { token } = listening;
 
     // Nothing sends it events here: a log of a router elsewhere is read with the actors of this plugin, too.
     context.actor(observedActor);
@@ -61,16 +62,14 @@ export const router = definePlugin({
     context.provide(RouterApiToken, inProcessApi);
     context.http(
       {
+        ...listening,
         name: 'router',
-        port,
-        host,
-        allowedHosts,
         portVariable: 'HOLDFAST_ROUTER_PORT',
         tryPath: '/v1/config/active',
         bodyLimit,
         lenientPaths: true,
         errorBody: routerErrorBody,
-        token,
+        ...(secretsNeedToken && { secretsNeedToken }),
       },
       routerRoutes,
     );

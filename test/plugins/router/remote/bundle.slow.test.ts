@@ -34,7 +34,7 @@ async function startCentral(t: ExecutionContext, hook: Webhook) {
       plugins: [
         columnar(),
         collector(),
-        otlp({ httpPort: 0, grpcPort: 0, lingerMs: 0 }),
+        otlp({ port: 0, grpcPort: 0, lingerMs: 0 }),
         uptimeMonitor({ port: 0, monitors: [{ name: 'router-ula', interval: 5 }] }),
         alerts({
           receivers: { hook: { url: hook.url, batchSeconds: 0 } },

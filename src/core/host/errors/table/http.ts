@@ -67,6 +67,22 @@ export const httpErrors = {
     what: 'Surface {surface} would listen on {host}, beyond this machine, without a token.',
     remedy: 'Configure a token file for it, or bind it to 127.0.0.1.',
   },
+  HF_HTTP_TOKEN_MISSING: {
+    status: 500,
+    what: 'Surface {surface} has no token, and {option} demands one.',
+    remedy: 'Name a file of mode 0600 with the token in its tokenFile option.',
+  },
+  HF_HTTP_SECRETS: {
+    status: 401,
+    what: 'The answer holds secrets, which are given only to callers with the token of this surface, or on its Unix socket.',
+    remedy:
+      'Send `authorization: Bearer <token>` with the token of its tokenFile; `secretsNeedToken` asks for it.',
+  },
+  HF_HTTP_SOCKET: {
+    status: 500,
+    what: 'Surface {surface} cannot listen on the Unix socket {path}: {reason}.',
+    remedy: 'Correct its socket option: a folder that only this user and root may change, e.g. below /run.',
+  },
   HF_HTTP_LISTEN: {
     status: 500,
     what: 'Surface {surface} cannot listen on {host}:{port}: {reason}.',
