@@ -4,6 +4,7 @@ import { type RouterRecovered, routerApiRecovered } from '../../../core/contract
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
+import { HeldConnection } from './held-connection.ts';
 import type { ApiObserver } from './remote-router.ts';
 
 /** Timeout of a reading during an outage, milliseconds: a daemon that hangs must not be waited for long. */
@@ -15,6 +16,8 @@ const PROBE_TIMEOUT_MS = 5_000;
 const ANNOUNCED_MS = 1_000;
 
 interface ApiWatchOptions {
+  /** Base of the router's API. */
+  readonly url: string;
   /** Reads the active config; how that ends comes back through `answered` and `failed`. */
   readonly read: (timeoutMs?: number) => Promise<unknown>;
   /** Between two readings while the API answers. */
@@ -38,8 +41,8 @@ interface Outage {
 
 /**
  * Watches whether the router's API answers, and whether its config changes without an event. A daemon's restart publishes
- * nothing, and pub/sub loses what is published while the subscription is down, so the config is read regularly. One
- * reading serves everybody who compares something with the config: they read it themselves on `routerApiRecovered`.
+ * nothing, and pub/sub loses what is published while the subscription is down, so the config is read regularly, and when
+ * the connection that is held for this purpose ends. One reading serves everybody who compares something with the config: they read it themselves on `routerApiRecovered`.
  */
 export class ApiWatch implements ApiObserver {
   readonly #options: ApiWatchOptions;
@@ -50,9 +53,11 @@ export class ApiWatch implements ApiObserver {
   #digest: string | undefined;
   #heardAt = Number.NEGATIVE_INFINITY;
   #isBroken = false;
+  readonly #held: HeldConnection;
 
   constructor(options: ApiWatchOptions) {
     this.#options = options;
+    this.#held = new HeldConnection(options.url, options.clock, () => this.#connectionEnded());
   }
 
   start(): void {
@@ -63,6 +68,7 @@ export class ApiWatch implements ApiObserver {
     this.#stopped = true;
     this.#cancelLook();
     this.#cancelAlert();
+    this.#held.stop();
   }
 
   /** An event that has everybody look at the interfaces was received. */
@@ -94,6 +100,7 @@ export class ApiWatch implements ApiObserver {
 
   answered(digest?: string): void {
     if (this.#stopped) return;
+    this.#held.hold();
     const { clock } = this.#options;
     const isKnown = digest !== undefined && this.#digest !== undefined;
     const hasChanged = isKnown && digest !== this.#digest && clock.now() - this.#heardAt > ANNOUNCED_MS;
@@ -145,6 +152,13 @@ export class ApiWatch implements ApiObserver {
       text: `The router's API has given no usable answer for ${seconds} s (${this.#down.reason}): no leg can be checked until it does. Holdfast keeps asking.`,
       labels: {},
     });
+  }
+
+  /** A router that has stopped refuses the next connection; one that only tidied up answers. */
+  #connectionEnded(): void {
+    if (this.#down) return;
+    this.#cancelLook();
+    void this.#look();
   }
 
   #lookLater(): void {

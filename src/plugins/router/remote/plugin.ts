@@ -57,7 +57,7 @@ export const routerRemote = definePlugin({
     const http = routerClient(url, { answerLimit, clock, insecure });
     const watch = new ApiWatch({
       read: (timeoutMs) => api.active(undefined, timeoutMs),
-      ...{ lookMs, probeMs, alertAfterMs, ...services },
+      ...{ url, lookMs, probeMs, alertAfterMs, ...services },
     });
     const events =
       redisUrl === undefined

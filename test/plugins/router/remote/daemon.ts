@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 
@@ -69,6 +69,7 @@ export class Daemon {
   keepReqId = false;
   /** Each connection that was ever made. */
   connections = 0;
+  readonly #unused = new Set<Socket>();
   publish: (channel: string, payload: string) => unknown = () => {};
   #config: Config;
   /** The IPv6 addresses of the links. */
@@ -102,14 +103,27 @@ export class Daemon {
     return this.config.interface.vlan[intf];
   }
 
+  /** Connections on which nothing was ever asked. */
+  get idle(): number {
+    return this.#unused.size;
+  }
+
+  /** What servers do to a connection on which nothing is asked. */
+  closeIdle(): void {
+    for (const socket of this.#unused) socket.destroy();
+  }
+
   /** Again on the same port, after a stop. */
   async listen(): Promise<void> {
     const server = createServer((request, response) => {
       this.#serve(request, response).catch((error) => response.destroy(error));
     });
-    server.on('connection', () => {
+    server.on('connection', (socket) => {
       this.connections += 1;
+      this.#unused.add(socket);
+      socket.once('close', () => this.#unused.delete(socket));
     });
+    server.on('request', ({ socket }) => this.#unused.delete(socket));
     server.listen(this.#port, '127.0.0.1');
     await once(server, 'listening');
     this.#server = server;

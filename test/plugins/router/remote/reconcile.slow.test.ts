@@ -33,10 +33,10 @@ async function beside(
     ...remote,
   });
   const rig = await reconcilerRig(t, { legs: exampleLegs, adopted: true, ...options }, router);
-  const subscribed = () => rig.runtime.health().router as any;
-  await until('subscribed', () => subscribed().events.subscribed);
+  const shown = () => rig.runtime.health().router as any;
+  await until('subscribed', () => shown().events.subscribed);
   await rig.quiet();
-  return { daemon, redis, ...rig, events: () => subscribed().events };
+  return { daemon, redis, ...rig, shown, events: () => shown().events };
 }
 
 /** However it went, the log runs through the machines again with the same decisions. */
@@ -217,8 +217,10 @@ test.serial(
       for (const intf of LISTED) delete config.interface.vlan[intf].ipv6;
     });
     await until('a person is told', () => alerts.length > 0);
+    await until('every leg shows it', () =>
+      health().legs.every(({ state, since }: any) => state === 'unreachable' && since !== undefined),
+    );
     t.like(health(), { ok: false, whole: 0 });
-    t.true(health().legs.every(({ state, since }: any) => state === 'unreachable' && since !== undefined));
     await daemon.listen();
     await until('every leg has its address', isWhole(daemon));
     await until('its end is told', () => alerts.some(({ name }) => name === 'router.api.answers_again'));
@@ -243,11 +245,13 @@ test.serial(
 );
 
 test.serial('[R25] a restarted daemon publishes nothing, and every leg is looked at', async (t) => {
-  const all = await beside(t, PATIENT, { lookMs: 100, probeMs: 60_000 });
-  const { daemon, leg } = all;
+  const all = await beside(t, PATIENT, { lookMs: 60_000, probeMs: 100 });
+  const { daemon, leg, shown } = all;
   daemon.mute = true;
+  await until('a connection is held', () => daemon.idle > 0);
   await daemon.stop();
   await daemon.appSaves(lacks('eth1.10'));
+  await until('its end is noticed', () => shown().unreachable);
   await daemon.listen();
   await until('Main has its address', isWhole(daemon));
   await until('it was read again', () => leg('eth1.10').context.healed === 1);

@@ -64,6 +64,44 @@ test.serial('[R25] a connection that the router closed is the sign of a restart'
   t.deepEqual(recoveries, [{ reason: 'restarted' }]);
 });
 
+test.serial(
+  '[R25] a router that stops between two calls is missed at once, and its return too',
+  async (t) => {
+    const { daemon, recoveries, api, health } = await beside(t, { lookMs: 86_400_000 });
+    await api.active();
+    // More than one life: each start of the router is watched anew.
+    for (const times of [1, 2]) {
+      await until('a connection is held', () => daemon.idle > 0);
+      await daemon.stop();
+      await until('its end is noticed', () => health().unreachable);
+      t.is(recoveries.length, times - 1);
+      await daemon.listen();
+      await until('its return is noticed', () => recoveries.length === times);
+    }
+    t.deepEqual(
+      recoveries.map(({ reason }) => reason),
+      ['answers again', 'answers again'],
+    );
+  },
+);
+
+test.serial(
+  '[R25] a router that closes idle connections is read once for each, and counts as up',
+  async (t) => {
+    const { daemon, recoveries, api, health } = await beside(t, { lookMs: 86_400_000 });
+    await api.active();
+    await until('a connection is held', () => daemon.idle > 0);
+    const { reads, connections } = daemon;
+    daemon.closeIdle();
+    await until('the config was read', () => daemon.reads > reads);
+    await until('another connection is held', () => daemon.idle > 0);
+    t.is(daemon.reads, reads + 1);
+    t.true(daemon.connections > connections);
+    t.is(health().unreachable, undefined);
+    t.deepEqual(recoveries, []);
+  },
+);
+
 test.serial('[R26] a save that nobody can be told of is found by the next look', async (t) => {
   const { daemon, recoveries, drop, api } = await beside(t);
   await api.active();
