@@ -250,10 +250,11 @@ export const leg = legWithLink.createMachine({
       ],
     },
 
-    /** Choice: the config gives the leg a name that is never touched; has a person been alerted? */
+    /** Choice: the config gives the leg a name that is never touched; is that certain, and has a person been alerted? */
     afterRefusedName: {
       always: [
         { guard: 'readingDue', target: 'settling', actions: 'beginNextRound' },
+        { guard: 'secondLookDue', target: 'checking' },
         { guard: { type: 'alerted', params: 'refused_by_name' }, target: 'refusedByName' },
         {
           target: 'refusedByName',

@@ -78,7 +78,7 @@ test('[R24] a field without the object that holds it is absent, and is not creat
 test('[R24] a field of a network that is never touched is not written; a person learns why', (t) => {
   const name = 'it belongs to eth1.90, which is never touched';
   const refused: LegEvent = { type: 'LEG_REFUSED', ncid: 'n1', name };
-  given(reconciler, { input, events: settled })
+  given(reconciler, { input, events: [...settled, refused, elapsed('secondLook')] })
     .when(refused)
     .then({
       state: 'refusedByName',

@@ -24,6 +24,7 @@ const gone = (at: number, jitter = 0.5): LegEvent => ({
   at,
 });
 const refused: LegEvent = { type: 'REFUSED', errors: ['no'], jitter: 0.5 };
+const guest: LegEvent = { type: 'LEG_REFUSED', ncid: 'n4', name: 'Guest' };
 
 /** So many tries that find nobody. */
 const away = (times: number) =>
@@ -166,7 +167,6 @@ test('[R25] events of a refused apply do not hurry the next write; another confi
 });
 
 test('[R24] a leg whose network is named Guest in the config is never written, told once, and looked at again', (t) => {
-  const guest: LegEvent = { type: 'LEG_REFUSED', ncid: 'n4', name: 'Guest' };
   const alert = {
     type: 'alerts.raise',
     params: {
@@ -179,6 +179,15 @@ test('[R24] a leg whose network is named Guest in the config is never written, t
     },
   };
   given(reconciler, { input, events: [changed, elapsed('settle')] })
+    .when(guest)
+    .then({
+      state: 'checking',
+      effects: [],
+      timers: { secondLook: 1_000 },
+      context: { refusedName: 'Guest' },
+    })
+    .when(elapsed('secondLook'))
+    .then({ state: 'reading', effects: [read] })
     .when(guest)
     .then({
       state: 'refusedByName',
@@ -197,12 +206,31 @@ test('[R24] a leg whose network is named Guest in the config is never written, t
     .when(missing('n5', 9_000))
     .then({ state: 'adding', effects: [add('n5')], context: { refusedName: undefined } });
   // The name may have been given between the reading and the write.
-  given(reconciler, { input, events: [resync, missing('n1', 0)] })
+  for (const events of [[], [refused]])
+    given(reconciler, { input, events: [resync, missing('n1', 0), ...events] })
+      .when(guest)
+      .then({ state: 'checking', effects: [] })
+      .when(elapsed('secondLook'))
+      .then({ state: 'reading', effects: [read] })
+      .when(guest)
+      .then({ state: 'refusedByName', effects: [alert] });
+  t.pass();
+});
+
+test('[R24] a network that was given its name back is written by the second look, not by the resync', (t) => {
+  // The daemon publishes before it saves, so the first reading still has the old name.
+  const events = [changed, elapsed('settle'), guest, elapsed('secondLook'), guest] as const;
+  given(reconciler, { input, events })
+    .when(changed)
+    .then({ state: 'settling' })
+    .when(elapsed('settle'))
+    .then({ state: 'reading', effects: [read] })
     .when(guest)
-    .then({ state: 'refusedByName', effects: [alert] });
-  given(reconciler, { input, events: [resync, missing('n1', 0), refused] })
-    .when(guest)
-    .then({ state: 'refusedByName', effects: [alert] });
+    .then({ state: 'checking', effects: [], timers: { secondLook: 1_000 } })
+    .when(elapsed('secondLook'))
+    .then({ state: 'reading', effects: [read] })
+    .when(missing('n5', 9_000))
+    .then({ state: 'adding', effects: [add('n5')], context: { refusedName: undefined } });
   t.pass();
 });
 
