@@ -9,7 +9,7 @@ export interface DataOptions {
   readonly dir?: string | undefined;
   /**
    * Milliseconds that a batched record may wait for others before it is committed; 50 unless set. On flash 1,000
-   * is kinder: each small commit writes some 26 KiB.
+   * is kinder: each small commit writes some 7 KiB.
    */
   readonly lingerMs?: number | undefined;
   /** The log is signed every so many records, and at a stop; 1,000 unless set. */

@@ -3,9 +3,17 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { CHAIN_START, chainHash } from './chain-hash.ts';
 import type { CheckpointPart, CommitRequest, CommitResult } from './commit-request.ts';
 import { Mark, writeHead } from './head.ts';
+import { INDEX_EVERY, indexedUpTo, indexSome } from './record-index.ts';
 import { emptyWal, pruneSlice, shredBlobs } from './removal.ts';
 import { SavedStates } from './saved-states.ts';
-import { INSERT_RECORD, INSERT_RECORDS, openForWriting, RECORD_COLUMNS, RECORDS_AT_ONCE } from './schema.ts';
+import {
+  INSERT_RECORD,
+  INSERT_RECORDS,
+  openForWriting,
+  PAGE_BYTES,
+  RECORD_COLUMNS,
+  RECORDS_AT_ONCE,
+} from './schema.ts';
 import { type BodyKey, BodyKeys, sealBody } from './sealed-bodies.ts';
 import {
   headFile,
@@ -42,6 +50,8 @@ export class LogWriter {
   #head: Head;
   /** The newest signature, and whether it is noted beside the key. */
   #signed: { readonly signature: Signature | undefined; readonly noted: boolean };
+  /** The newest record in the index. */
+  #indexed: number;
   /** Whether this process wrote anything: it does not sign what another one wrote. */
   #wrote = false;
 
@@ -54,6 +64,7 @@ export class LogWriter {
     const db = openForWriting(dataDir);
     this.#db = db;
     this.#states = new SavedStates(db, this.#key);
+    this.#indexed = indexedUpTo(db);
     this.#signed = { signature: newestSignature(db, this.#key.text), noted: existsSync(headFile(dataDir)) };
     this.#insertRecord = db.prepare(INSERT_RECORD);
     this.#insertRecords = db.prepare(INSERT_RECORDS);
@@ -76,6 +87,7 @@ export class LogWriter {
     const done = this.#transaction(() => {
       const head = this.#append(request);
       if (head.seq - (this.#signed.signature?.seq ?? 0) >= this.#signEvery) this.#sign(head);
+      if (head.seq - this.#indexed >= INDEX_EVERY) this.#indexed = indexSome(this.#db, this.#indexed);
       for (const { name, body, key } of bodies) this.#insertBlob.run(name, body, Date.now(), key.id);
       const saved = request.saving && this.#states.add(request.saving);
       if (request.saving?.finish?.keep) this.#dropBlobs(request.saving.finish.keep);
@@ -105,9 +117,17 @@ export class LogWriter {
     return this.commit(request).more === true;
   }
 
-  /** Gives free space back to the disk; takes as long as the log is. */
+  /** Gives free space back to the disk, in pages of the size of a new log; takes as long as the log is. */
   compact(): void {
-    this.#db.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
+    const size = Number(this.#db.prepare('PRAGMA page_size').get()?.page_size);
+    try {
+      // The size of pages changes only outside of WAL mode, which cannot be left while somebody reads.
+      if (size !== PAGE_BYTES)
+        this.#db.exec(`PRAGMA journal_mode = DELETE; PRAGMA page_size = ${PAGE_BYTES}`);
+    } catch {
+      // The pages stay as they are until the next time.
+    }
+    this.#db.exec('VACUUM; PRAGMA journal_mode = WAL; PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
   /** Notes the newest signature where somebody who has only the database cannot change it. */
@@ -141,7 +161,7 @@ export class LogWriter {
   }
 
   #transaction(work: () => { head: Head; done: CommitResult }): CommitResult {
-    const signed = this.#signed;
+    const [signed, indexed] = [this.#signed, this.#indexed];
     this.#db.exec('BEGIN IMMEDIATE');
     try {
       const { head, done } = work();
@@ -151,6 +171,7 @@ export class LogWriter {
       return done;
     } catch (error) {
       this.#signed = signed;
+      this.#indexed = indexed;
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw error;
     }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { unindex } from './record-index.ts';
 import type { LogKey } from './signing.ts';
 
 /** How many records one transaction deletes, so that the commit behind it waits only some milliseconds. */
@@ -15,6 +16,7 @@ export function pruneSlice(db: DatabaseSync, key: LogKey, to: number): boolean {
   const begin = to + 1;
   const current = db.prepare("SELECT value FROM meta WHERE key = 'begin'").get()?.value;
   if (current !== String(begin)) begins(db, key, begin);
+  unindex(db, begin, SLICE);
   db.prepare(
     'DELETE FROM records WHERE seq IN (SELECT seq FROM records WHERE seq < ? ORDER BY seq LIMIT ?)',
   ).run(begin, SLICE);

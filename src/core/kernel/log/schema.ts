@@ -3,12 +3,21 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { HoldfastError } from '../errors/holdfast-error.ts';
 import { KernelError } from '../errors/kernel-error.ts';
+import { INDEX_TABLES, indexAll } from './record-index.ts';
 
 /** Raised when the tables or the meaning of a record change. */
 const LOG_FORMAT = 1;
 
 /** The id of the data key that a body was sealed with; none: it was stored as it was handed in, by an older release. */
 const SEALED_BY = 'sealed_by TEXT';
+
+/**
+ * A commit writes the last page of the table, its parent and the first page of the file, whole and twice: with small
+ * pages that is less. A file that is there already keeps its pages until it is compacted (`log prune`).
+ */
+export const PAGE_BYTES = 512;
+/** The write-ahead log is moved into the database at so many pages: some 4 MB. */
+const CHECKPOINT_PAGES = 8_000;
 
 /**
  * `at` stands in the body alone: it is monotone, so a time is found by binary search over seq. The view spares whoever
@@ -20,13 +29,12 @@ const TABLES = `
     seq INTEGER PRIMARY KEY,
     actor TEXT NOT NULL,
     correlation TEXT NOT NULL,
-    body TEXT NOT NULL,
-    hash TEXT NOT NULL
+    hash TEXT NOT NULL,
+    body TEXT NOT NULL
   ) STRICT;
   CREATE VIEW IF NOT EXISTS timeline AS
     SELECT seq, json_extract(body, '$.at') AS at, actor, correlation, body, hash FROM records;
-  CREATE INDEX IF NOT EXISTS records_actor ON records (actor, seq);
-  CREATE INDEX IF NOT EXISTS records_correlation ON records (correlation, seq);
+  ${INDEX_TABLES}
   CREATE TABLE IF NOT EXISTS blobs (
     key TEXT PRIMARY KEY, body BLOB NOT NULL, at INTEGER NOT NULL DEFAULT 0, ${SEALED_BY}
   ) STRICT;
@@ -76,12 +84,15 @@ export function openForWriting(dataDir: string): DatabaseSync {
   try {
     db = new DatabaseSync(logFile(dataDir), { timeout: 5_000 });
     db.exec(`
+      PRAGMA page_size = ${PAGE_BYTES};
       PRAGMA journal_mode = WAL;
+      PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
       PRAGMA synchronous = FULL;
       PRAGMA journal_size_limit = 67108864;
       PRAGMA secure_delete = ON;
     `);
     logTables(db);
+    replaceIndices(db);
   } catch (error) {
     throw unusable(dataDir, error);
   }
@@ -107,6 +118,14 @@ export function logTables(db: DatabaseSync): void {
   }
   dropTimeColumn(db);
   db.prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('format', ?)").run(String(LOG_FORMAT));
+}
+
+/** Earlier releases had indices that each commit wrote. They go when the tables that replace them are whole. */
+function replaceIndices(db: DatabaseSync): void {
+  const there = "SELECT 1 FROM sqlite_schema WHERE name IN ('records_actor', 'records_correlation')";
+  if (!db.prepare(there).get()) return;
+  indexAll(db);
+  db.exec('DROP INDEX IF EXISTS records_actor; DROP INDEX IF EXISTS records_correlation');
 }
 
 /** Earlier releases had the time of a record as a generated column, which `pragma_table_info` does not list. */

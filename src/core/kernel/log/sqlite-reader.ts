@@ -1,8 +1,9 @@
-import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { KernelError } from '../errors/kernel-error.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
 import type { LogRecord } from './record.ts';
 import { parseRecord } from './record.ts';
+import { indexTable, missingInIndex } from './record-index.ts';
 import { digestOf, newestFull } from './saved-states.ts';
 import { hasTable, openForReading, sound } from './schema.ts';
 import { StoredBodies } from './sealed-bodies.ts';
@@ -18,6 +19,12 @@ export interface RawRecord {
   readonly correlation: string;
   readonly body: string;
   readonly hash: string;
+}
+
+/** What the records of a search have in common. */
+interface Wanted {
+  readonly correlation: string | undefined;
+  readonly actor: string | undefined;
 }
 
 function rawRecordOf({ seq, actor, correlation, body, hash }: Record<string, SQLOutputValue>): RawRecord {
@@ -38,6 +45,7 @@ export class SqliteReader implements LogReader {
   readonly #hasLinks: boolean;
   readonly #hasSignatures: boolean;
   readonly #hasCheckpoints: boolean;
+  readonly #hasIndex: boolean;
   readonly #bodies: StoredBodies;
 
   /**
@@ -52,6 +60,7 @@ export class SqliteReader implements LogReader {
     this.#bodies = new StoredBodies(this.#db, typeof source === 'string' ? source : undefined);
     this.#hasSignatures = has('signatures');
     this.#hasCheckpoints = has('checkpoints');
+    this.#hasIndex = has(indexTable('correlation'));
   }
 
   async *read(range: ReadRange = {}): AsyncIterable<LogRecord> {
@@ -70,33 +79,54 @@ export class SqliteReader implements LogReader {
    * from being checkpointed.
    */
   *pages({ from, to, actor, correlation, reverse, limit }: ReadRange = {}): Iterable<RawRecord[]> {
-    const where = ['seq >= ?', 'seq <= ?'];
-    const filters: SQLInputValue[] = [];
-    for (const [column, value] of [
-      ['actor', actor],
-      ['correlation', correlation],
-    ] as const) {
-      if (value === undefined) continue;
-      where.push(`${column} = ?`);
-      filters.push(value);
-    }
+    const wanted = { correlation, actor };
+    const [low, high] = [Math.max(from ?? 1, this.#begin()), to ?? Number.MAX_SAFE_INTEGER];
+    const indexed = correlation === undefined && actor === undefined ? 0 : this.#indexed();
+    const parts = [
+      { low, high: Math.min(high, indexed), query: () => this.#indexedQuery(wanted, reverse) },
+      { low: Math.max(low, indexed + 1), high, query: () => this.#tableQuery(wanted, reverse) },
+    ].filter((part) => part.low <= part.high);
+    const values = [correlation, actor].filter((value) => value !== undefined);
     const size = Math.min(limit ?? PAGE, PAGE);
-    const query = this.#db.prepare(
-      `SELECT seq, actor, correlation, body, hash FROM records WHERE ${where.join(' AND ')}
-       ORDER BY seq ${reverse ? 'DESC' : 'ASC'} LIMIT ${size}`,
-    );
-    let low = Math.max(from ?? 1, this.#begin());
-    let high = to ?? Number.MAX_SAFE_INTEGER;
-    while (low <= high) {
-      const bounds = [low, high];
-      const page = sound(() => query.all(...bounds, ...filters)).map(rawRecordOf);
-      const last = page.at(-1);
-      if (!last) return;
-      yield page;
-      if (page.length < size) return;
-      if (reverse) high = last.seq - 1;
-      else low = last.seq + 1;
+    for (const part of reverse ? parts.toReversed() : parts) {
+      const query = part.query();
+      for (let [first, last] = [part.low, part.high]; first <= last; ) {
+        const bounds = [...values, first, last, size];
+        const page = sound(() => query.all(...bounds)).map(rawRecordOf);
+        const end = page.at(-1);
+        if (end) yield page;
+        if (!end || page.length < size) break;
+        if (reverse) last = end.seq - 1;
+        else first = end.seq + 1;
+      }
     }
+  }
+
+  #tableQuery({ correlation, actor }: Wanted, reverse = false): StatementSync {
+    const where = [
+      ...(correlation === undefined ? [] : ['correlation = ?']),
+      ...(actor === undefined ? [] : ['actor = ?']),
+    ];
+    return this.#db.prepare(
+      `SELECT seq, actor, correlation, body, hash FROM records
+       WHERE ${[...where, 'seq BETWEEN ? AND ?'].join(' AND ')} ORDER BY seq ${reverse ? 'DESC' : 'ASC'} LIMIT ?`,
+    );
+  }
+
+  /** The index only says where to look: a record counts when it is what was asked for. */
+  #indexedQuery({ correlation, actor }: Wanted, reverse = false): StatementSync {
+    const column = correlation === undefined ? 'actor' : 'correlation';
+    const other = correlation === undefined || actor === undefined ? '' : 'AND r.actor = ?';
+    return this.#db.prepare(
+      `SELECT r.seq, r.actor, r.correlation, r.body, r.hash
+       FROM ${indexTable(column)} AS i CROSS JOIN records AS r ON r.seq = i.seq AND r.${column} = i.${column}
+       WHERE i.${column} = ? ${other} AND i.seq BETWEEN ? AND ? ORDER BY i.seq ${reverse ? 'DESC' : 'ASC'} LIMIT ?`,
+    );
+  }
+
+  /** The newest record that the index by actor and correlation holds; an earlier release made none. */
+  #indexed(): number {
+    return this.#hasIndex ? Number(this.#text("SELECT value FROM meta WHERE key = 'indexed'") ?? 0) : 0;
   }
 
   lastSeq(): number {
@@ -146,8 +176,14 @@ export class SqliteReader implements LogReader {
   }
 
   #seqOfActor(actor: string, upTo: number, fits: string, ...values: SQLInputValue[]): number | undefined {
-    const sql = `SELECT seq FROM records WHERE actor = ? AND seq BETWEEN ? AND ? AND ${fits} ORDER BY seq DESC LIMIT 1`;
-    return this.#number(sql, actor, this.#begin(), upTo, ...values) || undefined;
+    const newest = `${fits} ORDER BY seq DESC LIMIT 1`;
+    const [begin, indexed] = [this.#begin(), this.#indexed()];
+    const inTable = `SELECT seq FROM records WHERE actor = ? AND seq BETWEEN ? AND ? AND ${newest}`;
+    const late = this.#number(inTable, actor, Math.max(begin, indexed + 1), upTo, ...values);
+    if (late > 0 || indexed === 0) return late || undefined;
+    const inIndex = `SELECT seq FROM ${indexTable('actor')} AS i CROSS JOIN records USING (seq)
+      WHERE i.actor = ? AND i.seq BETWEEN ? AND ? AND records.actor = i.actor AND ${newest}`;
+    return this.#number(inIndex, actor, begin, Math.min(upTo, indexed), ...values) || undefined;
   }
 
   /** Hash of a record, to check the chain from there on. */
@@ -243,7 +279,9 @@ export class SqliteReader implements LogReader {
   damage(): string | undefined {
     try {
       const text = String(this.#db.prepare('PRAGMA integrity_check(1)').get()?.integrity_check);
-      return text === 'ok' ? undefined : text;
+      if (text !== 'ok') return text;
+      const missing = this.#hasIndex ? missingInIndex(this.#db, this.#begin()) : undefined;
+      return missing && `record ${missing.seq} is missing in the index by ${missing.column}`;
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }

@@ -6,6 +6,7 @@ import { KernelError } from '../../errors/kernel-error.ts';
 import { chainHash } from '../chain-hash.ts';
 import { writeHead } from '../head.ts';
 import { checkRecord } from '../record.ts';
+import { indexAll } from '../record-index.ts';
 import { digestOf } from '../saved-states.ts';
 import { INSERT_RECORD, logFile, openForWriting } from '../schema.ts';
 import { insertSignature, type LogKey, openLogKey, type Signature } from '../signing.ts';
@@ -20,7 +21,7 @@ export interface ImportOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How much of the indices stays in memory: they are filled in the order of the records, which is not their own. */
+/** How much of the index stays in memory: it is filled in the order of the records, which is not its own. */
 const CACHE_KIB = 32 * 1024;
 
 /**
@@ -234,6 +235,7 @@ async function fill(
     const reason = `the end is missing; the file is cut off behind record ${newest.seq}`;
     throw new KernelError('HF_PORTABLE_DAMAGED', { file, line: lines + 1, reason });
   }
+  indexAll(db);
   if (after) return { header, records, end: newest };
   const before = header.range.from - 1;
   const { digest } = digestOf(db, before, true);

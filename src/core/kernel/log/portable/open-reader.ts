@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { KernelError } from '../../errors/kernel-error.ts';
+import { indexAll } from '../record-index.ts';
 import { INSERT_RECORD, logTables } from '../schema.ts';
 import { insertSignature } from '../signing.ts';
 import { SqliteReader } from '../sqlite-reader.ts';
@@ -69,6 +70,7 @@ function copyFolder(db: DatabaseSync, dir: string, after: End | undefined): End 
         end = { seq, hash };
       }
     }
+    indexAll(db);
     for (const signature of reader.signatures(after.seq + 1)) insertSignature(db, signature);
     db.exec('COMMIT');
     return end;
