@@ -51,7 +51,7 @@ export const versionOf = (event: ConfigEvent): ConfigVersion =>
 /** The request that an event brings, in a list to be appended to the queue. */
 export function requestsOf(event: ConfigEvent): WriteRequest[] {
   if (event.type === 'APPLY_CURRENT') {
-    const { type: _, ...rest } = event;
+    const { type: _, callers: __, ...rest } = event;
     return [{ op: 'reapply', ...rest }];
   }
   if (event.type !== 'SET') return [];

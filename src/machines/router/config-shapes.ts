@@ -119,6 +119,8 @@ export type ConfigEvent =
       readonly request: string;
       readonly correlation?: string;
       readonly who: string;
+      /** How many callers this one apply answers; absent: 1. */
+      readonly callers?: number;
     }
   /** The operator's settings differ from those that the actor was started with. */
   | ({ readonly type: 'CONFIGURE' } & Required<ConfigInput>)

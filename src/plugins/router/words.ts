@@ -36,7 +36,7 @@ export function describeConfigRecord(record: RecordOf<typeof routerConfig>): str
       return `${who} ${what}${paths}${describeRefusal(record, event.request)}`;
     }
     case 'APPLY_CURRENT':
-      return `${event.who} reapplies the current config${describeRefusal(record, event.request)}`;
+      return `${event.who}${othersOf(event.callers)} reapplies the current config${describeRefusal(record, event.request)}`;
     case 'LOADED':
       return record.ignored ? HIDDEN : `the store contains ${short(event.ncid)}`;
     case 'APPLIED':
@@ -49,6 +49,8 @@ export function describeConfigRecord(record: RecordOf<typeof routerConfig>): str
       return describeEffectDone(record);
   }
 }
+
+const othersOf = (callers = 1): string => (callers === 1 ? '' : ` (and ${callers - 1} more)`);
 
 function describeEffectDone({ event }: LogRecord): string | undefined {
   if (event.type !== 'effect.done') return DEFAULT_WORDS;

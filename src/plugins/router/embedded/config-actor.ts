@@ -51,7 +51,11 @@ export const setRequested = defineTopic(
 
 export const applyRequested = defineTopic(
   'router.apply_requested',
-  z.object(origin),
+  z.object({
+    ...origin,
+    /** How many callers one apply answers; absent: 1. */
+    callers: z.int().min(2).exactOptional(),
+  }),
   'The current config is to be applied again.',
 );
 

@@ -9,6 +9,7 @@ import { validateConfig } from '../config/validate.ts';
 import { RouterError } from '../errors.ts';
 import { applyRequested, setRequested } from './config-actor.ts';
 import type { EmbeddedRouter } from './embedded-router.ts';
+import { ReapplyRequests } from './reapply-requests.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
 import { writeMissed } from './store/connection.ts';
 
@@ -106,6 +107,7 @@ export class ConfigWrites {
   readonly #router: EmbeddedRouter;
   readonly #configs: SealedConfigs;
   readonly #replyTimeoutMs: number;
+  readonly #reapplies = new ReapplyRequests((writer: Writer, callers) => this.#applyOnce(writer, callers));
 
   constructor(
     { bus, pendingReplies, logger }: Pick<Services, 'bus' | 'pendingReplies' | 'logger'>,
@@ -181,10 +183,15 @@ export class ConfigWrites {
   }
 
   /** `POST /v1/config/apply_current_config`. @throws as `set` does */
-  async applyCurrent({ request, correlation, who }: Writer): Promise<Reply> {
-    await this.#activeFor(who, correlation); // a lost store is reported at once, before anything is begun
+  async applyCurrent(writer: Writer): Promise<Reply> {
+    await this.#activeFor(writer.who, writer.correlation); // a lost store is reported at once, before anything is begun
+    return this.#reapplies.add(writer);
+  }
+
+  #applyOnce({ request, correlation, who }: Writer, callers: number): Promise<Reply> {
     const reply = this.#pendingReplies.open(request, this.#replyTimeoutMs);
-    this.#bus.publish(applyRequested, { request, who }, { correlation });
+    const count = callers > 1 ? { callers } : {};
+    this.#bus.publish(applyRequested, { request, who, ...count }, { correlation });
     return reply;
   }
 }
