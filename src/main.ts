@@ -46,9 +46,10 @@ export function logFeatures(): LogFeatures {
       ['runtime', async () => (await import('./core/host/lifecycle/records.ts')).words],
       ...loadersOf('words', async (file) => ((await import(file)) as Words).words),
     ]),
-    stoppedReports: new Map(
-      loadersOf('stopped-reports', async (file) => ((await import(file)) as Reports).stoppedReports),
-    ),
+    stoppedReports: new Map([
+      ['runtime', async () => (await import('./core/host/integrity/records.ts')).stoppedReports],
+      ...loadersOf('stopped-reports', async (file) => ((await import(file)) as Reports).stoppedReports),
+    ]),
   };
 }
 

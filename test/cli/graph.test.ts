@@ -18,15 +18,18 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
     schedule_2a_2a_2a_2a_2a{{"* * * * *"}}
   end
   subgraph topics["Topics"]
+    topic_data_checked(["data.checked"])
     topic_log_checkpoint_saved(["log.checkpoint_saved"])
     topic_test_knock(["test.knock"])
     topic_test_tick(["test.tick"])
   end
   subgraph actors["Actors"]
+    actor_runtime_data_check["runtime.data_check<br><small>core</small>"]
     actor_runtime_lifecycle["runtime.lifecycle<br><small>core</small>"]
     actor_test_door["test.door<br><small>doors</small>"]
   end
   subgraph effects["Effects"]
+    effect_alerts_raise>"alerts.raise<br><small>core</small>"]
     effect_bell_ring>"bell.ring<br><small>doors</small>"]
     effect_lamp_on>"lamp.on<br><small>doors</small>"]
   end
@@ -34,12 +37,14 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
     adapter_bell[("bell")]
     adapter_lamp[("lamp")]
   end
+  actor_runtime_data_check --> effect_alerts_raise
   actor_test_door --> effect_bell_ring
   actor_test_door --> effect_lamp_on
   effect_bell_ring --> adapter_bell
   effect_bell_ring --> adapter_lamp
   effect_lamp_on --> adapter_lamp
   schedule_2a_2a_2a_2a_2a --> topic_test_tick
+  topic_data_checked --> actor_runtime_data_check
   topic_log_checkpoint_saved --> actor_runtime_lifecycle
   topic_test_knock --> actor_test_door
   topic_test_tick --> actor_test_door

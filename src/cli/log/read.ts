@@ -12,7 +12,7 @@ import { referenceTime } from './place.ts';
 import { familyOf, recordPage } from './record-page.ts';
 import type { Selection } from './select.ts';
 import { inBatches, newest, whyNone } from './select.ts';
-import { shown, sourceOf, sourcesOf, withLog } from './source.ts';
+import { noteDamage, shown, sourceOf, sourcesOf, withLog } from './source.ts';
 import { newestLines, Story } from './story.ts';
 import { PluginWords } from './words.ts';
 
@@ -22,6 +22,7 @@ export const listRecords: CommandRun = async (sources, flags, context) => {
   selectionOf(flags);
   const pattern = patternOf(flags.grep);
   const limit = wholeNumber(flags.limit, '--limit', 0, 'log list') || Number.POSITIVE_INFINITY;
+  noteDamage(sourcesOf(sources, context), context);
   await withLog(sourcesOf(sources, context), async (log) => {
     const chosen = selectionOf(flags, referenceTime(log));
     // Whoever selects a type of event wants to see it, even if it is routine.
@@ -93,6 +94,7 @@ async function noMatch(log: LogReader, selection: Selection, signal: AbortSignal
 /** `holdfast log show`: one record in full, with its cause and its consequences. */
 export const showRecord: CommandRun = async ([text, ...sources], _flags, context) => {
   const seq = wholeNumber(text, 'The record', 1, 'log show');
+  noteDamage(sourcesOf(sources, context), context, seq);
   const family = await withLog(sourcesOf(sources, context), (log) => familyOf(log, seq));
   if (!context.json) {
     const words = new PluginWords(context);

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { parseDuration } from '../../core/host/duration.ts';
 import { HostError } from '../../core/host/errors/host-error.ts';
+import { forgetStop } from '../../core/host/integrity/ledger.ts';
 import { askIfRunning } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { progressOf } from '../../core/host/progress.ts';
@@ -126,6 +127,7 @@ async function shred(keys: readonly string[], { dataDir, signal }: CommandContex
   if (await askIfRunning({ dataDir, signal }, SHRED_PATH, { keys }, 'it shreds nothing')) return;
   const unlock = lockDataDir(dataDir);
   try {
+    forgetStop(dataDir);
     await withLog(dataDir, async (log) => checkBeforeStart(log, dataDir));
     const writer = new LogWriter({ dataDir, signEvery: Number.MAX_SAFE_INTEGER });
     try {

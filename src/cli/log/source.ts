@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { markedRanges } from '../../core/host/integrity/damaged-ranges.ts';
 import { redact } from '../../core/host/logging/redact.ts';
 import type { Decision } from '../../core/kernel/actors/transition.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
@@ -14,6 +15,23 @@ export function sourceOf(argument: string | undefined, { dataDir }: { readonly d
 /** The sources of a command that reads several of them as one log: archives in order, then the folder. */
 export function sourcesOf(given: readonly string[], context: { readonly dataDir: string }): string[] {
   return given.length === 0 ? [context.dataDir] : given.map((one) => resolve(one));
+}
+
+/**
+ * Says which records of the folders among some sources the newest check found damaged: a command that prints records one
+ * by one does not check their chain.
+ *
+ * @param about only ranges that hold this record
+ */
+export function noteDamage(
+  sources: readonly string[],
+  { note }: { readonly note: (line: string) => void },
+  about?: number,
+): void {
+  for (const { from, to, reason } of sources.flatMap(markedRanges)) {
+    if (about !== undefined && (about < from || about > to)) continue;
+    note(`Do not rely on records ${from} to ${to}: the newest check found them damaged (${reason}).`);
+  }
 }
 
 /**

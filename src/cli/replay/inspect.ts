@@ -8,7 +8,7 @@ import { causesOf, sentenceOf } from '../../core/kernel/replay/explain.ts';
 import { wholeNumber } from '../log/flags.ts';
 import { seqOfPlace } from '../log/place.ts';
 import { actorMatcher } from '../log/select.ts';
-import { shown, sourcesOf, withLog } from '../log/source.ts';
+import { noteDamage, shown, sourcesOf, withLog } from '../log/source.ts';
 import { differenceLines, type EnteredState, momentLines, shownState } from '../log/states.ts';
 import { PluginWords } from '../log/words.ts';
 
@@ -73,6 +73,7 @@ export const showDifference: CommandRun = async ([a = '', b = '', ...sources], _
 /** `holdfast replay explain`: the chain of causes of a record, in sentences (C7). */
 export const explainRecord: CommandRun = async ([text, ...sources], _flags, context) => {
   const seq = wholeNumber(text, 'The record', 1, 'replay explain');
+  noteDamage(sourcesOf(sources, context), context);
   const chain = await withLog(sourcesOf(sources, context), async (log) => causesOf(log, seq), context.signal);
   const words = new PluginWords(context);
   await words.prepare(chain.flatMap(({ record, cause }) => (cause ? [record, cause] : [record])));

@@ -3,12 +3,16 @@ import { HIDDEN, type RecordWords } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
 import { CHECKPOINT, type LogRecord } from '../../kernel/log/record.ts';
+import { DATA_CHECK, describeDataCheck } from '../integrity/records.ts';
 import type { LifecycleContext } from './machine.ts';
 
 /** The one actor that remembers the runs of a data folder. */
 export const HOST = CHECKPOINT.actor as ActorRef;
 
-export const words: RecordWords = { [parseActorRef(HOST).type]: describeLifecycle };
+export const words: RecordWords = {
+  [parseActorRef(HOST).type]: describeLifecycle,
+  [parseActorRef(DATA_CHECK).type]: describeDataCheck,
+};
 
 /** What the actor of a data folder remembers; nothing before its first run. */
 export function runsOf(state: Readonly<ActorState> | undefined): Partial<LifecycleContext> {

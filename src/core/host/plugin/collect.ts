@@ -3,6 +3,7 @@ import { type ActorDefinition, effectTypes, type Route } from '../../kernel/acto
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';
 import { HTTP_REPLY } from '../http/pending-replies.ts';
+import { dataCheckActor, dataCheckedRoute } from '../integrity/actor.ts';
 import { checkpointRoute, lifecycleActor } from '../lifecycle/run.ts';
 import { commandWords } from './command.ts';
 import { type Declared, summarise } from './registrar.ts';
@@ -13,8 +14,12 @@ import type { PluginRun } from './run.ts';
 export const CORE = 'core';
 
 /** What core itself declares: part of every instance, whatever plugins it has. */
-const coreActors: readonly Owned<ActorDefinition>[] = [Object.freeze({ ...lifecycleActor, owner: CORE })];
-const coreRoutes: readonly Owned<Route>[] = [Object.freeze({ ...checkpointRoute, owner: CORE })];
+const coreActors: readonly Owned<ActorDefinition>[] = [lifecycleActor, dataCheckActor].map((actor) =>
+  Object.freeze({ ...actor, owner: CORE }),
+);
+const coreRoutes: readonly Owned<Route>[] = [checkpointRoute, dataCheckedRoute].map((route) =>
+  Object.freeze({ ...route, owner: CORE }),
+);
 
 /** Effect types that core carries out itself (`runtime/wiring.ts`); a trailing `*` stands for any rest. */
 const CORE_EFFECTS: readonly string[] = ['timer.*', HTTP_REPLY, ALERT_RAISE];

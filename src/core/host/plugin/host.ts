@@ -39,6 +39,7 @@ export class PluginHost {
   readonly #clock: Clock;
   readonly #stopFailures = new Map<PluginRun, HoldfastError>();
   #registrations: Registrations | undefined;
+  readonly #coreFacts = new Map<string, () => Json>();
   #services: RuntimeServices | undefined;
   #starting: Promise<void> | undefined;
   #current: PluginRun | undefined;
@@ -119,9 +120,15 @@ export class PluginHost {
     return this.#runs.map(({ status }) => status);
   }
 
-  /** The facts that running plugins contribute to health pages; one whose report throws says so in its place. */
+  /** Adds a fact of core to health pages, under a name that no plugin takes. */
+  addFact(name: string, report: () => Json): void {
+    this.#coreFacts.set(name, report);
+  }
+
+  /** The facts that core and running plugins contribute to health pages; one whose report throws says so in its place. */
   health(): Readonly<Record<string, Json>> {
-    const facts = this.started(this.register().health);
+    const core = Array.from(this.#coreFacts, ([name, report]) => ({ name, report }));
+    const facts = [...core, ...this.started(this.register().health)];
     return Object.fromEntries(
       facts.flatMap(({ name, report }) => {
         const fact = attempt(report);

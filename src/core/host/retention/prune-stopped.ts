@@ -2,6 +2,7 @@ import { lockDataDir } from '../../kernel/log/lock.ts';
 import { LogWriter } from '../../kernel/log/log-writer.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { checkBeforeStart } from '../../kernel/log/trust.ts';
+import { forgetStop } from '../integrity/ledger.ts';
 import { archive, statesAt } from './archive.ts';
 import { type PrunePlan, type PruneRequest, planPrune } from './plan.ts';
 
@@ -31,6 +32,7 @@ export async function pruneStopped(
   new SqliteReader(dataDir).close(); // reports a folder without a log before a lock is made in it
   const unlock = lockDataDir(dataDir);
   try {
+    forgetStop(dataDir);
     const reader = new SqliteReader(dataDir);
     let pruned: Pruned;
     let states: string[][];

@@ -8,12 +8,16 @@ import { version } from '../../kernel/version.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Place } from '../http/contract.ts';
 import { PendingReplies } from '../http/pending-replies.ts';
+import { BackgroundCheck } from '../integrity/background-check.ts';
+import { compareBeforeStart, noteAtStop } from '../integrity/compare.ts';
+import { textOf } from '../integrity/findings.ts';
 import { beginRun } from '../lifecycle/run.ts';
 import { createLogger, type Logger } from '../logging/logger.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import type { ConfiguredPlugin, OptionsFile } from '../plugin/definition.ts';
 import { PluginHost, type RuntimeServices } from '../plugin/host.ts';
 import type { Registrations } from '../plugin/registrations.ts';
+import { archiveFolder } from '../retention/plan.ts';
 import { AutomaticRetention, type RetentionSettings } from '../retention/prune-running.ts';
 import { openVault, type Vault } from '../secrets/vault.ts';
 import { Checkpoints } from './checkpoints.ts';
@@ -80,6 +84,7 @@ export class Runtime {
   #surfaces: Surfaces | undefined;
   #stopping: Promise<readonly HoldfastError[]> | undefined;
   #reason = '';
+  #isReady = false;
   #stopErrors: readonly HoldfastError[] = [];
 
   constructor({ plugins, dataDir, configFile, ...rest }: RuntimeOptions) {
@@ -162,8 +167,12 @@ export class Runtime {
 
   /** Locks the data folder, so that no other process writes to it, and opens what lies in it. */
   #openDataFolder(): { readonly log: SqliteLog; readonly vault: Vault } {
-    const { dataDir, clock, lingerMs, signEvery, patienceMs, checkpointEvery } = this.#options;
+    const { dataDir, clock, logger, lingerMs, signEvery, patienceMs, checkpointEvery } = this.#options;
     this.#undo.push(lockDataDir(dataDir));
+    for (const finding of compareBeforeStart(dataDir))
+      logger.error({ ...finding, text: textOf(finding) }, 'data.finding');
+    // What a start leaves that was refused is no state to compare the next one with.
+    this.#undo.push(() => (this.#isReady ? noteAtStop(dataDir) : undefined));
     const vault = openVault(dataDir);
     const log = new SqliteLog({ dataDir, lingerMs, signEvery, patienceMs, checkpointEvery, clock });
     this.#undo.push(() => log.close());
@@ -229,10 +238,15 @@ export class Runtime {
     await surfaces.listen();
   }
 
-  /** What happens by the clock: the plugins' schedules, and the archiving of old parts of the log. */
-  #startRecurringWork({ bus, log, clock, logger, dataDir }: RuntimeServices): void {
+  /** What happens by the clock: the plugins' schedules, the check of the data folder, and the archiving of old records. */
+  #startRecurringWork(services: RuntimeServices): void {
+    const { bus, log, clock, logger, dataDir } = services;
     this.#undo.push(startSchedules(this.#host.started(this.registrations.schedules), bus, clock));
     const { retention } = this.#options;
+    const archives = retention?.folder ?? archiveFolder(dataDir);
+    const check = new BackgroundCheck({ dataDir, archives }, services);
+    this.#host.addFact('data', () => check.fact());
+    this.#undo.push(() => check.stop());
     if (!retention) return;
     const automatic = new AutomaticRetention(log, dataDir, retention, clock, logger);
     this.#undo.push(() => automatic.stop());
@@ -241,6 +255,7 @@ export class Runtime {
   /** Lets other processes find this one, and the plugins begin what needs all of it. */
   #announceReady(startedAt: string): void {
     const { dataDir, logger } = this.#options;
+    this.#isReady = true;
     writeRuntimeFile(dataDir, { pid: process.pid, startedAt, version, surfaces: this.surfaces });
     this.#undo.push(() => removeRuntimeFile(dataDir));
     for (const { owner, work } of this.#host.started(this.registrations.readyWork)) {

@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { isCoded } from '../errors/holdfast-error.ts';
 import { KernelError } from '../errors/kernel-error.ts';
 import { createSecretFile, readSecretFile } from '../secret-file.ts';
 import { hasColumn, hasTable, sound } from './schema.ts';
@@ -41,6 +42,31 @@ export class StoredBodies {
     if (!this.#hasShredded) return [];
     const older = this.#db.prepare('SELECT key FROM blobs WHERE at < ? ORDER BY key');
     return sound(() => older.all(before)).map((row) => String(row.key));
+  }
+
+  /** What is wrong with each body that cannot be opened: who needs one of them would find out too late. */
+  damaged(): string[] {
+    let names: string[];
+    try {
+      names = this.#db
+        .prepare('SELECT key FROM blobs')
+        .all()
+        .map((row) => String(row.key));
+    } catch (error) {
+      return [`the stored bodies cannot be read: ${error instanceof Error ? error.message : String(error)}`];
+    }
+    return names.flatMap((name) => {
+      try {
+        this.open(name);
+        return [];
+      } catch (error) {
+        if (!isCoded(error)) throw error;
+        // One that was made unreadable on purpose has a note, and is not listed any more.
+        if (error.code === 'HF_LOG_SHREDDED')
+          return this.#stored(name) ? [`the stored body ${name} has no key`] : [];
+        return [`the stored body ${name} cannot be opened`];
+      }
+    });
   }
 
   #stored(name: string): StoredBody | undefined {

@@ -287,6 +287,38 @@ export class SqliteReader implements LogReader {
     }
   }
 
+  /** Everything that SQLite's own check finds wrong with the file, at most so many texts. */
+  damages(most: number): string[] {
+    try {
+      const rows = this.#db.prepare(`PRAGMA integrity_check(${most})`).all();
+      return rows.map(({ integrity_check: text }) => String(text)).filter((text) => text !== 'ok');
+    } catch (error) {
+      return [error instanceof Error ? error.message : String(error)];
+    }
+  }
+
+  /** Every checkpoint of saved states, as it was signed. */
+  checkpoints(): { seq: number; digest: string; signature: string }[] {
+    if (!this.#hasCheckpoints) return [];
+    const rows = sound(() => this.#db.prepare('SELECT seq, digest, signature FROM checkpoints').all());
+    return rows.map(({ seq, digest, signature }) => ({
+      seq: Number(seq),
+      digest: String(digest),
+      signature: String(signature),
+    }));
+  }
+
+  /** Actors under whose name the state of another one is saved. */
+  misplacedStates(): string[] {
+    const other = `SELECT actor FROM snapshots WHERE json_valid(body) AND json_extract(body, '$.ref') IS NOT actor`;
+    return sound(() => this.#db.prepare(`${other} LIMIT 20`).all()).map(({ actor }) => String(actor));
+  }
+
+  /** What is wrong with each stored body that cannot be opened. */
+  damagedBodies(): string[] {
+    return this.#bodies.damaged();
+  }
+
   close(): void {
     this.#db.close();
   }

@@ -49,6 +49,11 @@ export const runtimeErrors = {
     what: 'Plugin {plugin} tried to declare {what} after boot.',
     remedy: 'Declare in register(); start() and later may only use what was declared.',
   },
+  HF_DATA_CHECK: {
+    status: 500,
+    what: 'The check of the data folder could not be finished: {reason}.',
+    remedy: 'Look at the log lines before data.check_failed; it is tried again within an hour.',
+  },
   HF_EFFECT_UNHANDLED: {
     status: 500,
     what: 'Actor type {actor} asks for effect {effect}, which no plugin handles.',

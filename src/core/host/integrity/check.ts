@@ -1,0 +1,195 @@
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync } from 'node:fs';
+import { basename, join, relative } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { isCoded } from '../../kernel/errors/holdfast-error.ts';
+import { findDamage, type LogDamage } from '../../kernel/log/damage.ts';
+import { checkPortable } from '../../kernel/log/portable/check.ts';
+import { logFile } from '../../kernel/log/schema.ts';
+import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { compareFiles } from './compare.ts';
+import { markRanges } from './damaged-ranges.ts';
+import { filesIn, isDatabase, QUARANTINE, statOf } from './files.ts';
+import { bounded, type CheckResult, type Finding } from './findings.ts';
+import { type Ledger, loadLedger } from './ledger.ts';
+
+/** What is to be read. */
+export interface CheckRequest {
+  /** Absolute paths. */
+  readonly dataDir: string;
+  readonly archives: string;
+}
+
+/** Everything that a check found, but for its time, and the ledger to be saved once that is recorded. */
+export interface Checked {
+  readonly result: Omit<CheckResult, 'at' | 'tookMs'>;
+  readonly ledger: Ledger;
+}
+
+/**
+ * Reads everything in a data folder and compares it with its checksums: every record, archive, signature and saved state
+ * of the log, every page of other databases, and every other file with what was noted of it. Damaged archives are moved
+ * aside; damaged ranges of the live log are named in a file. Yields the part that is done, 0 to 1.
+ */
+export async function* checkFolder({ dataDir, archives }: CheckRequest): AsyncGenerator<number, Checked> {
+  const damagedLedger: Finding[] = [];
+  let ledger = loadLedger(dataDir);
+  if (!ledger) {
+    const reason = 'its own checksum does not fit; what it said of the other files is lost';
+    damagedLedger.push({ kind: 'damaged', file: 'checksums.json', reason });
+    ledger = { files: new Map(), stopped: false, read: new Set(), found: [] };
+  }
+  const total = Math.max(1, sizeOf(dataDir));
+  let bytes = 0;
+  const files = compareFiles(dataDir, ledger);
+  let step = files.next();
+  for (; !step.done; step = files.next()) {
+    bytes += step.value;
+    yield (0.5 * Math.min(bytes, total)) / total;
+  }
+  const findings = [...ledger.found, ...damagedLedger, ...step.value.findings];
+  let databases = 0;
+  for (const path of filesIn(dataDir).filter(isDatabase)) {
+    if (join(dataDir, path) === logFile(dataDir)) continue;
+    findings.push(...databaseFindings(dataDir, path));
+    bytes += statOf(join(dataDir, path))?.size ?? 0;
+    databases += 1;
+    yield 0.5;
+  }
+  const log = readLog(dataDir);
+  let part = log.next();
+  for (; !part.done; part = log.next()) yield 0.5 + 0.3 * part.value;
+  bytes += statOf(logFile(dataDir))?.size ?? 0;
+  findings.push(...logFindings(part.value));
+  markRanges(dataDir, part.value.ranges);
+  const read = yield* checkArchives(dataDir, archives, ledger);
+  return {
+    result: {
+      files: step.value.files + databases + 1,
+      bytes,
+      records: part.value.records,
+      archives: read.archives,
+      ...bounded([...findings.filter(({ file }) => !read.moved.has(file)), ...read.findings]),
+    },
+    ledger: { ...ledger, found: [] },
+  };
+}
+
+function sizeOf(dataDir: string): number {
+  return filesIn(dataDir).reduce((sum, path) => sum + (statOf(join(dataDir, path))?.size ?? 0), 0);
+}
+
+/** What SQLite's own check says of a database that is not the log. */
+function databaseFindings(dataDir: string, path: string): Finding[] {
+  const finding = (reason: string): Finding => ({ kind: 'damaged', file: path, reason });
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(join(dataDir, path), { readOnly: true, timeout: 5_000 });
+    const rows = db.prepare('PRAGMA integrity_check(5)').all();
+    const texts = rows.map(({ integrity_check: text }) => String(text)).filter((text) => text !== 'ok');
+    return texts.map(finding);
+  } catch (error) {
+    // Another process may hold it alone, or have removed it: that says nothing of its content.
+    const code = ((error as { errcode?: number }).errcode ?? 0) & 0xff;
+    const isDamaged = code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
+    return isDamaged ? [finding(error instanceof Error ? error.message : String(error))] : [];
+  } finally {
+    db?.close();
+  }
+}
+
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+
+function* readLog(dataDir: string): Generator<number, LogDamage> {
+  let reader: SqliteReader;
+  try {
+    reader = new SqliteReader(dataDir);
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    return { records: 0, last: 0, ranges: [], others: [String(error.details.reason ?? error.what)] };
+  }
+  try {
+    return yield* findDamage(reader, dataDir);
+  } finally {
+    reader.close();
+  }
+}
+
+function logFindings({ ranges, others }: LogDamage): Finding[] {
+  return [
+    ...ranges.map(
+      ({ from, to, reason }): Finding => ({ kind: 'damaged', file: 'log.db', reason, records: { from, to } }),
+    ),
+    ...others.map((reason): Finding => ({ kind: 'damaged', file: 'log.db', reason })),
+  ];
+}
+
+interface ArchivesRead {
+  readonly archives: number;
+  readonly findings: readonly Finding[];
+  /** Those that were moved aside, as they were called before. */
+  readonly moved: ReadonlySet<string>;
+}
+
+const ARCHIVE = /^log-(\d{12})-(\d{12})\.jsonl(\.gz|\.zst)?$/;
+
+async function* checkArchives(
+  dataDir: string,
+  folder: string,
+  ledger: Ledger,
+): AsyncGenerator<number, ArchivesRead> {
+  const names = existsSync(folder) ? readdirSync(folder).filter((name) => ARCHIVE.test(name)) : [];
+  const findings: Finding[] = [];
+  const moved = new Set<string>();
+  for (const [index, name] of names.toSorted().entries()) {
+    const file = join(folder, name);
+    const path = placeOf(dataDir, file);
+    const digest = ledger.files.get(path)?.digest;
+    const known = `${path} ${digest}`;
+    if (digest !== undefined && ledger.read.has(known)) continue;
+    const before = statSync(file, { throwIfNoEntry: false });
+    try {
+      const lines = checkPortable(file);
+      for (let step = await lines.next(); !step.done; step = await lines.next())
+        yield 0.8 + (0.2 * index) / names.length;
+      if (digest !== undefined) ledger.read.add(known);
+    } catch (error) {
+      if (!isCoded(error)) throw error;
+      const after = statSync(file, { throwIfNoEntry: false });
+      // It was removed or replaced while it was read: the next check reads what is there then.
+      if (!after || after.ino !== before?.ino || error.code === 'HF_PORTABLE_READ') continue;
+      const [, from, to] = ARCHIVE.exec(name) ?? [];
+      findings.push({
+        kind: 'damaged',
+        file: path,
+        reason: String(error.details.reason ?? error.what),
+        records: { from: Number(from), to: Number(to) },
+        movedTo: moveAside(dataDir, file),
+      });
+      moved.add(path);
+      ledger.files.delete(path);
+    }
+  }
+  return { archives: names.length, findings, moved };
+}
+
+/** @returns where it is now; a disk of its own keeps it there, in a folder beside it */
+function moveAside(dataDir: string, file: string): string {
+  const name = `${basename(file)}.damaged`;
+  for (const folder of [join(dataDir, QUARANTINE), join(file, '..', QUARANTINE)]) {
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      renameSync(file, join(folder, name));
+      return placeOf(dataDir, join(folder, name));
+    } catch {
+      // Another disk: the next folder lies on the same one.
+    }
+  }
+  return placeOf(dataDir, file);
+}
+
+/** A path as findings name it: relative in the data folder, absolute elsewhere. */
+function placeOf(dataDir: string, file: string): string {
+  const path = relative(dataDir, file);
+  return path.startsWith('..') ? file : path;
+}

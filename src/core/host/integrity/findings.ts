@@ -1,0 +1,72 @@
+import { z } from 'zod';
+
+/**
+ * Something in the data folder that is not as it was left.
+ *
+ * - `damaged`: it is certainly not what was written: its own checksum or hash does not fit, or its content changed and
+ *   nothing wrote it.
+ * - `changed`: its content is another one, and Holdfast did not write it. A person may have.
+ * - `missing`: it is gone, and Holdfast did not remove it.
+ */
+export const findingSchema = z.strictObject({
+  kind: z.enum(['damaged', 'changed', 'missing']),
+  /** Relative to the data folder, or absolute where it lies elsewhere. */
+  file: z.string(),
+  reason: z.string(),
+  /** Records of the log that cannot be relied upon, inclusive. */
+  records: z.strictObject({ from: z.number(), to: z.number() }).exactOptional(),
+  /** Where it was moved, relative to the data folder. */
+  movedTo: z.string().exactOptional(),
+});
+export type Finding = z.output<typeof findingSchema>;
+
+/** One reading of the whole data folder. */
+export const checkResultSchema = z.strictObject({
+  /** Epoch milliseconds at its end. */
+  at: z.number(),
+  tookMs: z.number(),
+  files: z.number(),
+  bytes: z.number(),
+  /** Records of the live log that were read. */
+  records: z.number(),
+  archives: z.number(),
+  findings: z.array(findingSchema),
+  /** Findings beyond those that are listed. */
+  more: z.number().exactOptional(),
+});
+export type CheckResult = z.output<typeof checkResultSchema>;
+
+/** What one record lists: a disk that is failing damages everything, and the record is written to that disk. */
+const MOST = 40;
+
+/** @returns the findings that a record lists, each once, and how many are left out */
+export function bounded(findings: readonly Finding[]): Pick<CheckResult, 'findings' | 'more'> {
+  const each = [...new Map(findings.map((finding) => [textOf(finding), finding])).values()];
+  const left = each.length - MOST;
+  return { findings: each.slice(0, MOST), ...(left > 0 && { more: left }) };
+}
+
+/** A finding as a sentence without its end. */
+export function textOf({ kind, file, reason, records, movedTo }: Finding): string {
+  const range =
+    records && (records.from === records.to ? `${records.from}` : `${records.from} to ${records.to}`);
+  const where =
+    range === undefined ? file : `${file}, record${records?.from === records?.to ? '' : 's'} ${range}`;
+  const moved = movedTo === undefined ? '' : `; it was moved to ${movedTo}`;
+  return `${where} ${kind === 'missing' ? 'is missing' : `is ${kind}`}: ${reason}${moved}`;
+}
+
+/** So many findings stand in an alert. */
+const SHOWN = 5;
+
+/** What a person reads of findings. */
+export function summaryOf({ findings, more = 0 }: Pick<CheckResult, 'findings' | 'more'>): string {
+  const left = findings.length + more - SHOWN;
+  const rest = left > 0 ? `; and ${left} more, which \`holdfast status --json\` lists` : '';
+  return `${findings.slice(0, SHOWN).map(textOf).join('; ')}${rest}`;
+}
+
+/** Whether something is certainly damaged or gone, and not only changed by somebody. */
+export function isDamage({ kind }: Finding): boolean {
+  return kind !== 'changed';
+}

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { isObject } from '../../kernel/json.ts';
+import { syncPath } from '../../kernel/sync-path.ts';
+import type { NotedFile } from './files.ts';
+import { type Finding, findingSchema } from './findings.ts';
+
+/** The digests of the files of a data folder, in `checksums.json`: a file that was noted once must not change by itself. */
+export interface Ledger {
+  readonly files: Map<string, NotedFile>;
+  /** Whether the folder was left by a stop, so that databases must be as they were noted, too. */
+  readonly stopped: boolean;
+  /** Archives that were read record by record, as they were noted: their digest is enough from then on. */
+  readonly read: Set<string>;
+  /** What the last start found before it opened anything; in here until a check has recorded it. */
+  readonly found: readonly Finding[];
+}
+
+const FORMAT = 1;
+
+/** @returns an empty one where there is none yet; undefined when it is damaged itself */
+export function loadLedger(dataDir: string): Ledger | undefined {
+  if (!existsSync(ledgerFile(dataDir)))
+    return { files: new Map(), stopped: false, read: new Set(), found: [] };
+  try {
+    const [body = '', digest] = readFileSync(ledgerFile(dataDir), 'utf8').split('\n');
+    if (digestOf(body) !== digest) return undefined;
+    const value: unknown = JSON.parse(body);
+    if (!isObject(value) || value.format !== FORMAT || !isObject(value.files)) return undefined;
+    const files = Object.entries(value.files as Record<string, [number, number, number, string]>).map(
+      ([path, [inode, size, modified, digest]]) => [path, { inode, size, modified, digest }] as const,
+    );
+    const read = new Set(Array.isArray(value.read) ? value.read.map(String) : []);
+    const found = z.array(findingSchema).parse(value.found);
+    return { files: new Map(files), stopped: value.stopped === true, read, found };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes it whole or not at all. @throws the error of the disk */
+export function saveLedger(dataDir: string, { files, stopped, read, found }: Ledger): void {
+  const rows = Array.from(files, ([path, { inode, size, modified, digest }]) => [
+    path,
+    [inode, size, modified, digest],
+  ]);
+  const body = JSON.stringify({
+    format: FORMAT,
+    stopped,
+    found,
+    read: [...read],
+    files: Object.fromEntries(rows),
+  });
+  const file = ledgerFile(dataDir);
+  const draft = `${file}.new`;
+  const descriptor = openSync(draft, 'w', 0o600);
+  try {
+    writeSync(descriptor, `${body}\n${digestOf(body)}\n`);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(draft, file);
+  syncPath(dirname(file));
+}
+
+/** Databases may be other ones from now on: a command writes the folder while nothing runs. */
+export function forgetStop(dataDir: string): void {
+  const ledger = loadLedger(dataDir);
+  if (ledger?.stopped) saveLedger(dataDir, { ...ledger, stopped: false });
+}
+
+function ledgerFile(dataDir: string): string {
+  return join(dataDir, 'checksums.json');
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
