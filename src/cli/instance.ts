@@ -1,3 +1,5 @@
+import { isSocketBase } from '../core/host/http/addresses.ts';
+import type { Place } from '../core/host/http/contract.ts';
 import { HOST, runsOf } from '../core/host/lifecycle/records.ts';
 import type { StoppedReports } from '../core/host/plugin/definition.ts';
 import { type RuntimeFile, readRuntimeFile } from '../core/host/runtime/runtime-file.ts';
@@ -98,7 +100,7 @@ export async function inspectInstance(
   if (!file) return { state: 'starting', running: true, dataDir, ...(pid > 0 && { pid }) };
   const { startedAt, version, surfaces } = file;
   const instance = { running: true, dataDir, pid: file.pid, startedAt, version, surfaces };
-  const console = surfaces.console?.url;
+  const console = surfaces.console;
   if (console === undefined) {
     const reason = 'no plugin serves a health page; the console plugin does';
     return { state: 'unreachable', ...instance, reason };
@@ -109,32 +111,35 @@ export async function inspectInstance(
 /**
  * Asks `GET /healthz` of a running instance.
  *
- * @param url of its console surface
+ * @param place of its console surface
  * @param pid of the instance: another process may have taken the port meanwhile
  */
 async function askHealth(
-  url: string,
+  place: Place,
   pid: number,
   signal: AbortSignal,
 ): Promise<Pick<Instance, 'state' | 'reason' | 'reasons' | 'plugins' | 'log' | 'facts' | 'lastStop'>> {
-  const { HttpCallError, HttpClient } = await import('../core/host/http/client.ts');
+  const [{ HttpCallError, HttpClient }, { ownSurface }] = await Promise.all([
+    import('../core/host/http/client.ts'),
+    import('../core/host/http/own-surface.ts'),
+  ]);
   const http = new HttpClient({
     timeoutMs: HEALTH_TIMEOUT_MS,
     answerLimit: HEALTH_LIMIT_BYTES,
     transport: 'builtin',
   });
+  const page = `${place.url}${isSocketBase(place.url) ? ' /healthz' : '/healthz'}`;
+  const unreachable = (reason: string) => ({ state: 'unreachable', reason: `${page} ${reason}` }) as const;
   let body: unknown;
   try {
-    body = (await http.call({ url: `${url}/healthz`, signal })).json();
+    body = (await http.call({ ...ownSurface(place), url: '/healthz', signal })).json();
   } catch (error) {
-    if (!(error instanceof HttpCallError)) throw error;
-    return { state: 'unreachable', reason: `${url}/healthz does not answer (${error.reason})` };
+    if (error instanceof HttpCallError) return unreachable(`does not answer (${error.reason})`);
+    if (!isCoded(error)) throw error;
+    return unreachable(`is not asked: ${error.what}`);
   }
-  if (!isHealth(body))
-    return { state: 'unreachable', reason: `${url}/healthz does not answer with a health page` };
-  if (body.pid !== pid) {
-    return { state: 'unreachable', reason: `${url}/healthz is answered by another process` };
-  }
+  if (!isHealth(body)) return unreachable('does not answer with a health page');
+  if (body.pid !== pid) return unreachable('is answered by another process');
   const { status, reasons, plugins, log, lastStop, pid: _, startedAt: __, version: ___, ...facts } = body;
   return {
     state: status,

@@ -3,6 +3,8 @@ import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import v8 from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { placeOf } from '../core/host/http/addresses.ts';
+import type { Place } from '../core/host/http/contract.ts';
 import type { CommandContext, CommandRun } from '../core/host/plugin/command.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { Runtime } from '../core/host/runtime/runtime.ts';
@@ -157,8 +159,8 @@ function suggestions(
 ): string[] {
   const where = dataDir === resolve('.holdfast') ? '' : ` --data-dir ${quoted(dataDir)}`;
   const requests = surfaces.flatMap(({ options: { name, tryPath } }) => {
-    const url = running[name]?.url;
-    return url === undefined || tryPath === undefined ? [] : [`curl -s ${url}${tryPath}`];
+    const place = running[name];
+    return place === undefined || tryPath === undefined ? [] : [curlOf(place, tryPath)];
   });
   const firsts = commands.filter(({ first }) => first).map(({ name }) => name);
   return [
@@ -167,6 +169,14 @@ function suggestions(
     ...(firsts.length > 0 ? [`npx holdfast ${firsts.join(' | ')}${where}`] : []),
     `npx holdfast log tail${where}`,
   ];
+}
+
+/** How a person calls a surface: on its socket and with its token, where it has them. */
+function curlOf({ url, tokenFile }: Place, path: string): string {
+  const token = tokenFile === undefined ? '' : ` -H "authorization: Bearer $(cat ${quoted(tokenFile)})"`;
+  const { socketPath, root } = placeOf(url);
+  const socket = socketPath === undefined ? '' : ` --unix-socket ${quoted(socketPath)}`;
+  return `curl -s${token}${socket} ${root}${path}`;
 }
 
 /** Quoted so that a shell takes it for one word. */

@@ -123,7 +123,7 @@ test('[O26] whether the instance sends telemetry in plaintext is told by the ins
 
 test('[R34] of a store that is not there yet nothing is ok', async (t) => {
   const dataDir = tempDir(t);
-  const checks = routerChecks({ redisUrl: undefined, token: () => undefined });
+  const checks = routerChecks({ redisUrl: undefined });
   for (const name of ['router.store', 'router.address_sets']) {
     const check = checks.find((one) => one.name === name)!;
     t.like(await check.run({ dataDir, signal }), { state: 'unknown' });

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { ColumnarDatabase } from '../../core/contracts/columnar-database.ts';
 import { PROBE_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import type { IngestKeys } from '../../core/contracts/ingest-keys.ts';
+import { isSocketBase } from '../../core/host/http/addresses.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { plaintextHost } from '../../core/host/http/plaintext.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
@@ -54,7 +55,7 @@ export async function runProbe({
     traceId: randomBytes(16).toString('hex'),
     spanId: randomBytes(8).toString('hex'),
   };
-  const { host } = new URL(endpoint);
+  const host = isSocketBase(endpoint) ? endpoint : new URL(endpoint).host;
   const about = {
     endpoint,
     service: span.service,
@@ -137,9 +138,19 @@ async function sendSpan(
     ],
   };
   try {
-    const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
     const headers = { authorization: key };
-    return judge(await http.call({ method: 'POST', url, headers, json: body, insecure, signal }), key);
+    return judge(
+      await http.call({
+        method: 'POST',
+        base: endpoint,
+        url: '/v1/traces',
+        headers,
+        json: body,
+        insecure,
+        signal,
+      }),
+      key,
+    );
   } catch (error) {
     if (!(error instanceof HttpCallError)) throw error;
     return {

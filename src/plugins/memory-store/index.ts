@@ -10,6 +10,7 @@ import {
   MemoryInstanceToken,
   ScratchStoresToken,
 } from '../../core/contracts/memory-store.ts';
+import { urlForPaths } from '../../core/host/http/addresses.ts';
 import { listeningOf } from '../../core/host/http/listen-options.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { MemoryStoreError } from './errors.ts';
@@ -34,7 +35,10 @@ export const memoryStore = definePlugin({
   onFailure: 'continue',
   async start({ dataDir, clock, logger, metrics, surfaces }, { recoverFrom, scratchTtlMs, ...options }) {
     const dir = join(dataDir, 'memory');
-    const url = () => surfaces().memory?.url;
+    const url = () => {
+      const place = surfaces().memory;
+      return place && urlForPaths(place.url);
+    };
     const origins = () => [...recoverFrom, url()].filter((origin) => origin !== undefined);
     const { token: apiKey } = listeningOf(options);
     const live = new MemoryServer({ dir, clock, recoverFrom: origins });
@@ -44,6 +48,8 @@ export const memoryStore = definePlugin({
       server: { clock, recoverFrom: origins },
       dependencies: { logger, metrics },
       ttlMs: scratchTtlMs,
+      // A copy of the memory is for nobody who may not read the memory itself.
+      isClosed: options.socket !== undefined || options.auth === 'token',
     });
     const instance: MemoryInstance = {
       get url() {

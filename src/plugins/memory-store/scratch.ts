@@ -2,6 +2,7 @@ import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { ScratchInstance, ScratchOrigin, ScratchStores } from '../../core/contracts/memory-store.ts';
+import { urlForPaths } from '../../core/host/http/addresses.ts';
 import type { Surface, SurfaceDependencies } from '../../core/host/http/contract.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { MemoryStoreError } from './errors.ts';
@@ -21,6 +22,8 @@ interface ScratchOptions {
   readonly dependencies: SurfaceDependencies;
   /** How long an instance may be left over by a killed process, milliseconds. */
   readonly ttlMs: number;
+  /** Whether instances listen on a socket that only this user may use, in place of a port of loopback. */
+  readonly isClosed: boolean;
 }
 
 interface Running {
@@ -90,16 +93,18 @@ export class EmbeddedScratch implements ScratchStores {
   }
 
   async #start(id: string, from: ScratchOrigin): Promise<Running> {
-    const { server: settings, dependencies } = this.#options;
+    const { server: settings, dependencies, isClosed } = this.#options;
     try {
       if (!(await this.#marked(id))) await this.#prepare(id, from);
       const server = new MemoryServer({ ...settings, dir: this.#folder(id) });
       await server.start();
       const { createSurface } = await import('../../core/host/http/surface.ts');
-      const surface = createSurface({ ...surfaceOf('memoryScratch'), port: 0 }, dependencies);
+      const socket = { path: join(this.#folder(id), 's'), mode: '0600' } as const;
+      const where = isClosed ? { port: 0, socket } : { port: 0 };
+      const surface = createSurface({ ...surfaceOf('memoryScratch'), ...where }, dependencies);
       server.serve(surface.http);
       const { url } = await surface.listen();
-      return { server, surface, url };
+      return { server, surface, url: urlForPaths(url) };
     } catch (error) {
       const reason = error instanceof HoldfastError ? error.what.replace(/\.$/, '') : String(error);
       throw new MemoryStoreError('HF_MEMORY_STORE_SCRATCH', { reason }, { cause: error });

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SnapshotDescription } from '../../core/contracts/memory-store.ts';
+import { originOf } from '../../core/host/http/addresses.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { EngineClient } from './engine/client.ts';
 import { MemoryStoreError } from './errors.ts';
@@ -106,7 +107,7 @@ export class Snapshots {
     const url = URL.canParse(location) ? new URL(location) : undefined;
     if (!url) throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason: 'location is no URL' });
     if (url.protocol === 'file:') return this.#recoverFile(collection, await this.#ownFile(url), checksum);
-    if (url.username !== '' || url.password !== '' || !this.#options.recoverFrom().includes(url.origin)) {
+    if (url.username !== '' || url.password !== '' || !this.#options.recoverFrom().includes(originOf(url))) {
       throw new MemoryStoreError('HF_MEMORY_STORE_LOCATION', {
         place: url.origin === 'null' ? url.protocol : url.origin,
       });

@@ -1,3 +1,4 @@
+import { originOf } from '../../core/host/http/addresses.ts';
 import { readBody } from '../../core/host/http/bounded-body.ts';
 import { type HttpAnswer, HttpCallError, HttpClient, type HttpStream } from '../../core/host/http/client.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
@@ -49,8 +50,8 @@ export class RestClient {
   readonly #http: HttpClient;
 
   constructor(options: RestClientOptions) {
-    const { origin, pathname } = new URL(options.url);
-    this.url = (origin + pathname).replace(/\/+$/, '');
+    const url = new URL(options.url);
+    this.url = (originOf(url) + url.pathname).replace(/\/+$/, '');
     this.#options = options;
     this.#http = new HttpClient({
       base: this.url,

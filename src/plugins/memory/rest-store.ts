@@ -13,6 +13,7 @@ import type {
   StoredPoint,
 } from '../../core/contracts/memory-store.ts';
 import { pointDigest } from '../../core/contracts/point-digest.ts';
+import { originOf } from '../../core/host/http/addresses.ts';
 import { free } from '../../core/host/http/bounded-body.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
@@ -340,7 +341,7 @@ export class RestStores implements MemoryStores {
     return new RestStore({
       client: this.#client(`at ${url}`, url, async () => undefined),
       keyFor: async (location, signal) =>
-        URL.canParse(location) && new URL(location).origin === new URL(live()).origin
+        URL.canParse(location) && originOf(new URL(location)) === originOf(new URL(live()))
           ? apiKey(signal)
           : undefined,
     });

@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { MemoryStore } from '../../core/contracts/memory-store.ts';
+import { originOf, placeOf } from '../../core/host/http/addresses.ts';
 import { RestoreError } from './errors.ts';
 
 /** Stands for all addresses of this machine. */
@@ -21,6 +22,10 @@ loopback.addAddress('::', 'ipv6');
  */
 export async function refuseLiveAddress(liveUrl: string, url: string): Promise<void> {
   const [live, target] = [new URL(liveUrl), new URL(url)];
+  if ([live, target].some((each) => placeOf(each.href).socketPath !== undefined)) {
+    if (originOf(live) === originOf(target)) throw isLive(url, 'it has the same address');
+    return; // whatever leads to the same socket, the comparison of identities decides
+  }
   if (portOf(live) !== portOf(target)) return;
   if (nameOf(live) === nameOf(target)) throw isLive(url, 'it has the same address');
   const targets = await addressesOf(target).catch(() => {
@@ -65,7 +70,7 @@ export async function refuseFilled(
 }
 
 const isLive = (url: string, reason: string) =>
-  new RestoreError('HF_RESTORE_LIVE', { url: new URL(url).origin, reason });
+  new RestoreError('HF_RESTORE_LIVE', { url: originOf(new URL(url)), reason });
 
 const portOf = ({ port, protocol }: URL): string => port || (protocol === 'https:' ? '443' : '80');
 

@@ -1,4 +1,5 @@
 /** The OpenTelemetry SDK with bounded queues. It is loaded only where telemetry has an endpoint. */
+import { Agent, type AgentOptions } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Meter } from '@opentelemetry/api';
@@ -8,6 +9,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Telemetry } from '../../core/contracts/telemetry.ts';
+import { placeOf } from '../../core/host/http/addresses.ts';
 import type { Identity } from '../../core/host/identity.ts';
 import type { LogStatus } from '../../core/kernel/log/event-log.ts';
 import { version } from '../../core/kernel/version.ts';
@@ -42,7 +44,7 @@ export interface Sdk extends Omit<Telemetry, 'enabled'> {
 export function startSdk(options: SdkOptions): Sdk {
   const { endpoint, token, serviceName, identity, everyMs, metricsEveryMs, log } = options;
   const settings = (base: string, path: string) => ({
-    url: `${base.replace(/\/+$/, '')}${path}`,
+    ...exportTo(base, path),
     timeoutMillis: EXPORT_TIMEOUT_MS,
     headers: async () => authorizationHeader(await token()),
   });
@@ -88,6 +90,14 @@ export function startSdk(options: SdkOptions): Sdk {
       stopMeasuring();
     },
   };
+}
+
+/** @param base of the receiver: `http://…`, `https://…`, or `unix:<path of a socket>` */
+function exportTo(base: string, path: string) {
+  const { socketPath, root } = placeOf(base);
+  if (socketPath === undefined) return { url: root + path };
+  const options: AgentOptions & { readonly socketPath: string } = { socketPath };
+  return { url: root + path, httpAgentOptions: () => new Agent(options) };
 }
 
 function authorizationHeader(token: string | undefined): Record<string, string> {

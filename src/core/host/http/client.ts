@@ -6,6 +6,7 @@ import { nestsDeeper } from '../../kernel/json.ts';
 import { HostError } from '../errors/host-error.ts';
 import { withoutSecrets } from '../logging/mask-secrets.ts';
 import { maskText, REDACTED } from '../logging/mask-text.ts';
+import { placeOf } from './addresses.ts';
 import { BodyTooLarge, readBody } from './bounded-body.ts';
 import { type HttpFailure, networkFailure } from './network-failure.ts';
 import { carriesCredential, plaintextProblem } from './plaintext.ts';
@@ -23,7 +24,7 @@ const INVALID_URL = { failure: 'other', code: 'ERR_INVALID_URL', reason: 'its UR
 
 /** What all calls of a client have in common. */
 export interface HttpClientOptions {
-  /** Prefix of every call's URL: scheme, host, port, and a path where the server stands behind one. */
+  /** Prefix of every call's URL: scheme, host, port, and a path where the server stands behind one; or `unix:<path of a socket>`. */
   readonly base?: string;
   /** The longest that a whole call may take, milliseconds: connecting and reading the answer included. */
   readonly timeoutMs: number;
@@ -59,6 +60,8 @@ export interface HttpCall {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Appended to the client's base; a whole URL where it has none. */
   readonly url: string;
+  /** In place of the client's. */
+  readonly base?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array | undefined;
   /** Sent as the body, in JSON. */
@@ -221,10 +224,12 @@ export class HttpClient {
    * @throws as `call`
    */
   async stream<T>(call: HttpCall, read: (answer: HttpStream, signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { base = '', clock = systemClock, connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
+    const { clock = systemClock, connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
     const { signal, timeoutMs = this.#options.timeoutMs, method = 'GET' } = call;
     signal?.throwIfAborted();
-    const url = URL.parse(`${base.replace(/\/+$/, '')}${call.url}`);
+    const base = call.base ?? this.#options.base ?? '';
+    const { socketPath, root } = placeOf(base === '' ? call.url : base);
+    const url = URL.parse(base === '' ? root : `${root}${call.url}`);
     if (!url) throw new HttpCallError('(a URL that is not valid)', method, INVALID_URL);
     this.#refusePlaintext(url, method, call);
     const over = new AbortController();
@@ -233,13 +238,14 @@ export class HttpClient {
     signal?.addEventListener('abort', giveUp, { once: true });
     let answer: (HttpStream & { discard(): void }) | undefined;
     try {
-      answer = await unlessAborted(this.#send(url, method, call, over.signal), over.signal);
+      answer = await unlessAborted(this.#send({ url, socketPath }, method, call, over.signal), over.signal);
       return await read(answer, over.signal);
     } catch (error) {
       signal?.throwIfAborted();
       if (isCoded(error)) throw error;
       const cause = over.signal.aborted ? new DeadlinePassed(timeoutMs) : error;
-      throw new HttpCallError(url.origin, method, failureOf(cause, connectTimeoutMs));
+      const place = socketPath === undefined ? url.origin : `unix:${socketPath}`;
+      throw new HttpCallError(place, method, failureOf(cause, connectTimeoutMs));
     } finally {
       cancel();
       signal?.removeEventListener('abort', giveUp);
@@ -264,7 +270,12 @@ export class HttpClient {
       throw new HttpCallError(origin, method, { failure: 'other', code: 'PLAINTEXT', reason });
   }
 
-  async #send(url: URL, method: NonNullable<HttpCall['method']>, call: HttpCall, signal: AbortSignal) {
+  async #send(
+    { url, socketPath }: { readonly url: URL; readonly socketPath: string | undefined },
+    method: NonNullable<HttpCall['method']>,
+    call: HttpCall,
+    signal: AbortSignal,
+  ) {
     const body = call.json === undefined ? call.body : JSON.stringify(call.json);
     const headers = {
       ...(call.json !== undefined && { 'content-type': 'application/json' }),
@@ -272,6 +283,14 @@ export class HttpClient {
     };
     const place = url.origin + url.pathname + url.search;
     const request = { method, headers, signal, ...(body !== undefined && { body }) };
+    if (socketPath !== undefined) {
+      const { sendBySocket } = await import('./socket-call.ts');
+      return sendBySocket(socketPath, {
+        ...request,
+        path: url.pathname + url.search,
+        idleTimeoutMs: call.idleTimeoutMs ?? 0,
+      });
+    }
     if (this.#options.transport === 'builtin') return sendByFetch(place, request);
     const { keepAlive = true } = this.#options;
     const dispatcher = call.dispatcher ?? this.#options.dispatcher ?? (await this.#ownAgent());

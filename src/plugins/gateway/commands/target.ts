@@ -1,6 +1,7 @@
 /** How a command reaches the gateway: the running instance, the routes that it names, and the URL that clients use. */
 
 import { HostError } from '../../../core/host/errors/host-error.ts';
+import { isSocketBase } from '../../../core/host/http/addresses.ts';
 import { askInstance, type InstanceAddress } from '../../../core/host/operations/control-client.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
@@ -61,6 +62,10 @@ export function baseUrl(
   const url = given ?? publicUrl ?? runningAt(dataDir) ?? `http://127.0.0.1:${port}`;
   if (url === 'http://127.0.0.1:0') {
     const reason = 'The port is chosen at each start, and nothing runs: start Holdfast, or give --url.';
+    throw new HostError('HF_CLI_USAGE', { reason, command });
+  }
+  if (isSocketBase(url)) {
+    const reason = 'The gateway listens on a Unix socket: give --url, or publicUrl in its options.';
     throw new HostError('HF_CLI_USAGE', { reason, command });
   }
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url.replace(/\/+$/, '');

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { sourceOf } from '../../../core/host/http/addresses.ts';
 import type { WriteException } from '../../../core/host/http/admission.ts';
 import { BodyTooLarge, readBody } from '../../../core/host/http/bounded-body.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
@@ -35,7 +36,7 @@ export function otlpRoutes(http: HttpSurface, receiver: Receiver, bodyLimit: num
     // The route reads the body itself: within limits, and only when its sender is admitted.
     scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
     scope.addHook('onRequest', (request, reply, done) => {
-      const refusal = receiver.refusalOf(request.headers.authorization, request.ip);
+      const refusal = receiver.refusalOf(request.headers.authorization, sourceOf(request));
       const unsupported = refusal ? undefined : unsupportedMedia(request);
       if (!refusal && unsupported === undefined) return done();
       dropBody(request.raw, bodyLimit);

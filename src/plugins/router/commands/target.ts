@@ -7,6 +7,8 @@ import { resolve } from 'node:path';
 import type { ConfigStore, HistoryEntry, StoredConfig } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { HostError } from '../../../core/host/errors/host-error.ts';
+import { isSocketBase } from '../../../core/host/http/addresses.ts';
+import { ownToken } from '../../../core/host/http/own-surface.ts';
 import { postControl } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandFlag } from '../../../core/host/plugin/command.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
@@ -114,8 +116,8 @@ export function openTarget(
 ): RouterTarget {
   const { url, tokenFile } = flags;
   if (typeof url === 'string') {
-    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
-      const reason = `--url takes an http or https URL, e.g. http://192.168.1.1:8837.`;
+    if (!isSocketBase(url) && !/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+      const reason = `--url takes an http or https URL, e.g. http://192.168.1.1:8837, or unix:<path of a socket>.`;
       throw new HostError('HF_CLI_USAGE', { reason, command: 'router' });
     }
     // The local instance's token is not sent to other routers.
@@ -129,10 +131,10 @@ export function openTarget(
       settings,
     );
   const running = lockedBy(dataDir) === undefined ? undefined : readRuntimeFile(dataDir);
-  const api = running?.surfaces.router?.url;
+  const api = running?.surfaces.router;
   return api === undefined
     ? new StoppedInstance(dataDir, settings)
-    : new RunningInstance(new RouterClient(api, settings.token(), true), dataDir, settings);
+    : new RunningInstance(new RouterClient(api.url, ownToken(api), true), dataDir, settings);
 }
 
 /** Any router, reached only through its API. */

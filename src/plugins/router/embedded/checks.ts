@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { isSocketBase } from '../../../core/host/http/addresses.ts';
 import { HttpClient } from '../../../core/host/http/client.ts';
+import { ownSurface } from '../../../core/host/http/own-surface.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { collisionText, setCollisions } from '../config/networks.ts';
@@ -15,15 +17,14 @@ import { storeFile } from './store/schema.ts';
 
 interface Checked {
   readonly redisUrl: string | undefined;
-  readonly token: () => string | undefined;
   /** Only for a router with a real kernel: how that and the folder of generated files are read. */
   readonly host?: Pick<RouterOptions, 'namespace' | 'generatedDir' | 'dhcpRestartMs'> | undefined;
 }
 
 /** What `holdfast doctor router` checks of the embedded router. */
-export function routerChecks({ redisUrl, token, host }: Checked): CheckDefinition[] {
+export function routerChecks({ redisUrl, host }: Checked): CheckDefinition[] {
   return [
-    { name: 'router.api', run: (context) => apiCheck(context, token) },
+    { name: 'router.api', run: apiCheck },
     ...(redisUrl === undefined
       ? [{ name: 'router.store', run: ({ dataDir }: CheckContext) => storeCheck(dataDir) }]
       : redisChecks(redisUrl)),
@@ -44,20 +45,16 @@ export function routerChecks({ redisUrl, token, host }: Checked): CheckDefinitio
 
 const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 64 * 1_048_576, transport: 'builtin' });
 
-async function apiCheck(
-  { running, signal }: CheckContext,
-  token: () => string | undefined,
-): Promise<CheckResult> {
-  const url = running?.surfaces.router?.url;
-  if (url === undefined) {
+async function apiCheck({ running, signal }: CheckContext): Promise<CheckResult> {
+  const place = running?.surfaces.router;
+  if (place === undefined) {
     const remedy = 'Start it with `holdfast start`.';
     return { state: 'warn', lookedAt: 'the running instance', found: 'no instance runs', remedy };
   }
-  const lookedAt = `${url}/v1/config/active`;
-  const secret = token();
+  const url = '/v1/config/active';
+  const lookedAt = `${place.url}${isSocketBase(place.url) ? ' ' : ''}${url}`;
   const began = performance.now();
-  const headers = { ...(secret !== undefined && { authorization: `Bearer ${secret}` }) };
-  const answer = await http.call({ url: lookedAt, headers, signal });
+  const answer = await http.call({ ...ownSurface(place), url, signal });
   const remedy = 'Run `holdfast status`, and read the reason in the log of the instance.';
   if (answer.status !== 200) return { state: 'fail', lookedAt, found: `it answers ${answer.status}`, remedy };
   const config = answer.json();

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HistoryEntry } from '../../../core/contracts/config-store.ts';
+import { sourceOf } from '../../../core/host/http/addresses.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
@@ -120,7 +121,8 @@ function markPending(
 function writerOf(request: FastifyRequest): Writer {
   // A client's name without the comments behind it, which may hold anything.
   const [client = ''] = /^[\w.\-/]{1,40}/.exec(request.headers['user-agent'] ?? '') ?? [];
-  const who = client ? `${request.ip} ${client}` : request.ip;
+  const from = sourceOf(request);
+  const who = client ? `${from} ${client}` : from;
   return { request: request.id, correlation: request.id, who };
 }
 

@@ -92,7 +92,7 @@ export const router = definePlugin({
         ? { ok: false, reason: `changes of the kernel are not seen: ${String(report.reason)}` }
         : report;
     });
-    for (const check of routerChecks({ redisUrl, token, host: kernel === 'linux' ? options : undefined }))
+    for (const check of routerChecks({ redisUrl, host: kernel === 'linux' ? options : undefined }))
       context.check(check);
 
     registerCommands(context, {

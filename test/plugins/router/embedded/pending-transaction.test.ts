@@ -59,9 +59,7 @@ test('[R40] while its revert is under way a transaction is no fault, and is one 
 });
 
 test('[R40] doctor says that none is pending only where the router reported none', async (t) => {
-  const check = routerChecks({ redisUrl: undefined, token: () => undefined }).find(
-    ({ name }) => name === 'router.transaction',
-  );
+  const check = routerChecks({ redisUrl: undefined }).find(({ name }) => name === 'router.transaction');
   const routerUp = { router: { url: 'http://127.0.0.1:1' } };
   const found = async (transaction: unknown, surfaces: Record<string, { url: string }> = routerUp) => {
     const facts = { ...(transaction !== undefined && { transaction }) };
