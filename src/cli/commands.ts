@@ -127,6 +127,10 @@ const logCommands: readonly CommandDefinition[] = [
         flags: '--public-key <key>',
         summary: 'the key that must have signed the log, as this command prints it where the log was written',
       },
+      {
+        flags: '--witness <file>',
+        summary: 'the heads that data.witness got: finds a past that was rewritten and signed anew',
+      },
     ],
     run: lazily(async () => (await import('./log/verify.ts')).verifyLog),
   },

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { HostError } from '../core/host/errors/host-error.ts';
-import { damageCheck } from '../core/host/integrity/doctor.ts';
+import { damageCheck, witnessCheck } from '../core/host/integrity/doctor.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';
 import type { CommandContext, CommandRun, Terminal } from '../core/host/plugin/command.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../core/host/plugin/diagnosis.ts';
@@ -142,6 +142,7 @@ const hostChecks: readonly CheckDefinition[] = [
   { name: 'host.data', run: ({ dataDir }) => dataCheck(dataDir) },
   { name: 'host.disk', run: ({ dataDir }) => diskCheck(dataDir) },
   { name: 'host.damage', run: damageCheck },
+  { name: 'host.witness', run: witnessCheck },
 ];
 
 export function nodeCheck(version: string): CheckResult {

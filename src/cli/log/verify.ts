@@ -1,13 +1,20 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { HostError } from '../../core/host/errors/host-error.ts';
-import type { CommandRun } from '../../core/host/plugin/command.ts';
-import { jsonText } from '../../core/host/terminal.ts';
+import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
+import { jsonText, timestamp } from '../../core/host/terminal.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Anchor } from '../../core/kernel/log/head.ts';
 import { readHead, readMark } from '../../core/kernel/log/head.ts';
 import type { IntegrityReport } from '../../core/kernel/log/integrity.ts';
 import { integritySteps } from '../../core/kernel/log/integrity.ts';
 import { findLogKey, isPublicKey } from '../../core/kernel/log/signing.ts';
 import type { Trust } from '../../core/kernel/log/trust.ts';
+import {
+  compareWithWitness,
+  readWitness,
+  type WitnessReport,
+} from '../../core/kernel/log/witnessed-heads.ts';
 import { sourcesOf, withLog } from './source.ts';
 import { recordProgress, runSteps } from './steps.ts';
 
@@ -16,12 +23,19 @@ export const verifyLog: CommandRun = async (sources, flags, context) => {
   const { json, print, note, terminal, signal } = context;
   const places = sourcesOf(sources, context);
   const trust = await trustIn(places.at(-1) ?? '', flags);
-  const report = await withLog(
+  const witness = await witnessOf(sources, flags.witness, context);
+  const { report, witnessed } = await withLog(
     places,
-    (log) => runSteps(integritySteps(log, trust), context, recordProgress('Checking', log, context)),
+    async (log) => {
+      const steps = integritySteps(log, trust);
+      const report = await runSteps(steps, context, recordProgress('Checking', log, context));
+      if (witness === undefined) return { report };
+      const heads = await readWitness(witness);
+      return { report, witnessed: compareWithWitness(log, heads, trust.key, witness) };
+    },
     signal,
   );
-  if (json) return print(jsonText({ ok: true, ...report }, 2));
+  if (json) return print(jsonText({ ok: true, ...report, ...(witnessed && { witness: witnessed }) }, 2));
   const { first, last, records, checkpoints, partial, head, signed } = report;
   print(terminal.paint('green', 'No record was changed, and none is missing.'));
   print(`${records} records, ${first} to ${last}; ${checkpoints} checkpoints of saved states match`);
@@ -29,6 +43,7 @@ export const verifyLog: CommandRun = async (sources, flags, context) => {
   if (signed) print(signedLine(signed, last));
   if (signed && trust.key === undefined)
     note('Nothing here confirms that key: name the key that you expect with --public-key.');
+  if (witnessed) print(witnessLine(witnessed, witness));
   if (head) {
     print(`Head: ${head}`);
     print(
@@ -36,6 +51,31 @@ export const verifyLog: CommandRun = async (sources, flags, context) => {
     );
   }
 };
+
+/** The file of `--witness`; for the data folder itself the one that the configuration names. */
+async function witnessOf(
+  sources: readonly string[],
+  given: unknown,
+  { config, note }: CommandContext,
+): Promise<string | undefined> {
+  if (given !== undefined) return resolve(String(given));
+  if (sources.length > 0) return undefined;
+  try {
+    const { witness } = await config();
+    if (!witness) return undefined;
+    if ('file' in witness && existsSync(witness.file)) return witness.file;
+    note('The configured witness cannot be read from here: name a file of its heads with --witness.');
+  } catch (error) {
+    if (!isCoded(error)) throw error; // without a configuration there is no witness to compare with
+  }
+  return undefined;
+}
+
+function witnessLine({ matching, archived, newest }: WitnessReport, file = ''): string {
+  const upTo = newest ? ` up to record ${newest.seq}, which it got at ${timestamp(newest.at)}` : '';
+  const rest = archived > 0 ? `; ${archived} heads of archived records were not compared` : '';
+  return `Witness: ${matching} heads in ${file} match${upTo}${rest}`;
+}
 
 /** What the log is checked against: the key and the noted head of its last part, or the key that the user expects. */
 async function trustIn(place: string, flags: Readonly<Record<string, unknown>>): Promise<Trust> {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseDuration } from '../duration.ts';
+import { plaintextHost } from '../http/plaintext.ts';
 import type { PluginEntry } from '../plugin/definition.ts';
 import { parseSize } from '../retention/plan.ts';
 
@@ -27,7 +28,30 @@ export interface DataOptions {
         readonly archive?: string | undefined;
       }
     | undefined;
+  /**
+   * Where the signed heads of the log go, outside of this machine's reach: a file on another mount, relative to the
+   * configuration file, to which lines are appended; or a URL that gets them by POST. Nowhere unless set.
+   */
+  readonly witness?:
+    | { readonly file: string }
+    | {
+        readonly url: string;
+        /** A file of mode 0600 with a bearer token, relative to the configuration file. */
+        readonly tokenFile?: string | undefined;
+      }
+    | undefined;
 }
+
+/** The settings of `data.witness`. */
+const witnessSchema = z.union([
+  z.strictObject({ file: z.string().min(1) }),
+  z.strictObject({
+    url: z
+      .url({ protocol: /^https?$/ })
+      .refine((url) => plaintextHost(url) === undefined, 'https is needed beyond this machine'),
+    tokenFile: z.string().min(1).optional(),
+  }),
+]);
 
 /** What runs here: the plugins with their options, in any order. */
 export interface Config {
@@ -44,6 +68,7 @@ export const settingsSchema = z.strictObject({
       lingerMs: z.int().min(0).max(10_000).optional(),
       signEvery: z.int().min(1).max(1_000_000).optional(),
       patienceMs: z.int().min(100).max(600_000).optional(),
+      witness: witnessSchema.optional(),
       retention: z
         .strictObject({
           olderThan: z

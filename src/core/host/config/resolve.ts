@@ -6,6 +6,7 @@ import { HostError } from '../errors/host-error.ts';
 import type { ConfiguredPlugin, PluginEntry } from '../plugin/definition.ts';
 import { archiveFolder, parseSize } from '../retention/plan.ts';
 import type { RetentionSettings } from '../retention/prune-running.ts';
+import type { WitnessSettings } from '../witness/witness.ts';
 import { type ConfigSource, resolveDataDir } from './data-dir.ts';
 import { type Config, type DataOptions, settingsSchema } from './define-config.ts';
 import { type Environment, overrideFromEnvironment } from './environment.ts';
@@ -22,6 +23,8 @@ export interface ResolvedConfig {
   readonly signEvery?: number;
   /** Milliseconds that the disk may take for one commit. */
   readonly patienceMs?: number;
+  /** Where the signed heads of the log go. */
+  readonly witness?: WitnessSettings;
   /** Which records are archived automatically. */
   readonly retention?: RetentionSettings;
 }
@@ -56,8 +59,19 @@ export function resolveConfig(config: Config, source: ConfigSource = {}): Resolv
     ...(data?.lingerMs !== undefined && { lingerMs: data.lingerMs }),
     ...(data?.signEvery !== undefined && { signEvery: data.signEvery }),
     ...(data?.patienceMs !== undefined && { patienceMs: data.patienceMs }),
+    ...(data?.witness && { witness: witnessOf(data.witness, source) }),
     ...(data?.retention && { retention: retentionOf(data.retention, dataDir, source) }),
   };
+}
+
+function witnessOf(
+  witness: NonNullable<DataOptions['witness']>,
+  { file, cwd = process.cwd() }: ConfigSource,
+): WitnessSettings {
+  const absolute = (path: string) => resolve(cwd, file ? dirname(file) : '.', path);
+  if ('file' in witness) return { file: absolute(witness.file) };
+  const { url, tokenFile } = witness;
+  return { url, ...(tokenFile !== undefined && { tokenFile: absolute(tokenFile) }) };
 }
 
 function retentionOf(

@@ -5,7 +5,9 @@ import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { findDamage, type LogDamage } from '../../kernel/log/damage.ts';
 import { checkPortable } from '../../kernel/log/portable/check.ts';
 import { logFile } from '../../kernel/log/schema.ts';
+import { findLogKey } from '../../kernel/log/signing.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { compareWithWitness, readWitness } from '../../kernel/log/witnessed-heads.ts';
 import { compareFiles } from './compare.ts';
 import { markRanges } from './damaged-ranges.ts';
 import { filesIn, isDatabase, QUARANTINE, statOf } from './files.ts';
@@ -17,6 +19,8 @@ export interface CheckRequest {
   /** Absolute paths. */
   readonly dataDir: string;
   readonly archives: string;
+  /** Absolute path of a file that gets the heads of the log, where there is one. */
+  readonly witness?: string;
 }
 
 /** Everything that a check found, but for its time, and the ledger to be saved once that is recorded. */
@@ -30,7 +34,11 @@ export interface Checked {
  * of the log, every page of other databases, and every other file with what was noted of it. Damaged archives are moved
  * aside; damaged ranges of the live log are named in a file. Yields the part that is done, 0 to 1.
  */
-export async function* checkFolder({ dataDir, archives }: CheckRequest): AsyncGenerator<number, Checked> {
+export async function* checkFolder({
+  dataDir,
+  archives,
+  witness,
+}: CheckRequest): AsyncGenerator<number, Checked> {
   const damagedLedger: Finding[] = [];
   let ledger = loadLedger(dataDir);
   if (!ledger) {
@@ -61,6 +69,7 @@ export async function* checkFolder({ dataDir, archives }: CheckRequest): AsyncGe
   bytes += statOf(logFile(dataDir))?.size ?? 0;
   findings.push(...logFindings(part.value));
   markRanges(dataDir, part.value.ranges);
+  if (witness !== undefined) findings.push(...(await witnessFindings(dataDir, witness)));
   const read = yield* checkArchives(dataDir, archives, ledger);
   return {
     result: {
@@ -122,6 +131,26 @@ function logFindings({ ranges, others }: LogDamage): Finding[] {
     ),
     ...others.map((reason): Finding => ({ kind: 'damaged', file: 'log.db', reason })),
   ];
+}
+
+/** Whether the past is still the one that went to the witness. */
+async function witnessFindings(dataDir: string, file: string): Promise<Finding[]> {
+  if (!existsSync(file)) return []; // its sender says when it cannot be reached
+  let reader: SqliteReader | undefined;
+  try {
+    reader = new SqliteReader(dataDir);
+    compareWithWitness(reader, await readWitness(file), findLogKey(dataDir)?.text, file);
+    return [];
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    const { from, to } = error.details;
+    const isRange = typeof from === 'number' && typeof to === 'number';
+    return [
+      { kind: 'damaged', file: 'log.db', reason: error.what, ...(isRange && { records: { from, to } }) },
+    ];
+  } finally {
+    reader?.close();
+  }
 }
 
 interface ArchivesRead {

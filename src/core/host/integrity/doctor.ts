@@ -5,6 +5,23 @@ import type { CheckContext, CheckResult } from '../plugin/diagnosis.ts';
 import { compareWithStop } from './compare.ts';
 import { isDamage, summaryOf } from './findings.ts';
 
+/** What `holdfast doctor` says of the witness of an instance that runs. */
+export function witnessCheck({ running }: CheckContext): CheckResult {
+  const fact = running?.facts.witness;
+  const lookedAt = 'the health page of the instance';
+  if (!isObject(fact)) {
+    const found = running ? 'no witness is configured' : 'nothing runs here that sends heads to a witness';
+    const remedy = 'Set data.witness: without one, who has the signing key can rewrite the past unseen.';
+    return { state: 'unknown', lookedAt, found, remedy };
+  }
+  const found = String(fact.text);
+  if (fact.state === 'ok') return { state: 'ok', lookedAt: String(fact.place), found };
+  const state = fact.state === 'unknown' ? 'unknown' : 'warn';
+  const remedy =
+    'See that its disk is mounted and can be written, or that its address answers; it is tried again by itself.';
+  return { state, lookedAt: String(fact.place), found, remedy };
+}
+
 /**
  * What `holdfast doctor` says of damage in the data folder: of an instance that runs, what its newest check found; of one
  * that was stopped, whether everything is still as the stop left it.

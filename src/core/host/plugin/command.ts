@@ -1,6 +1,7 @@
 import type { styleText } from 'node:util';
 import type { ActorDefinition, RecordWords } from '../../kernel/actors/definition.ts';
 import type { RetentionSettings } from '../retention/prune-running.ts';
+import type { WitnessSettings } from '../witness/witness.ts';
 import type { ConfiguredPlugin, StoppedReports } from './definition.ts';
 import type { Registrations } from './registrations.ts';
 
@@ -39,6 +40,7 @@ export interface CommandConfig {
   readonly signEvery?: number | undefined;
   readonly patienceMs?: number | undefined;
   readonly retention?: RetentionSettings | undefined;
+  readonly witness?: WitnessSettings | undefined;
 }
 
 /** What a command is run with. */

@@ -20,6 +20,8 @@ import type { Registrations } from '../plugin/registrations.ts';
 import { archiveFolder } from '../retention/plan.ts';
 import { AutomaticRetention, type RetentionSettings } from '../retention/prune-running.ts';
 import { openVault, type Vault } from '../secrets/vault.ts';
+import { WitnessSender } from '../witness/sender.ts';
+import { openWitness, type WitnessSettings } from '../witness/witness.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { recoverActors } from './recover-actors.ts';
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
@@ -52,6 +54,8 @@ export interface RuntimeOptions {
   readonly checkpointEvery?: number;
   /** When parts of the log are archived automatically; never unless set. */
   readonly retention?: RetentionSettings | undefined;
+  /** Where the signed heads of the log go; nowhere unless set. */
+  readonly witness?: WitnessSettings | undefined;
 }
 
 /** How long running requests and effects may take at a stop, milliseconds. */
@@ -75,8 +79,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 /** One running Holdfast: the log, the actors, the plugins and their surfaces. */
 export class Runtime {
   readonly registrations: Registrations;
-  readonly #options: Required<Omit<RuntimeOptions, 'plugins' | 'retention' | 'configFile'>> &
-    Pick<RuntimeOptions, 'retention'>;
+  readonly #options: Required<Omit<RuntimeOptions, 'plugins' | 'retention' | 'witness' | 'configFile'>> &
+    Pick<RuntimeOptions, 'retention' | 'witness'>;
   readonly #configFile: OptionsFile | undefined;
   readonly #host: PluginHost;
   readonly #undo: (() => unknown)[] = [];
@@ -85,6 +89,7 @@ export class Runtime {
   #stopping: Promise<readonly HoldfastError[]> | undefined;
   #reason = '';
   #isReady = false;
+  #witness: WitnessSender | undefined;
   #stopErrors: readonly HoldfastError[] = [];
 
   constructor({ plugins, dataDir, configFile, ...rest }: RuntimeOptions) {
@@ -172,6 +177,8 @@ export class Runtime {
     for (const finding of compareBeforeStart(dataDir))
       logger.error({ ...finding, text: textOf(finding) }, 'data.finding');
     // What a start leaves that was refused is no state to compare the next one with.
+    // When the log is closed, it has signed its last record.
+    this.#undo.push(() => this.#witness?.finish());
     this.#undo.push(() => (this.#isReady ? noteAtStop(dataDir) : undefined));
     const vault = openVault(dataDir);
     const log = new SqliteLog({ dataDir, lingerMs, signEvery, patienceMs, checkpointEvery, clock });
@@ -242,14 +249,25 @@ export class Runtime {
   #startRecurringWork(services: RuntimeServices): void {
     const { bus, log, clock, logger, dataDir } = services;
     this.#undo.push(startSchedules(this.#host.started(this.registrations.schedules), bus, clock));
-    const { retention } = this.#options;
+    const { retention, witness } = this.#options;
     const archives = retention?.folder ?? archiveFolder(dataDir);
-    const check = new BackgroundCheck({ dataDir, archives }, services);
+    const place = witness && 'file' in witness ? { witness: witness.file } : {};
+    const check = new BackgroundCheck({ dataDir, archives, ...place }, services);
     this.#host.addFact('data', () => check.fact());
     this.#undo.push(() => check.stop());
+    this.#sendToWitness(services);
     if (!retention) return;
     const automatic = new AutomaticRetention(log, dataDir, retention, clock, logger);
     this.#undo.push(() => automatic.stop());
+  }
+
+  #sendToWitness(services: RuntimeServices): void {
+    const { witness, dataDir } = this.#options;
+    if (!witness) return;
+    const sender = new WitnessSender(openWitness(witness), dataDir, services);
+    this.#witness = sender;
+    this.#host.addFact('witness', () => sender.fact());
+    this.#undo.push(() => sender.stop());
   }
 
   /** Lets other processes find this one, and the plugins begin what needs all of it. */

@@ -203,6 +203,11 @@ export class SqliteReader implements LogReader {
     return this.#hasSignatures ? sound(() => signaturesBetween(this.#db, from, to)) : [];
   }
 
+  /** The newest record that anybody signed; 0 when nobody did. */
+  newestSignedSeq(): number {
+    return this.#hasSignatures ? this.#number('SELECT max(seq) FROM signatures') : 0;
+  }
+
   /** The newest signature that a key made. */
   newestSignature(key: string): Signature | undefined {
     return this.#hasSignatures ? sound(() => newestSignature(this.#db, key)) : undefined;

@@ -34,6 +34,17 @@ export const logErrors = {
     remedy:
       'See `holdfast log verify`; restore the whole folder from one copy. To use it as it is, delete log-head and log-mark in secrets/.',
   },
+  HF_LOG_REWRITTEN: {
+    status: 500,
+    what: 'Records {from} to {to} are not those that the witness {place} got at {at}: {reason}.',
+    remedy:
+      'Somebody who had the signing key rewrote the log, or an older copy was restored. Keep the folder as it is, take the records from a copy, and make a new key.',
+  },
+  HF_WITNESS_READ: {
+    status: 400,
+    what: 'The heads of the witness {file} cannot be read: {reason}.',
+    remedy: 'Name the file that data.witness appends to, or one with the heads that were posted, one a line.',
+  },
   HF_LOG_SHREDDED: {
     status: 410,
     what: 'The body {fingerprint} was made unreadable at {at}.',

@@ -1,0 +1,109 @@
+import { open, stat } from 'node:fs/promises';
+import { type WitnessedHead, witnessLine } from '../../kernel/log/witnessed-heads.ts';
+import { HttpCallError, HttpClient } from '../http/client.ts';
+import { readTokenFile } from '../secrets/token-file.ts';
+
+/** A place of the operator's, where what was sent cannot be changed by who has this machine. */
+export interface Witness {
+  /** For people: a path or an address, without secrets. */
+  readonly place: string;
+  /**
+   * Takes heads, oldest first, and has them for good when this resolves.
+   *
+   * @throws Error whose message says why not; they are sent again then
+   */
+  send(heads: readonly WitnessedHead[], signal: AbortSignal): Promise<void>;
+}
+
+/** How a witness is configured; one of the two. */
+export type WitnessSettings =
+  | {
+      /** Absolute path; on another mount, append-only where the file system can. */
+      readonly file: string;
+    }
+  | {
+      /** `https:`, or on this machine. */
+      readonly url: string;
+      /** Absolute path of a file of mode 0600 with a bearer token, read at each post. */
+      readonly tokenFile?: string | undefined;
+    };
+
+export function openWitness(settings: WitnessSettings): Witness {
+  return 'file' in settings ? new FileWitness(settings.file) : new WebhookWitness(settings);
+}
+
+/** A file to which lines are appended, each on the disk before the next. */
+class FileWitness implements Witness {
+  readonly place: string;
+
+  constructor(file: string) {
+    this.place = file;
+  }
+
+  async send(heads: readonly WitnessedHead[], signal: AbortSignal): Promise<void> {
+    // Opened each time: a mount that went away and came back is another file.
+    const handle = await open(this.place, 'a', 0o600);
+    try {
+      signal.throwIfAborted();
+      const size = (await handle.stat()).size;
+      const torn = size > 0 && !(await this.#endsWithNewline(size));
+      await handle.write(`${torn ? '\n' : ''}${heads.map(witnessLine).join('')}`);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** A crash may have cut the last line short: the next one begins on a line of its own. */
+  async #endsWithNewline(size: number): Promise<boolean> {
+    if ((await stat(this.place)).size !== size) return true; // somebody else appends, too
+    const handle = await open(this.place, 'r');
+    try {
+      const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+      return buffer[0] === 0x0a;
+    } finally {
+      await handle.close();
+    }
+  }
+}
+
+const TIMEOUT_MS = 10_000;
+
+/** Gets heads by POST: `{ "heads": [ … ] }`, each as the line of a file has it. Any 2xx says that it has them. */
+class WebhookWitness implements Witness {
+  readonly place: string;
+  readonly #url: string;
+  readonly #tokenFile: string | undefined;
+  readonly #http = new HttpClient({
+    timeoutMs: TIMEOUT_MS,
+    answerLimit: 4_096,
+    excess: 'cut',
+    keepAlive: false,
+  });
+
+  constructor({ url, tokenFile }: Extract<WitnessSettings, { url: string }>) {
+    this.#url = url;
+    this.#tokenFile = tokenFile;
+    this.place = new URL(url).origin; // a path or a query may be a secret
+  }
+
+  async send(heads: readonly WitnessedHead[], signal: AbortSignal): Promise<void> {
+    const token = this.#tokenFile === undefined ? undefined : readTokenFile(this.#tokenFile);
+    try {
+      const { ok, status } = await this.#http.call({
+        method: 'POST',
+        url: this.#url,
+        json: { heads: heads.map((head) => JSON.parse(witnessLine(head))) },
+        headers: {
+          'user-agent': 'holdfast',
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        },
+        secretIn: 'url',
+        signal,
+      });
+      if (!ok) throw new Error(`it answered ${status}`);
+    } catch (error) {
+      throw error instanceof HttpCallError ? new Error(error.reason, { cause: error }) : error;
+    }
+  }
+}
