@@ -16,13 +16,13 @@ import { fillSets, heldPrefixes, readSets, type SetTool } from '../host/set-tool
 import { describeSetsRecord } from '../words.ts';
 import type { EmbeddedRouter, RouterAccess } from './embedded-router.ts';
 
-const setsActor = defineActor({
+export const setsActor = defineActor({
   type: 'router.address_sets',
   machine: addressSets,
   version: 1,
   describe: describeSetsRecord,
 });
-const SETS_KEY = 'default';
+export const SETS_KEY = 'default';
 
 const addressesChanged = defineTopic(
   'router.addresses_changed',
@@ -30,11 +30,11 @@ const addressesChanged = defineTopic(
   "The networks' addresses ask for other address sets than before.",
 );
 
-/** What the sets of the kernel hold, read when the router starts: a machine that started anew has lost them. */
-const setsRead = defineTopic(
+/** What the sets of the kernel hold: a machine that started anew has lost them, and others may change them. */
+export const setsRead = defineTopic(
   'router.sets_read',
   z.object({ sets: z.record(z.string(), z.array(z.string())) }),
-  'The address sets of the kernel were read at start.',
+  'The address sets of the kernel were read, at the start or after others changed them.',
 );
 
 /** The sets of a real packet filter. */
@@ -103,13 +103,17 @@ export async function publishSets(
   { bus, logger }: Pick<Services, 'bus' | 'logger'>,
 ): Promise<void> {
   try {
-    const content = await readSets(tool, { namespace });
-    const sets = Object.entries(content).map(([name, prefixes]): [string, string[]] => [name, [...prefixes]]);
-    bus.publish(setsRead, { sets: Object.fromEntries(sets.filter(([, prefixes]) => prefixes.length > 0)) });
+    bus.publish(setsRead, { sets: withoutEmpty(await readSets(tool, { namespace })) });
   } catch (error) {
     logger.warn({ err: error }, 'router.sets_unread');
     bus.publish(setsRead, { sets: {} });
   }
+}
+
+/** A set without a prefix may just as well not be there. */
+export function withoutEmpty(sets: SetPrefixes): Record<string, string[]> {
+  const filled = Object.entries(sets).filter(([, prefixes]) => prefixes.length > 0);
+  return Object.fromEntries(filled.map(([name, prefixes]) => [name, [...prefixes]]));
 }
 
 /** Publishes which prefixes the sets must hold now, delegated ones included, when that differs from what is known. */

@@ -21,6 +21,7 @@ import type { KernelDriver } from './kernel/driver.ts';
 import type { KernelWatch } from './kernel/watch.ts';
 import type { RouterOptions } from './options.ts';
 import { SealedConfigs } from './sealed-configs.ts';
+import type { SetWatch } from './set-watch.ts';
 import { RedisBackend } from './store/redis-backend.ts';
 import { SqliteConfigStore } from './store/sqlite-config-store.ts';
 import { knownWans } from './wan.ts';
@@ -98,9 +99,11 @@ export async function startRouter(
     const packetFilter = await packetFilterOf(options);
     // Not waited for: a tool that hangs must not keep the router from starting.
     if (packetFilter) void publishSets(packetFilter, services);
-    else if (options.kernel === 'linux') logger.warn({}, 'router.sets_are_a_model');
+    const setWatch = packetFilter && (await setWatchOf(packetFilter, services, options));
+    setWatch?.start();
+    if (!packetFilter && options.kernel === 'linux') logger.warn({}, 'router.sets_are_a_model');
     const stop = async () => {
-      await Promise.all([watch?.stop(), dhcpServer?.stop()]);
+      await Promise.all([watch?.stop(), dhcpServer?.stop(), setWatch?.stop()]);
       await close();
     };
     return { services, router, writes, collisions, redis, watch, dhcpServer, packetFilter, close: stop };
@@ -161,6 +164,15 @@ async function packetFilterOf({
   const { installedSetTool } = await import('../host/set-tools.ts');
   const tool = packetFilter ?? installedSetTool();
   return tool && { tool, namespace };
+}
+
+async function setWatchOf(
+  packetFilter: PacketFilter,
+  services: Services,
+  { addressSetsMs }: RouterOptions,
+): Promise<SetWatch> {
+  const { SetWatch } = await import('./set-watch.ts');
+  return new SetWatch(packetFilter, services, addressSetsMs);
 }
 
 /**

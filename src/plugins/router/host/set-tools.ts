@@ -71,6 +71,15 @@ export function heldPrefixes(wanted: Sets, content: Sets): Record<string, string
   );
 }
 
+/** Whether the sets hold what they were filled with, and nothing else. Neither lists an empty set. */
+export function hold(content: Sets, filled: Sets): boolean {
+  const held = heldPrefixes(filled, content);
+  return (
+    Object.keys(content).every((name) => content[name]?.every((member) => filled[name]?.includes(member))) &&
+    Object.keys(filled).every((name) => held[name]?.length === filled[name]?.length)
+  );
+}
+
 function nftLines(name: string, prefixes: readonly string[]): string[] {
   return [
     `add set inet ${TABLE} ${name} { type ipv6_addr; flags interval; }`,

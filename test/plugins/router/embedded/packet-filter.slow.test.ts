@@ -11,7 +11,7 @@ import { pathOf } from '../../../../src/plugins/router/host/tool.ts';
 import { namespace } from '../../../support/netns.ts';
 import { testInNamespace } from '../../../support/test-in-namespace.ts';
 import { Rig } from '../rig.ts';
-import { eventually, LEG, realRig, SET } from './real-rig.ts';
+import { children, eventually, LEG, realRig, SET } from './real-rig.ts';
 
 const MAIN = 'fd5e:21aa:90c4:10::/64';
 const OTHER = 'fd00:77::/64';
@@ -74,6 +74,32 @@ for (const wanted of ['nft', 'ipset'] as const) {
       t.is(again.divergence(), undefined);
     },
   );
+
+  testInNamespace(`[R21] what somebody does to sets of ${wanted} by hand is undone`, async (t) => {
+    const packetFilter = workingTool(t, wanted);
+    const { space, rig } = await realRig(t, {
+      options: { packetFilter, addressSetsMs: 500, dnsmasq: false },
+    });
+    const held = async () => (await readSets(packetFilter, { namespace: space.name }))[SET] ?? [];
+    const holdsMain = async () => JSON.stringify(await held()) === JSON.stringify([MAIN]);
+    await eventually(holdsMain);
+    const set = packetFilter === 'nft' ? ['inet', 'holdfast', SET] : [SET];
+    // More than once: each time it is noticed anew.
+    for (const times of [1, 2]) {
+      run(space.name, packetFilter, 'flush', ...(packetFilter === 'nft' ? ['set'] : []), ...set);
+      t.deepEqual(await held(), [], `flushed ${times}`);
+      await eventually(holdsMain);
+    }
+    const more = packetFilter === 'nft' ? ['element', ...set, `{ ${OTHER} }`] : [...set, OTHER];
+    run(space.name, packetFilter, 'add', ...more);
+    await eventually(holdsMain);
+    await rig.settled();
+    t.is(rig.divergence(), undefined);
+    const watching = () => children().filter((line) => line.includes('nft monitor'));
+    t.is(watching().length, packetFilter === 'nft' ? 1 : 0);
+    await rig.runtime.stop('test');
+    t.deepEqual(watching(), []);
+  });
 
   testInNamespace(
     `[R21] what ${wanted} refuses is alerted and on the health page until it takes the sets`,

@@ -1,9 +1,10 @@
-import { readdir, readFile, readlink } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { concatMap, merge, Subject, type Subscription } from 'rxjs';
 import type { Clock } from '../../../../core/kernel/clock.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
 import type { Snapshot } from './linux-snapshot.ts';
 import { type KernelChange, parseMonitorLine } from './monitor-lines.ts';
+import { bursts, whenListening } from './netlink-monitor.ts';
 import { ReceivedPrefixes } from './received-prefixes.ts';
 import { SupervisedChild } from './supervised-child.ts';
 
@@ -24,9 +25,6 @@ const QUIET_MS = 300;
 const LONGEST_MS = 2_000;
 /** Until a reading that failed is tried again. */
 const RETRY_MS = 5_000;
-/** Until `ip` listens, in real time. */
-const LISTENS_WITHIN_MS = 2_000;
-const LISTEN_LOOK_MS = 10;
 
 /**
  * Watches the kernel with one long-lived `ip monitor`. Its lines say that something changed; what it is now is read from the
@@ -38,12 +36,15 @@ export class KernelWatch {
   readonly #child: SupervisedChild;
   /** Prefixes of advertisements that the kernel accepted. */
   readonly received: ReceivedPrefixes;
-  #known: Known | undefined;
-  #cancelQuiet: (() => void) | undefined;
-  #cancelLongest: (() => void) | undefined;
-  #isReading = false;
-  #isDirty = false;
-  #isStopped = false;
+  /** The kernel announced a change. */
+  readonly #changes = new Subject<void>();
+  /** It is to be read without waiting for the end of a burst. */
+  readonly #due = new Subject<void>();
+  readonly #readings: Subscription;
+  #cancelRetry = () => {};
+  #lastRead: WatchedState | undefined;
+  /** Something was announced since the newest reading began. */
+  #isStale = false;
   /** What was read last, as far as nothing was announced since. */
   #current: Snapshot | undefined;
 
@@ -51,6 +52,9 @@ export class KernelWatch {
     const { namespace, clock, logger } = options;
     this.#options = options;
     this.received = new ReceivedPrefixes(clock);
+    this.#readings = merge(this.#changes.pipe(bursts(clock, QUIET_MS, LONGEST_MS)), this.#due)
+      .pipe(concatMap(() => this.#read()))
+      .subscribe();
     const inside = namespace === undefined ? [] : ['-netns', namespace];
     this.#child = new SupervisedChild({
       program: 'ip',
@@ -59,7 +63,7 @@ export class KernelWatch {
       onLine: (line, stream) => (stream === 'stderr' ? this.#missed(line) : this.#follow(line)),
       onUp: (pid) => void this.#takeUp(pid),
       onEnd: (reason, failures) => {
-        this.#current = undefined;
+        this.#markStale();
         logger.warn({ reason, failures }, 'router.kernel_watch_ended');
       },
     });
@@ -70,9 +74,9 @@ export class KernelWatch {
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#current = undefined;
-    this.#cancel();
+    this.#markStale();
+    this.#readings.unsubscribe();
+    this.#cancelRetry();
     await this.#child.stop();
   }
 
@@ -91,72 +95,54 @@ export class KernelWatch {
 
   /** What changed before it listened was announced to nobody, so everything is read once it does. */
   async #takeUp(pid: number): Promise<void> {
-    const deadline = Date.now() + LISTENS_WITHIN_MS;
-    while (this.#child.pid === pid && !(await isListening(pid)) && Date.now() < deadline)
-      await new Promise((resolve) => setTimeout(resolve, LISTEN_LOOK_MS));
-    if (this.#child.pid !== pid) return;
+    if (!(await whenListening(pid, () => this.#child.pid === pid))) return;
     this.#options.logger.info({ pid }, 'router.kernel_watched');
-    await this.#look();
+    this.#due.next();
   }
 
   /** The kernel dropped messages because `ip` did not read fast enough. */
   #missed(line: string): void {
     this.#options.logger.warn({ line }, 'router.kernel_watch_missed');
-    this.#touch();
+    this.#announced();
   }
 
   #follow(line: string): void {
     const notice = parseMonitorLine(line);
     if (notice === undefined) return;
     if (notice.kind === 'advertisement') this.received.add(notice);
-    else if (this.#known === undefined || isNews(notice, this.#known)) this.#touch();
+    else if (this.#lastRead === undefined || isNews(notice, this.#lastRead)) this.#announced();
   }
 
-  #touch(): void {
+  #announced(): void {
+    this.#markStale();
+    this.#changes.next();
+  }
+
+  #markStale(): void {
+    this.#isStale = true;
     this.#current = undefined;
-    if (this.#isStopped || this.#isReading) {
-      this.#isDirty = true;
-      return;
-    }
-    const { clock } = this.#options;
-    this.#cancelQuiet?.();
-    this.#cancelQuiet = clock.after(QUIET_MS, () => void this.#look());
-    this.#cancelLongest ??= clock.after(LONGEST_MS, () => void this.#look());
   }
 
-  #cancel(): void {
-    this.#cancelQuiet?.();
-    this.#cancelLongest?.();
-    this.#cancelLongest = undefined;
-  }
-
-  async #look(): Promise<void> {
-    this.#cancel();
-    this.#isDirty = true;
-    if (this.#isReading) return;
-    this.#isReading = true;
+  async #read(): Promise<void> {
+    const { clock, logger, read, onChange } = this.#options;
+    this.#cancelRetry();
+    this.#isStale = false;
     try {
-      while (this.#isDirty && !this.#isStopped) {
-        this.#isDirty = false;
-        const now = await this.#options.read();
-        this.#known = knownOf(now);
-        if (!this.#isDirty) this.#current = now;
-        await this.#options.onChange(now);
-      }
+      const now = await read();
+      this.#lastRead = watchedStateOf(now);
+      if (!this.#isStale) this.#current = now;
+      await onChange(now);
     } catch (error) {
       // Nothing more may ever be announced, so it is tried again.
-      const { clock, logger } = this.#options;
       logger.warn({ err: error }, 'router.kernel_unread');
-      this.#known = undefined;
-      this.#cancelLongest ??= clock.after(RETRY_MS, () => void this.#look());
-    } finally {
-      this.#isReading = false;
+      this.#lastRead = undefined;
+      this.#cancelRetry = clock.after(RETRY_MS, () => this.#due.next());
     }
   }
 }
 
-/** What was read last, to tell news from repetitions. */
-interface Known {
+/** What of a reading announcements are compared with, to tell news from repetitions. */
+interface WatchedState {
   readonly running: ReadonlyMap<string, boolean>;
   /** `<interface> <address>`. */
   readonly addresses: ReadonlySet<string>;
@@ -164,7 +150,7 @@ interface Known {
   readonly delegated: ReadonlySet<string>;
 }
 
-function knownOf({ links, routes, delegated }: Snapshot): Known {
+function watchedStateOf({ links, routes, delegated }: Snapshot): WatchedState {
   const all = [...links.values()];
   return {
     running: new Map(all.map(({ name, running }) => [name, running === true])),
@@ -179,34 +165,15 @@ function knownOf({ links, routes, delegated }: Snapshot): Known {
 }
 
 /** Whether an announcement differs from what was read last. */
-function isNews(notice: KernelChange, known: Known): boolean {
+function isNews(notice: KernelChange, last: WatchedState): boolean {
   switch (notice.kind) {
     case 'link':
-      return known.running.get(notice.intf) !== notice.running;
+      return last.running.get(notice.intf) !== notice.running;
     case 'address':
-      return known.addresses.has(`${notice.intf} ${notice.address}`) === notice.removed;
+      return last.addresses.has(`${notice.intf} ${notice.address}`) === notice.removed;
     case 'default route':
-      return known.defaults.has(notice.intf) === notice.removed;
+      return last.defaults.has(notice.intf) === notice.removed;
     case 'delegation':
-      return known.delegated.has(notice.prefix) === notice.removed;
+      return last.delegated.has(notice.prefix) === notice.removed;
   }
-}
-
-/** Whether a process has a netlink socket that belongs to a group of messages. */
-async function isListening(pid: number): Promise<boolean> {
-  try {
-    const sockets = await readFile(`/proc/${pid}/net/netlink`, 'utf8');
-    const listening = new Set(
-      sockets.split('\n').flatMap((row) => {
-        const columns = row.trim().split(/\s+/);
-        return /^0*$/.test(columns[3] ?? '') ? [] : [`socket:[${columns.at(-1)}]`];
-      }),
-    );
-    const folder = `/proc/${pid}/fd`;
-    for (const name of await readdir(folder))
-      if (listening.has(await readlink(`${folder}/${name}`))) return true;
-  } catch {
-    // It has ended, or belongs to another user.
-  }
-  return false;
 }

@@ -8,7 +8,7 @@ import { delegationsOf } from '../../../../../src/plugins/router/embedded/kernel
 import { testInNamespace } from '../../../../support/test-in-namespace.ts';
 import { children, eventually, FIRST, LEG, realRig } from '../real-rig.ts';
 
-const monitors = () => children().filter((line) => line.includes(' monitor '));
+const monitors = () => children().filter((line) => line.includes(' monitor label '));
 
 testInNamespace(
   '[R17][R18] a prefix that the kernel shows as delegated reapplies the legs and publishes it, under the same ncid',
@@ -69,7 +69,8 @@ testInNamespace(
 testInNamespace(
   '[R29] the watcher is one process, started again after it ended, that ends with the router',
   async (t) => {
-    const { space, rig, until } = await realRig(t, { options: { dnsmasq: false } });
+    const options = { dnsmasq: false, packetFilter: 'none' } as const;
+    const { space, rig, until } = await realRig(t, { options });
     t.is(monitors().length, 1);
     const [first = ''] = monitors();
     process.kill(Number.parseInt(first, 10), 'SIGKILL');
@@ -106,7 +107,10 @@ testInNamespace(
       },
       register() {},
     });
-    const { space } = await realRig(t, { options: { dnsmasq: false }, plugins: [user()] });
+    const { space } = await realRig(t, {
+      options: { dnsmasq: false, packetFilter: 'none' },
+      plugins: [user()],
+    });
     const has = async (address: string) => (await api?.interfaceState(LEG))?.state.ip6?.includes(address);
     const [first = ''] = monitors();
     await eventually(() => children().length === 1);
