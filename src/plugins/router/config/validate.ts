@@ -228,7 +228,7 @@ function inRouting(value: unknown, path: string[]): string[] | undefined {
   if (isRoute(value)) return path;
   for (const [key, item] of entriesOf(value)) {
     // `routing.10.0.0.0/8`: the destination is the key.
-    if (ipaddr.isValidCIDR(key) && !isEmpty(item)) return [...path, key];
+    if (isNetwork(key) && !isEmpty(item)) return [...path, key];
     const inside = inRouting(item, [...path, key]);
     if (inside) return inside;
   }
@@ -257,8 +257,13 @@ function named(value: unknown, path: string[]): string[] | undefined {
 
 function isRoute(value: unknown): boolean {
   if (!isObject(value)) return false;
-  const leadsTo = TO.some((field) => typeof value[field] === 'string' && ipaddr.isValidCIDR(value[field]));
+  const leadsTo = TO.some((field) => isNetwork(value[field]));
   return leadsTo && BY.some((field) => value[field] !== undefined);
+}
+
+/** The library finds out by an exception, which costs more than all other checks together. */
+function isNetwork(value: unknown): boolean {
+  return typeof value === 'string' && value.includes('/') && ipaddr.isValidCIDR(value);
 }
 
 function entriesOf(value: unknown): [string, unknown][] {
