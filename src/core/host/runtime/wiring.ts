@@ -103,7 +103,8 @@ export function builtinEffects(pendingReplies: PendingReplies, bus: Bus): Effect
     bus.publish(alertRaised, raised, { correlation, cause });
   };
   return [
-    { type: HTTP_REPLY, onRecovery: 'retry', handler: reply },
+    // It ends at once, so that no deadline need be kept for it.
+    { type: HTTP_REPLY, onRecovery: 'retry', deadlineMs: Number.POSITIVE_INFINITY, handler: reply },
     { type: ALERT_RAISE, onRecovery: 'retry', handler: alert, adapter: 'alerts' },
   ];
 }
