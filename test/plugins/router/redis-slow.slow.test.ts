@@ -1,4 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { RedisServer, until } from '../../support/redis.ts';
 import { Rig } from './rig.ts';
@@ -20,7 +21,11 @@ async function lateBy(t: ExecutionContext, port: number): Promise<{ url: string;
       });
     }
     client.pipe(redis);
-    redis.on('data', (part) => setTimeout(() => client.destroyed || client.write(part), way.ms));
+    // What comes later is never sent earlier, as on any connection.
+    let sent: Promise<unknown> = Promise.resolve();
+    redis.on('data', (part) => {
+      sent = Promise.all([sent, sleep(way.ms)]).then(() => client.destroyed || client.write(part));
+    });
   });
   t.teardown(() => {
     proxy.close();
