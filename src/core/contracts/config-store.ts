@@ -51,6 +51,11 @@ export interface ConfigStore {
   /** What is persisted now; undefined while the store is empty. */
   active(): Promise<StoredConfig | undefined>;
   /**
+   * What was read or written last, without asking: somebody else may have replaced it since, which only a `save` that
+   * expects it finds out. Absent where asking is cheap; undefined while the store cannot be asked.
+   */
+  latest?(): StoredConfig | undefined;
+  /**
    * Replaces the active config and appends to the history, both or neither, durable when it resolves.
    *
    * @returns false when the store holds another ncid than the expected one; nothing is written then

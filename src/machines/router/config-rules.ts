@@ -150,11 +150,23 @@ function notOfTransaction({ pending }: ConfigContext, { op, transID = '' }: Writ
   return refusal('HF_ROUTER_TRANSACTION_OTHER', `transID ${transID} does not match current transaction ID`);
 }
 
-function ncidRefusal({ active }: ConfigContext, { ncid, ignoreNcid }: WriteRequest): Refusal | undefined {
+function ncidRefusal(
+  { active }: ConfigContext,
+  { ncid, ignoreNcid, current = active.ncid }: WriteRequest,
+): Refusal | undefined {
   if (ignoreNcid) return undefined;
   if (ncid === undefined) return refusal('HF_ROUTER_NCID_REQUIRED', 'ncid is required');
-  return ncid === active.ncid ? undefined : refusal('HF_ROUTER_NCID_MISMATCH', 'ncid not match');
+  // No ncid comes again (R5), so a request that was too late for the store when it came stays too late.
+  if (ncid === active.ncid && ncid === current) return undefined;
+  return refusal('HF_ROUTER_NCID_MISMATCH', 'ncid not match');
 }
+
+/** Whether the store held another config already when the request came. Such a request bears no config, and is refused. */
+export const isTooLate = ({ event }: Args): boolean =>
+  event.type === 'SET' &&
+  event.ignoreNcid !== true &&
+  event.current !== undefined &&
+  event.current !== event.ncid;
 
 // Parameters of `http.reply`.
 
@@ -181,6 +193,10 @@ export const refusalReply = (context: ConfigContext, refusalOf: RefusalOf): Repl
     context.queue[0]?.request ?? '',
     nextRefusal(context, refusalOf) ?? refusal('HF_INTERNAL', 'the request is not refused'),
   );
+
+/** To a request that came too late: it needs no turn in the queue. */
+export const tooLateReply = ({ context, event }: Args): ReplyParams =>
+  refusalReply({ ...context, queue: requestsOf(event) }, whileFree);
 
 export const committedReply = ({ context }: Args): ReplyParams =>
   succeeded(context.queue[0]?.request ?? '', context.active.ncid);

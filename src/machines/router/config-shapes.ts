@@ -34,6 +34,7 @@ export interface WriteRequest {
   readonly transID?: string;
   readonly ncid?: string;
   readonly ignoreNcid?: true;
+  readonly current?: string;
   readonly fingerprint?: string;
 }
 
@@ -106,7 +107,9 @@ export interface SetEvent {
   readonly transID?: string;
   readonly ncid?: string;
   readonly ignoreNcid?: true;
-  /** Absent for commit and revert, which bear no config. */
+  /** The ncid that the store held when the request was looked at, where the request's is another: it comes too late. */
+  readonly current?: string;
+  /** Absent for commit and revert, which bear no config, and for a config that comes too late. */
   readonly fingerprint?: string;
   /** Paths that differ from the config that was active when the request came; for people who read the log. */
   readonly changed?: readonly string[];

@@ -8,6 +8,7 @@ import {
   doneReply,
   failedReply,
   fullReply,
+  isTooLate,
   jobOf,
   nextRefusal,
   publishParams,
@@ -17,6 +18,7 @@ import {
   revertFailedAlert,
   revertOf,
   storeChangedAlert,
+  tooLateReply,
   UNKNOWN,
   verifyParams,
   versionOf,
@@ -42,6 +44,7 @@ const publish = { type: 'router.publish', params: publishParams } as const;
 const replyDone = { type: 'http.reply', params: doneReply } as const;
 const replyFailed = { type: 'http.reply', params: failedReply } as const;
 const replyFull = { type: 'http.reply', params: fullReply } as const;
+const replyTooLate = { type: 'http.reply', params: tooLateReply } as const;
 const alertStoreChanged = { type: 'alerts.raise', params: storeChangedAlert } as const;
 const alertRevertFailed = { type: 'alerts.raise', params: revertFailedAlert } as const;
 
@@ -164,6 +167,7 @@ export const routerConfig = setup({
   },
   guards: {
     full: ({ context }) => context.queue.length >= context.queueLimit,
+    tooLate: isTooLate,
     hasRequest: ({ context }) => context.queue.length > 0,
     refusedWhileFree: ({ context }) => nextRefusal(context, whileFree) !== undefined,
     refusedWhilePending: ({ context }) => nextRefusal(context, whilePending) !== undefined,
@@ -217,6 +221,8 @@ export const routerConfig = setup({
     /** No transaction is pending. */
     free: {
       initial: 'idle',
+      // Also while another one is being applied: its result cannot make this one match.
+      on: { SET: { guard: 'tooLate', actions: replyTooLate } },
       states: {
         /** Choice: does the store hold a transaction of another router? */
         adopting: {

@@ -30,9 +30,9 @@ export function describeConfigRecord(record: RecordOf<typeof routerConfig>): str
   if (delayOf(event.type) === 'window') return describeWindow(record);
   switch (event.type) {
     case 'SET': {
-      const { who, op, transID, changed = [] } = event;
+      const { who, op, transID, changed } = event;
       const what = op ? `${OPS[op]} ${transID}` : 'saves';
-      const paths = op === 'commit' || op === 'revert' ? '' : `: ${listed(changed) || 'nothing changed'}`;
+      const paths = changed ? `: ${listed(changed) || 'nothing changed'}` : '';
       return `${who} ${what}${paths}${describeRefusal(record, event.request)}`;
     }
     case 'APPLY_CURRENT':

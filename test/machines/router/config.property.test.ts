@@ -18,7 +18,7 @@ type Move =
   | {
       readonly ask: 'save' | 'append' | 'commit' | 'revert' | 'reapply';
       id: number;
-      ncid: 'current' | 'stale' | 'none' | 'ignored';
+      ncid: 'current' | 'stale' | 'none' | 'ignored' | 'late';
     }
   | { readonly outcome: Outcome }
   | { readonly timer: true };
@@ -29,7 +29,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
     arbitrary: fc.record({
       ask: fc.constantFrom('save', 'append', 'append', 'append', 'commit', 'revert', 'reapply'),
       id: fc.constantFrom(1, 1, 1, 2, 3),
-      ncid: fc.constantFrom('current', 'current', 'current', 'stale', 'none', 'ignored'),
+      ncid: fc.constantFrom('current', 'current', 'current', 'stale', 'none', 'ignored', 'late'),
     }),
   },
   {
@@ -60,6 +60,7 @@ class World {
   #verify: VerifyParams | undefined;
   readonly timers = new Set<string>();
   readonly #answers = new Map<string, number>();
+  readonly #late = new Set<string>();
   #count = 0;
 
   constructor() {
@@ -78,6 +79,7 @@ class World {
     this.#count += 1;
     const request = `r${this.#count}`;
     this.#answers.set(request, 0);
+    if (ncid === 'late' && (ask === 'save' || ask === 'append')) this.#late.add(request);
     const from = { request, correlation: request, who: 'test' };
     this.#send({
       type: ask === 'reapply' ? 'APPLY_CURRENT' : 'SET',
@@ -86,6 +88,8 @@ class World {
       ...((ask === 'save' || ask === 'append') && { fingerprint: `fp_${this.#count}` }),
       ...(ncid === 'current' && { ncid: this.store.ncid }),
       ...(ncid === 'stale' && { ncid: 'old' }),
+      // Whoever looked at the store for it saw another ncid, whatever the store has by now.
+      ...(ncid === 'late' && { ncid: this.store.ncid, current: 'another' }),
       ...(ncid === 'ignored' && { ignoreNcid: true }),
     });
   }
@@ -183,6 +187,7 @@ class World {
   #answered({ to, status, body }: ReplyParams): void {
     if (to === '') return; // the revert at the end of a window, which nobody asked for
     this.#answers.set(to, (this.#answers.get(to) ?? 0) + 1);
+    if (status === 200 && this.#late.has(to)) throw new Error('a request that came too late was carried out');
     if (status === 200 && body.ncid !== this.store.ncid)
       throw new Error('answered with an ncid that is not stored');
   }

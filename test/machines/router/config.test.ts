@@ -127,6 +127,44 @@ test('[R3] a queued request with the ncid that is current by then is carried out
   });
 });
 
+test('[R3] a request for which the store has moved on already is refused at once, ahead of what waits', (t) => {
+  const late = set({ request: 'late', ncid: 'n0', current: 'n7' });
+  const refused = {
+    to: 'late',
+    status: 400,
+    body: { errors: ['ncid not match'], code: 'HF_ROUTER_NCID_MISMATCH' },
+  };
+  const before = after([...ready, late]);
+  t.deepEqual(
+    [before.value, before.replies],
+    [idle, [refused]],
+    'although the machine knows of nothing newer',
+  );
+  const meanwhile = after([...ready, set(), set({ fingerprint: 'fp_c' }), late], { queueLimit: 1 });
+  t.deepEqual([meanwhile.value, meanwhile.replies], [applying, [refused]]);
+  t.is(meanwhile.context.queue.length, 1);
+  const unread = after([late, loaded('n0', 'fp_a')]);
+  t.deepEqual(
+    [unread.value, unread.replies],
+    [idle, [refused]],
+    'a store that has gone back changes nothing',
+  );
+  const { ncid: _, ...bare } = late;
+  t.is(after([...ready, bare as LogEvent]).last?.body.code, 'HF_ROUTER_NCID_REQUIRED');
+  const current = after([...ready, set({ ncid: 'n0', current: 'n0' })]);
+  t.deepEqual(current.value, applying, 'one that is not late is carried out');
+  const bypass = after([...ready, set({ ncid: 'n0', current: 'n7', ignoreNcid: true })]);
+  t.deepEqual(bypass.value, applying, 'and so is one that bypasses the check');
+});
+
+test('[R10] while a transaction is pending, a request that comes too late hears of the transaction first', (t) => {
+  const save = after([...pending, set({ ncid: 'n0', current: 'n1' })]);
+  t.deepEqual(save.last?.body.errors, [PENDING_TEXT]);
+  const more = after([...pending, append('t1', { ncid: 'n1', current: 'n2' })]);
+  t.is(more.last?.body.code, 'HF_ROUTER_NCID_MISMATCH');
+  t.deepEqual(more.value, { pending: 'idle' });
+});
+
 test('[R3] a body without ncid is refused', (t) => {
   const { ncid: _, ...bare } = set() as LogEvent & { ncid: string };
   const { last, value } = after([...ready, bare as LogEvent]);

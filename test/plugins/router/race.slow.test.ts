@@ -1,5 +1,5 @@
 import test from 'ava';
-import { type Config, exampleConfig, Rig } from './rig.ts';
+import { type Config, exampleConfig, Rig, withCircle } from './rig.ts';
 
 const WRITERS = 4;
 const SAVES = 50;
@@ -60,6 +60,30 @@ test.serial(
     for (let writer = 0; writer < WRITERS; writer += 1)
       t.is(final.interface.vlan[`eth1.${writer + 2}0`].extra[`writer${writer}`], SAVES);
     t.is((await rig.call('GET', '/v1/config/history?limit=1000')).body.entries.length, accepted.length);
+    t.is(rig.divergence(), undefined);
+  },
+);
+
+test.serial(
+  '[R3] of posts with one ncid the first that can be applied wins; the others are refused, and none of them is stored',
+  async (t) => {
+    const rig = await Rig.start(t);
+    const config = await rig.active();
+    const post = (n: number) => (n < 2 ? withCircle({ ...exampleConfig() }) : { ...config, version: n });
+    const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => rig.set(post(n))));
+    await rig.settled();
+    const won = answers.filter(({ status }) => status === 200);
+    t.is(won.length, 1, 'a config that no kernel takes does not win, and keeps nobody from winning');
+    const { version, ncid } = await rig.active();
+    t.is(ncid, won[0]?.body.ncid);
+    t.true(version >= 2);
+    const posts = (await rig.records()).filter(({ event }) => event.type === 'SET');
+    t.is(posts.length, 8, 'each has its record');
+    const begun = posts.filter(({ effects }) => effects.some(({ type }) => type === 'router.apply'));
+    for (const { event } of posts.filter((record) => !begun.includes(record))) {
+      t.is(event.current, ncid);
+      t.false('fingerprint' in event, 'the config of a post that has lost is not kept');
+    }
     t.is(rig.divergence(), undefined);
   },
 );

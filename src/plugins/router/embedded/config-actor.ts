@@ -43,6 +43,7 @@ export const setRequested = defineTopic(
     transID: z.string().exactOptional(),
     ncid: z.string().exactOptional(),
     ignoreNcid: z.literal(true).exactOptional(),
+    current: z.string().exactOptional(),
     fingerprint: z.string().exactOptional(),
     changed: z.array(z.string()).exactOptional(),
   }),

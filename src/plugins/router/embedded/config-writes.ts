@@ -1,14 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
+import type { StoredConfig } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import type { PendingReplies, Reply } from '../../../core/host/http/pending-replies.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
+import type { Blobs } from '../../../core/kernel/log/event-log.ts';
+import type { SetEvent } from '../../../machines/router/config-shapes.ts';
 import { changedPaths, withoutControlFields } from '../config/network-config.ts';
 import { validateConfig } from '../config/validate.ts';
 import { RouterError } from '../errors.ts';
 import { applyRequested, setRequested } from './config-actor.ts';
 import type { EmbeddedRouter } from './embedded-router.ts';
+import { NcidTurns } from './ncid-turns.ts';
+import type { RouterOptions } from './options.ts';
 import { ReapplyRequests } from './reapply-requests.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
 import { writeMissed } from './store/connection.ts';
@@ -33,6 +38,13 @@ const LONGEST_ID = 256;
  * @throws HF_ROUTER_CONFIG_INVALID the config has a bad field
  */
 export function parseRequest(body: unknown): ConfigRequest {
+  const request = parseControlFields(body);
+  if (request.config) validateConfig(request.config);
+  return request;
+}
+
+/** The same without a look at the config, which takes the most time. @throws HF_ROUTER_REQUEST_INVALID */
+function parseControlFields(body: unknown): ConfigRequest {
   if (!isObject(body)) return invalid('the body must be a JSON object');
   const { transactionOp, transID, ignoreNcid, ncid } = body;
   const op = operation(transactionOp);
@@ -47,13 +59,11 @@ export function parseRequest(body: unknown): ConfigRequest {
   if (ignoreNcid !== undefined && typeof ignoreNcid !== 'boolean') {
     return invalid('ignoreNcid must be true or false');
   }
-  const config = withoutControlFields(body);
-  validateConfig(config);
   return {
     ...transaction,
     ...(ncid !== undefined && { ncid }),
     ...(ignoreNcid === true && { ignoreNcid }),
-    config,
+    config: withoutControlFields(body),
   };
 }
 
@@ -89,13 +99,9 @@ const LONG_STEP_MS = 5;
 class Pace {
   #began = performance.now();
 
-  begin(): void {
-    this.#began = performance.now();
-  }
-
   async step(): Promise<void> {
     if (performance.now() - this.#began > LONG_STEP_MS) await setImmediate();
-    this.begin();
+    this.#began = performance.now();
   }
 }
 
@@ -108,12 +114,13 @@ export class ConfigWrites {
   readonly #configs: SealedConfigs;
   readonly #replyTimeoutMs: number;
   readonly #reapplies = new ReapplyRequests((writer: Writer, callers) => this.#applyOnce(writer, callers));
+  readonly #turns: NcidTurns;
 
   constructor(
     { bus, pendingReplies, logger }: Pick<Services, 'bus' | 'pendingReplies' | 'logger'>,
     router: EmbeddedRouter,
     configs: SealedConfigs,
-    replyTimeoutMs: number,
+    { replyTimeoutMs, queueLimit }: Pick<RouterOptions, 'replyTimeoutMs' | 'queueLimit'>,
   ) {
     this.#bus = bus;
     this.#logger = logger;
@@ -121,6 +128,7 @@ export class ConfigWrites {
     this.#router = router;
     this.#configs = configs;
     this.#replyTimeoutMs = replyTimeoutMs;
+    this.#turns = new NcidTurns(queueLimit);
   }
 
   /**
@@ -130,51 +138,84 @@ export class ConfigWrites {
    * @throws HF_ROUTER_REQUEST_INVALID, HF_ROUTER_CONFIG_INVALID nothing was published
    * @throws HF_LOG_WRITE the decision cannot be recorded now; HF_HTTP_TIMEOUT it was not made in time
    */
-  async set(body: unknown, { request, correlation, cause, who }: Writer): Promise<Reply> {
-    const pace = new Pace();
-    const { config, ...control } = this.#parse(body, { correlation, who });
-    await pace.step();
-    // The store answers before the config is sealed: of writers that race, the first is then under way while the others
-    // are still being sealed.
-    const active = config && (await this.#activeFor(who, correlation));
-    pace.begin();
-    const sealed = config && this.#configs.seal(config);
-    await pace.step();
-    const before: NetworkConfig = active === undefined ? {} : JSON.parse(active);
-    const changed = config && changedPaths(before, config);
-    // The config that a revert restores must be kept from here on, also if it was shredded meanwhile.
-    const undo = config && control.op === 'append' ? this.#configs.seal(before).blobs : [];
-    const reply = this.#pendingReplies.open(request, this.#replyTimeoutMs);
-    const payload = {
-      request,
-      who,
-      ...control,
-      ...(sealed && { fingerprint: sealed.fingerprint }),
-      ...(changed && { changed }),
-    };
-    this.#bus.publish(setRequested, payload, {
-      correlation,
-      ...(cause !== undefined && { cause }),
-      ...(sealed && { blobs: new Map([...undo, ...sealed.blobs]) }),
-    });
+  async set(body: unknown, writer: Writer): Promise<Reply> {
+    const { config, ...control } = this.#checked(writer, () => parseControlFields(body));
+    // Opened here, so that waiting for a turn is part of the time, and ends with the answer.
+    const reply = this.#pendingReplies.open(writer.request, this.#replyTimeoutMs);
+    this.#publish(config, control, writer, reply).catch((error) =>
+      this.#pendingReplies.fail(writer.request, error),
+    );
     return reply;
   }
 
+  async #publish(
+    config: NetworkConfig | undefined,
+    control: Omit<ConfigRequest, 'config'>,
+    writer: Writer,
+    reply: Promise<Reply>,
+  ): Promise<void> {
+    const { ncid, ignoreNcid } = control;
+    if (!config) return this.#request({}, control, writer);
+    if (ignoreNcid || ncid === undefined) return this.#write(config, control, writer);
+    const winner = await this.#turns.take(ncid, reply);
+    if (!this.#pendingReplies.has(writer.request)) return; // it gave up while it waited
+    if (winner === undefined) return this.#write(config, control, writer);
+    this.#request({ current: winner }, control, writer);
+  }
+
+  /** A request with a config that may be applied. */
+  async #write(config: NetworkConfig, control: Omit<ConfigRequest, 'config'>, writer: Writer): Promise<void> {
+    const pace = new Pace();
+    // The store answers while the config is checked and sealed.
+    const reading = this.#router.active();
+    reading.catch(() => {});
+    this.#checked(writer, () => validateConfig(config));
+    await pace.step();
+    const { fingerprint, blobs } = this.#configs.sealPosted(config);
+    await pace.step();
+    const { ncid: current, body } = await this.#reported(reading, writer);
+    const { ncid = current, ignoreNcid, op } = control;
+    if (ncid !== current && !ignoreNcid) return this.#request({ current }, control, writer);
+    const before = this.#configs.parsed(body);
+    const changed = changedPaths(before, config);
+    // The config that a revert restores must be kept from here on, also if it was shredded meanwhile.
+    const undo = op === 'append' ? this.#configs.seal(before).blobs : [];
+    this.#request({ fingerprint, changed }, control, writer, new Map([...undo, ...blobs]));
+  }
+
+  #request(
+    facts: Pick<SetEvent, 'current' | 'fingerprint' | 'changed'>,
+    control: Omit<ConfigRequest, 'config'>,
+    { request, who, correlation, cause }: Writer,
+    blobs?: Blobs,
+  ): void {
+    const { changed, ...others } = facts;
+    const payload = { request, who, ...control, ...others, ...(changed && { changed: [...changed] }) };
+    this.#bus.publish(setRequested, payload, {
+      correlation,
+      ...(cause !== undefined && { cause }),
+      ...(blobs && { blobs }),
+    });
+  }
+
   /** A request that is refused here reaches no machine and leaves no record, so a log line says who was refused and why. */
-  #parse(body: unknown, writer: Pick<Writer, 'correlation' | 'who'>): ConfigRequest {
+  #checked<T>({ correlation, who }: Writer, check: () => T): T {
     try {
-      return parseRequest(body);
+      return check();
     } catch (error) {
       if (isCoded(error))
-        this.#logger.warn({ ...writer, code: error.code, reason: error.what }, 'router.post_refused');
+        this.#logger.warn({ correlation, who, code: error.code, reason: error.what }, 'router.post_refused');
       throw error;
     }
   }
 
   /** @throws HF_ROUTER_STORE_UNAVAILABLE which the log then records, because nothing else of the write will be in it */
-  async #activeFor(who: string, correlation: string): Promise<string> {
+  async #reported(
+    reading: Promise<StoredConfig>,
+    { who, correlation }: Pick<Writer, 'who' | 'correlation'>,
+  ): Promise<StoredConfig> {
     try {
-      return (await this.#router.active()).body;
+      return await reading;
     } catch (error) {
       if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE'))
         this.#bus.publish(writeMissed, { who }, { correlation });
@@ -184,7 +225,7 @@ export class ConfigWrites {
 
   /** `POST /v1/config/apply_current_config`. @throws as `set` does */
   async applyCurrent(writer: Writer): Promise<Reply> {
-    await this.#activeFor(writer.who, writer.correlation); // a lost store is reported at once, before anything is begun
+    await this.#reported(this.#router.active(), writer); // a lost store is reported at once, before anything is begun
     return this.#reapplies.add(writer);
   }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ConfigStore, HistoryEntry, StoredConfig } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { Mutex } from '../../../core/host/concurrency.ts';
@@ -86,6 +87,8 @@ export class EmbeddedRouter {
   readonly #readings: StoreReadings;
   readonly #windowMs: number;
   readonly #mutex = new Mutex();
+  /** Has not begun yet. */
+  #reading: Promise<StoredConfig> | undefined;
 
   constructor({ store, configs, vault, versionOf, windowMs, ...targets }: EmbeddedRouterOptions) {
     this.#store = store;
@@ -106,6 +109,15 @@ export class EmbeddedRouter {
     const active = await this.#store.active();
     if (!active) throw new RouterError('HF_ROUTER_STORE', { file: 'of the router', reason: 'it is empty' });
     return active;
+  }
+
+  /** The same for those who only read: readers of one turn of the event loop share a reading, which begins after the last of them asked. */
+  served(): Promise<StoredConfig> {
+    this.#reading ??= setImmediate().then(() => {
+      this.#reading = undefined;
+      return this.active();
+    });
+    return this.#reading;
   }
 
   history(limit: number): Promise<readonly HistoryEntry[]> {
@@ -198,9 +210,9 @@ export class EmbeddedRouter {
   verify(params: VerifyParams): Promise<EffectOutcome> {
     return this.#mutex.run(async () => {
       const active = await this.active();
-      const config = JSON.parse(active.body) as NetworkConfig;
+      const config = this.#configs.parsed(active.body);
       const { op, expected, fingerprint } = params;
-      const stands = this.#configs.fingerprintOf(active.body, config);
+      const stands = this.#configs.fingerprintOf(active.body);
       if (op === 'commit' && active.ncid === expected && !active.transaction)
         return { type: 'APPLIED', ncid: expected, fingerprint: stands, reapplied: [] };
       const isSaved = op !== 'reapply' && op !== 'commit' && active.ncid !== expected;
@@ -221,18 +233,17 @@ export class EmbeddedRouter {
   async #apply(params: ApplyParams, { id, at, signal, recovered }: EffectContext): Promise<EffectOutcome> {
     let active: StoredConfig;
     try {
-      active = await this.active();
+      active = this.#latest(params, recovered) ?? (await this.active());
     } catch (error) {
       // A first run has changed nothing yet. Only the store shows how an earlier run ended.
       if (!recovered && isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
       throw error;
     }
-    const before = JSON.parse(active.body) as NetworkConfig;
+    const before = this.#configs.parsed(active.body);
     const ncid = this.#newNcid(id, at);
     if (params.op !== 'reapply' && active.ncid === ncid) return this.#savedBefore(params, before);
     // An edit of the store by hand does not change the ncid.
-    const untouched = this.#configs.fingerprintOf(active.body, before) === params.before;
-    if (active.ncid !== params.expected || !untouched) return this.#overtaken(active);
+    if (!this.#isExpected(active, params)) return this.#overtaken(active);
     if (params.op === 'commit') return this.#commit(params, active);
     if (params.op === 'reapply') return this.#reapply(params, before, signal);
 
@@ -266,7 +277,7 @@ export class EmbeddedRouter {
         await change.undo();
         return this.#overtaken(await this.active());
       }
-      this.#configs.remember(body, params.fingerprint);
+      this.#configs.remember(body, { fingerprint: params.fingerprint, config: next });
     } catch (error) {
       await change.undo();
       if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
@@ -274,6 +285,19 @@ export class EmbeddedRouter {
     }
     await change.keep(params.fingerprint);
     return applied(ncid, params.fingerprint, plan, before, next);
+  }
+
+  /**
+   * The store's content without asking, if a save expects just that: it compares once more, in one step with the write, and
+   * undoes its change where somebody else was faster. Every other request is rare, and asks.
+   */
+  #latest(params: ApplyParams, recovered: boolean): StoredConfig | undefined {
+    const latest = params.op === 'save' && !recovered ? this.#store.latest?.() : undefined;
+    return latest && this.#isExpected(latest, params) ? latest : undefined;
+  }
+
+  #isExpected({ ncid, body }: StoredConfig, { expected, before }: ApplyParams): boolean {
+    return ncid === expected && this.#configs.fingerprintOf(body) === before;
   }
 
   /** The save succeeded although its change had been undone: the change is applied to kernel and files again. */

@@ -32,7 +32,7 @@ export function routerRoutes(
 
   // The config is served as it is stored, secrets included: that is the contract of this endpoint.
   surface.get('/v1/config/active', SECRET, async (_request, reply) => {
-    const { body } = await router.active();
+    const { body } = await router.served();
     return reply.type(JSON_TYPE).send(body);
   });
 

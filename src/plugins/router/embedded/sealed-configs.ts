@@ -11,14 +11,22 @@ export interface SealedConfig {
   readonly blobs: Blobs;
 }
 
+interface KnownText {
+  readonly config: NetworkConfig;
+  /** Computed when it is first needed. */
+  fingerprint?: string;
+}
+
 const KEPT = 2;
 
 /**
  * Whole configs, kept encrypted by the log. Machines get only their fingerprints, and records never contain them (R32).
  */
 export class SealedConfigs {
-  /** Fingerprints of the last texts: every write needs that of the active config, and a large one takes a tenth of a second. */
-  readonly #fingerprints = new Map<string, string>();
+  /** What the last texts say: every write needs the active config several times, and a large one takes a tenth of a second. */
+  readonly #known = new Map<string, KnownText>();
+  /** What was posted last, until it is applied: reading it from the log would mean to decrypt and to parse it again. */
+  #posted: { readonly fingerprint: string; readonly config: NetworkConfig } | undefined;
   readonly #log: Pick<EventLog, 'blob'>;
   readonly #vault: Vault;
 
@@ -32,17 +40,28 @@ export class SealedConfigs {
     return this.#vault.fingerprint(rest);
   }
 
-  /** @param body the config's JSON text @param config what it says */
-  fingerprintOf(body: string, config: NetworkConfig): string {
-    const fingerprint = this.#fingerprints.get(body) ?? this.fingerprint(config);
-    this.remember(body, fingerprint);
-    return fingerprint;
+  /** @param body a config's JSON text */
+  fingerprintOf(body: string): string {
+    const known = this.#knownOf(body);
+    known.fingerprint ??= this.fingerprint(known.config);
+    return known.fingerprint;
   }
 
-  remember(body: string, fingerprint: string): void {
-    this.#fingerprints.delete(body);
-    this.#fingerprints.set(body, fingerprint);
-    for (const oldest of [...this.#fingerprints.keys()].slice(0, -KEPT)) this.#fingerprints.delete(oldest);
+  /** @param body a config's JSON text @returns what it says; shared, so it must not be changed */
+  parsed(body: string): NetworkConfig {
+    return this.#knownOf(body).config;
+  }
+
+  remember(body: string, known: KnownText): void {
+    this.#known.delete(body);
+    this.#known.set(body, known);
+    for (const oldest of [...this.#known.keys()].slice(0, -KEPT)) this.#known.delete(oldest);
+  }
+
+  #knownOf(body: string): KnownText {
+    const known = this.#known.get(body) ?? { config: JSON.parse(body) };
+    this.remember(body, known);
+    return known;
   }
 
   seal(config: NetworkConfig): SealedConfig {
@@ -53,8 +72,20 @@ export class SealedConfigs {
     };
   }
 
+  /** The same for a config that is about to be applied, which opens it once. */
+  sealPosted(config: NetworkConfig): SealedConfig {
+    const sealed = this.seal(config);
+    this.#posted = { fingerprint: sealed.fingerprint, config };
+    return sealed;
+  }
+
   /** @returns undefined when that config is stored nowhere any more */
   open(fingerprint: string): NetworkConfig | undefined {
+    const posted = this.#posted;
+    if (posted?.fingerprint === fingerprint) {
+      this.#posted = undefined;
+      return posted.config;
+    }
     const sealed = this.#log.blob(fingerprint);
     return sealed && JSON.parse(this.#vault.open(sealed, CONFIG_PURPOSE));
   }

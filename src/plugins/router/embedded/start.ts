@@ -91,7 +91,7 @@ export async function startRouter(
 
     const collisions = new CollisionWatch();
     await collisions.start(router, services);
-    const writes = new ConfigWrites(services, router, configs, replyTimeoutMs);
+    const writes = new ConfigWrites(services, router, configs, { replyTimeoutMs, queueLimit });
     const watch = await watchOf(kernel, router, services, options);
     watch?.start();
     const dhcpServer = await dhcpServerOf(root, services, options);

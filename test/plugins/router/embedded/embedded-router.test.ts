@@ -17,7 +17,12 @@ const LEG = 'eth1.30';
 type Fault = (write: ConfigWrite, save: (write: ConfigWrite) => Promise<boolean>) => Promise<boolean>;
 
 /** A router with the example config, an apply that changes one leg, and a fault in its save. */
-async function exampleRouter(t: ExecutionContext, fault?: Fault, first: Config = exampleConfig()) {
+async function exampleRouter(
+  t: ExecutionContext,
+  fault?: Fault,
+  first: Config = exampleConfig(),
+  more: (real: ConfigStore) => Partial<ConfigStore> = () => ({}),
+) {
   const dataDir = tempDir(t);
   const vault = openVault(dataDir);
   const real = await SqliteConfigStore.open({ dataDir, vault, historyLimit: 10 });
@@ -33,6 +38,7 @@ async function exampleRouter(t: ExecutionContext, fault?: Fault, first: Config =
     entry: (ncid) => real.entry(ncid),
     save: (write) => (fault ? fault(write, (given) => real.save(given)) : real.save(write)),
     close: () => real.close(),
+    ...more(real),
   };
   const blobs = new Map<string, Uint8Array>();
   const configs = new SealedConfigs({ blob: (key) => blobs.get(key) }, vault);
@@ -121,6 +127,73 @@ test.serial('[R3] a store that moved before the apply began is not touched', asy
   const { event } = (await router.apply({ ...params, expected: 'another' }, effect())) as any;
   t.like(event, { type: 'OVERTAKEN', ncid: first.ncid });
   t.is((await router.history(10)).length, 0);
+});
+
+test.serial(
+  '[R3] what the store held when it was last asked is enough to begin with, and the save finds out that it moved on',
+  async (t) => {
+    const first = exampleConfig();
+    const latest = () => ({ ncid: first.ncid, body: JSON.stringify(first) });
+    let asked = 0;
+    const store = (real: ConfigStore) => ({
+      latest,
+      active: () => {
+        asked += 1;
+        return real.active();
+      },
+    });
+    const moved: Fault = async (write, save) => {
+      const theirs = JSON.stringify({ ...exampleConfig(), ncid: 'theirs' });
+      await save({ ...write, ncid: 'theirs', body: theirs });
+      return save(write);
+    };
+    const { router, params, effect, address } = await exampleRouter(t, moved, first, store);
+    asked = 0;
+    const { event } = (await router.apply(params, effect())) as any;
+    t.like(event, { type: 'OVERTAKEN', ncid: 'theirs' });
+    t.is(asked, 1, 'only to see what it holds instead');
+    t.deepEqual(await address(), ['10.77.30.1/24']);
+  },
+);
+
+test.serial('[R3] a store whose text was changed without its ncid is asked, and not touched', async (t) => {
+  const first = exampleConfig();
+  const latest = () => ({ ncid: first.ncid, body: JSON.stringify({ ...first, version: 99 }) });
+  const edited: Fault = () => {
+    throw new Error('nothing is to be saved');
+  };
+  const { router, params, effect } = await exampleRouter(t, edited, first, () => ({ latest }));
+  const by = { ...params, before: 'fp_of_another' };
+  t.like(((await router.apply(by, effect())) as any).event, { type: 'OVERTAKEN', ncid: first.ncid });
+});
+
+test.serial(
+  '[R5] a retried apply asks the store, whatever was known of it, and finds what its first run saved',
+  async (t) => {
+    const first = exampleConfig();
+    const latest = () => ({ ncid: first.ncid, body: JSON.stringify(first) });
+    const { router, params, effect } = await exampleRouter(t, undefined, first, () => ({ latest }));
+    const outcome = await router.apply(params, effect());
+    t.deepEqual(await router.apply(params, effect({ recovered: true })), outcome);
+    t.is((await router.history(10)).length, 2);
+  },
+);
+
+test.serial('[R2] readers of one turn share a reading, and one that comes later begins anew', async (t) => {
+  let readings = 0;
+  const store = (real: ConfigStore) => ({
+    active: () => {
+      readings += 1;
+      return real.active();
+    },
+  });
+  const { router, params, effect } = await exampleRouter(t, undefined, exampleConfig(), store);
+  readings = 0;
+  const [one, two] = await Promise.all([router.served(), router.served()]);
+  t.is(one, two);
+  t.is(readings, 1);
+  const { ncid } = (await router.apply(params, effect())) as any;
+  t.is((await router.served()).ncid, ncid);
 });
 
 test.serial('[R7] an apply that is interrupted before its save leaves everything as it was', async (t) => {

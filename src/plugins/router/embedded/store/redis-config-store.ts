@@ -85,6 +85,10 @@ export class RedisConfigStore implements ConfigStore {
     this.#onForeign = onForeign;
   }
 
+  latest(): StoredConfig | undefined {
+    return this.#client.state().connected ? this.#seen : undefined;
+  }
+
   /** @throws HF_ROUTER_STORE_UNAVAILABLE; HF_ROUTER_STORE what the key holds is no config */
   async active(): Promise<StoredConfig | undefined> {
     const [seenBefore, transactionBefore] = [this.#seen, this.#transaction];
