@@ -135,7 +135,8 @@ export async function startColumnarServer(tls?: {
         await connection.chdb.queryAsync(
           `SET ${name} = '${given[name]?.replace(/\\/g, '\\\\').replace(/'/g, "\\'")}'`,
         );
-      return (await connection.chdb.queryAsync(query)).text();
+      const format = given.default_format;
+      return (await connection.chdb.queryAsync(query, format === undefined ? {} : { format })).text();
     } finally {
       await connection.close();
     }

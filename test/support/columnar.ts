@@ -5,6 +5,7 @@ import { SIGNAL_TABLES, type SignalTable } from '../../src/core/contracts/column
 import { systemClock } from '../../src/core/kernel/clock.ts';
 import { Database, type DatabaseDependencies } from '../../src/plugins/columnar/database.ts';
 import { EmbeddedEngine } from '../../src/plugins/columnar/engine/embedded.ts';
+import { EMBEDDED_DATABASE } from '../../src/plugins/columnar/engine/grants.ts';
 
 /** The embedded engine of one test file, with the tables made: a process can have but one folder open. */
 export interface ColumnarRig {
@@ -26,7 +27,7 @@ export interface ColumnarRig {
 export async function openColumnar(parts: Partial<DatabaseDependencies> = {}): Promise<ColumnarRig> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-columnar-'));
   const engine = await EmbeddedEngine.open(join(folder, 'columnar'));
-  const schema = { database: 'default', retentionDays: 30, replicas: 1, isDurable: true };
+  const schema = { database: EMBEDDED_DATABASE, retentionDays: 30, replicas: 1, isDurable: true };
   const database = new Database({ engine, clock: systemClock, schema, ...parts });
   await database.schema('otel_logs');
   const bounds = { seconds: 10, signal: new AbortController().signal };
@@ -38,7 +39,7 @@ export async function openColumnar(parts: Partial<DatabaseDependencies> = {}): P
     folder,
     async empty(...tables) {
       for (const table of tables.length > 0 ? tables : SIGNAL_TABLES)
-        await engine.command(`TRUNCATE TABLE default.${table}`, bounds);
+        await engine.command(`TRUNCATE TABLE ${EMBEDDED_DATABASE}.${table}`, bounds);
     },
     async close() {
       await engine.close();

@@ -160,7 +160,7 @@ const area: Area = {
   automatic: {
     sources: [
       'src/plugins/columnar/questions/',
-      'src/plugins/columnar/statement.ts',
+      'src/plugins/columnar/reading/statement.ts',
       'src/machines/collector/',
       'src/plugins/collector/key-ring.ts',
       'src/plugins/collector/effective-config.ts',

@@ -17,8 +17,8 @@ import { type AnswerText, parseAnswer, tableOf } from './answer.ts';
 import type { Batch, Bounds, Engine } from './engine/engine.ts';
 import { engineCode, faultOf, type Work } from './engine-errors.ts';
 import { ColumnarError } from './errors.ts';
+import { type ReadingAccess, readingStatement } from './reading/statement.ts';
 import { LiveSchema, type SchemaOptions, type SeenTable } from './schema.ts';
-import { readingStatement } from './statement.ts';
 
 /** One query or insert, when it is over. */
 export interface Observed {
@@ -103,11 +103,11 @@ export class Database implements ColumnarDatabase {
 
   /** Like `ask`, but returns the text, which `tableOf` can parse in another process. */
   async askText(sql: string, limit: number, options: QueryOptions = {}): Promise<AnswerText> {
-    const statement = readingStatement(sql);
     const began = performance.now();
-    const text = await this.#bounded('ask', options, (bounds) =>
-      this.#engine.ask(statement, limit + 1, bounds),
-    );
+    const text = await this.#bounded('ask', options, async (bounds) => {
+      const statement = await readingStatement(sql, this.#readingAccess(bounds));
+      return this.#engine.ask(statement, limit + 1, bounds);
+    });
     return { text, elapsedMs: performance.now() - began, place: this.place };
   }
 
@@ -144,6 +144,28 @@ export class Database implements ColumnarDatabase {
   /** The next call reads the tables' schema again: when a server comes back, it may be another one. */
   forgetSchema(): void {
     this.#schema.forget();
+  }
+
+  #readingAccess(bounds: Bounds): ReadingAccess {
+    const { database } = this.#options;
+    const rowsOf = async (sql: string) =>
+      (await parseAnswer(await this.#engine.read(sql, {}, bounds), this.place)).rows;
+    return {
+      database,
+      canonical: async (sql) => {
+        const quoted = sql.replace(/[\\']/g, '\\$&');
+        const [[text] = []] = await rowsOf(`SELECT formatQuerySingleLine('${quoted}')`).catch(asIfTyped);
+        return String(text);
+      },
+      tree: async (sql) => {
+        const { rows } = await parseAnswer(await this.#engine.syntaxTree(sql, bounds), this.place);
+        return rows.map(([line]) => String(line));
+      },
+      engines: async () => {
+        const rows = await rowsOf(`SELECT name, engine FROM system.tables WHERE database = '${database}'`);
+        return new Map(rows.map(([name, engine]) => [String(name), String(engine)]));
+      },
+    };
   }
 
   async #insert(
@@ -203,6 +225,13 @@ export class Database implements ColumnarDatabase {
       cancel();
     }
   }
+}
+
+/** A syntax error comes from the statement as it was typed, not from what asked for its canonical text. */
+function asIfTyped(error: unknown): never {
+  if (error instanceof Error)
+    error.message = error.message.replace(/: In scope SELECT formatQuery[\s\S]*$/, '');
+  throw error;
 }
 
 /** The table was changed after its schema was read. */

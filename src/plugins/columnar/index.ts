@@ -2,7 +2,7 @@
  * The columnar database (O6, O7): a ClickHouse server where HOLDFAST_CLICKHOUSE_URL names one (`engine/remote.ts`), else
  * the same engine inside this process (`engine/embedded.ts`). `database.ts` makes a `ColumnarDatabase` of either, with
  * bounded times and coded errors. `schema.ts` knows the tables as they are, `tables.ts` makes them. Commands and doctor
- * use `questions/`; `statement.ts` checks statements that people type; `connection.ts` watches whether it answers.
+ * use `questions/`; `reading/` checks statements that people type; `connection.ts` watches whether it answers.
  */
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';

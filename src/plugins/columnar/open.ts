@@ -5,6 +5,7 @@ import { parseSecretReference } from '../../core/host/secrets/secret-reference.t
 import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
 import type { Engine } from './engine/engine.ts';
+import { EMBEDDED_DATABASE } from './engine/grants.ts';
 import type { ColumnarOptions } from './options.ts';
 import type { SchemaOptions } from './schema.ts';
 
@@ -49,7 +50,7 @@ export function backupFolder({ backup: { folder } }: ColumnarOptions, dataDir: s
 
 export function schemaOptions({ url, database, retentionDays, replicas }: ColumnarOptions): SchemaOptions {
   return url === undefined
-    ? { database: 'default', retentionDays, replicas: 1, isDurable: true }
+    ? { database: EMBEDDED_DATABASE, retentionDays, replicas: 1, isDurable: true }
     : { database, retentionDays, replicas };
 }
 

@@ -43,7 +43,7 @@ const fields = z.strictObject({
   insecure: insecureOption,
   /** PEM of the authorities that sign the server's certificate, in place of the system's. */
   caFile: z.string().min(1).optional(),
-  /** A server's database; the embedded engine has `default` alone. */
+  /** A server's database; the embedded engine has `telemetry` alone. */
   database: z
     .string()
     .regex(/^[A-Za-z_]\w{0,63}$/, 'it must be a plain word')

@@ -5,7 +5,7 @@ import { ColumnarError } from './errors.ts';
 import { commentOf, createStatement, ourComment, SCHEMA_VERSION, ttl } from './tables.ts';
 
 export interface SchemaOptions {
-  /** A plain word; the embedded engine has `default` alone. */
+  /** A plain word; the embedded engine has `telemetry` alone. */
   readonly database: string;
   readonly retentionDays: number;
   /** How many replicas the server has: with more than one, tables are expected to be replicated, and are not made here. */

@@ -208,13 +208,13 @@ test.serial('[O17,O21] a rule of one host hears no other', async (t) => {
 test.serial('[O17] a schema that keeps whole seconds is asked as well as ours', async (t) => {
   const { engine } = columnar;
   const bounds = { seconds: 10, signal };
-  await engine.command('RENAME TABLE default.otel_metrics_gauge TO default.kept', bounds);
+  await engine.command('RENAME TABLE telemetry.otel_metrics_gauge TO telemetry.kept', bounds);
   t.teardown(async () => {
-    await engine.command('DROP TABLE default.otel_metrics_gauge', bounds);
-    await engine.command('RENAME TABLE default.kept TO default.otel_metrics_gauge', bounds);
+    await engine.command('DROP TABLE telemetry.otel_metrics_gauge', bounds);
+    await engine.command('RENAME TABLE telemetry.kept TO telemetry.otel_metrics_gauge', bounds);
   });
   await engine.command(
-    `CREATE TABLE default.otel_metrics_gauge (MetricName String, TimeUnix DateTime, Value Float64,
+    `CREATE TABLE telemetry.otel_metrics_gauge (MetricName String, TimeUnix DateTime, Value Float64,
      Attributes Map(LowCardinality(String), String), ResourceAttributes Map(LowCardinality(String), String))
      ENGINE = MergeTree ORDER BY TimeUnix`,
     bounds,
@@ -222,7 +222,7 @@ test.serial('[O17] a schema that keeps whole seconds is asked as well as ours', 
   const at = Math.floor(now / 1_000);
   const ours = `{'host.name': 'edge', 'service.instance.id': 'ula'}`;
   await engine.command(
-    `INSERT INTO default.otel_metrics_gauge VALUES
+    `INSERT INTO telemetry.otel_metrics_gauge VALUES
      ('router.ula_reconcile.up', ${at - 60}, 1, {}, ${ours}), ('router.ula_reconcile.up', ${at}, 0, {}, ${ours}),
      ('router.diag.heartbeat', ${at}, 1, {}, {'host.name': 'edge', 'service.name': 'holdfast-heartbeat'})`,
     bounds,

@@ -10,6 +10,7 @@ import type { ColumnarBackup } from '../../../src/machines/columnar/backups.ts';
 import { ColumnarBackups } from '../../../src/plugins/columnar/backups/backups.ts';
 import { Database } from '../../../src/plugins/columnar/database.ts';
 import { EmbeddedEngine } from '../../../src/plugins/columnar/engine/embedded.ts';
+import { EMBEDDED_DATABASE } from '../../../src/plugins/columnar/engine/grants.ts';
 
 const { signal } = new AbortController();
 let folder = '';
@@ -21,7 +22,7 @@ let at = Date.parse('2026-01-01T03:30:00Z');
 test.before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'holdfast-columnar-backup-'));
   engine = await EmbeddedEngine.open(join(folder, 'columnar'), join(folder, "it's a copy"));
-  const schema = { database: 'default', retentionDays: 3_650, replicas: 1, isDurable: true };
+  const schema = { database: EMBEDDED_DATABASE, retentionDays: 3_650, replicas: 1, isDurable: true };
   database = new Database({ engine, clock: systemClock, schema });
   for (const table of SIGNAL_TABLES) await database.schema(table);
   backups = new ColumnarBackups(engine, join(folder, "it's a copy"));

@@ -5,6 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { Database } from '../../../src/plugins/columnar/database.ts';
 import { EmbeddedEngine } from '../../../src/plugins/columnar/engine/embedded.ts';
+import { EMBEDDED_DATABASE } from '../../../src/plugins/columnar/engine/grants.ts';
 import { call, spawnHoldfast } from '../../support/cli.ts';
 import { fakeDisk, startChild } from '../../support/disk.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -12,7 +13,7 @@ import { tempDir } from '../../support/temp.ts';
 function open(t: ExecutionContext, folder: string): { database: Database; engine: EmbeddedEngine } {
   const engine = new EmbeddedEngine(folder);
   t.teardown(() => engine.close());
-  const schema = { database: 'default', retentionDays: 30, replicas: 1 };
+  const schema = { database: EMBEDDED_DATABASE, retentionDays: 30, replicas: 1 };
   return { engine, database: new Database({ engine, clock: systemClock, schema }) };
 }
 

@@ -125,7 +125,7 @@ test.serial(
   '[O6] columns are those of the document, and rows live as long as was set, at least 14 days',
   async (t) => {
     const columns = await rig.database.query<{ table: string; name: string; type: string }>(
-      "SELECT table, name, type FROM system.columns WHERE database = 'default' AND name IN ('Timestamp', 'TimestampTime', 'TimeUnix', 'ResourceAttributes', 'SpanAttributes', 'Attributes', 'MetricName', 'Value', 'Count', 'BucketCounts', 'Scale', 'ValueAtQuantiles.Quantile', 'Body', 'ServiceName', 'SpanName')",
+      "SELECT table, name, type FROM system.columns WHERE database = 'telemetry' AND name IN ('Timestamp', 'TimestampTime', 'TimeUnix', 'ResourceAttributes', 'SpanAttributes', 'Attributes', 'MetricName', 'Value', 'Count', 'BucketCounts', 'Scale', 'ValueAtQuantiles.Quantile', 'Body', 'ServiceName', 'SpanName')",
     );
     const of = (wanted: string) =>
       new Map(columns.filter(({ table }) => table === wanted).map(({ name, type }) => [name, type]));

@@ -7,6 +7,7 @@ import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { isCoded } from '../../../src/core/kernel/errors/holdfast-error.ts';
 import { Database } from '../../../src/plugins/columnar/database.ts';
 import { EmbeddedEngine } from '../../../src/plugins/columnar/engine/embedded.ts';
+import { EMBEDDED_DATABASE } from '../../../src/plugins/columnar/engine/grants.ts';
 
 const BATCH = 20;
 const [, , folder = ''] = process.argv;
@@ -18,7 +19,7 @@ createInterface({ input: process.stdin }).on('line', () => {
 
 try {
   const engine = await EmbeddedEngine.open(folder);
-  const schema = { database: 'default', retentionDays: 30, replicas: 1, isDurable: true };
+  const schema = { database: EMBEDDED_DATABASE, retentionDays: 30, replicas: 1, isDurable: true };
   const database = new Database({ engine, clock: systemClock, schema });
   for (let from = 0; !ending; from += BATCH) {
     const Timestamp = new Date().toISOString();

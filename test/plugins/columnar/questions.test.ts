@@ -263,12 +263,12 @@ test.serial(
 async function useJsonTables(): Promise<void> {
   const bounds = { seconds: 20, signal: new AbortController().signal };
   for (const table of SIGNAL_TABLES) {
-    const ours = createStatement(table, `default.${table}`, 30, false);
+    const ours = createStatement(table, `telemetry.${table}`, 30, false);
     const theirs = ours
       .replaceAll('Map(LowCardinality(String), String)', 'JSON')
       .replace('cityHash64(Attributes), ', '')
       .replace(/ COMMENT '.*'$/, '');
-    await rig.engine.command(`DROP TABLE default.${table} SYNC`, bounds);
+    await rig.engine.command(`DROP TABLE telemetry.${table} SYNC`, bounds);
     await rig.engine.command(theirs, bounds);
   }
   rig.database.forgetSchema();

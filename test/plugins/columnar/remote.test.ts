@@ -79,6 +79,20 @@ test.serial('what a person types runs with the settings that let it only read', 
   const { readonly, max_execution_time, max_memory_usage } = server.seen.settings.at(-1) ?? {};
   t.deepEqual({ readonly, max_execution_time }, { readonly: '1', max_execution_time: '10' });
   t.truthy(max_memory_usage);
+  for (const sql of [
+    "SELECT * FROM file('/etc/passwd')",
+    'SELECT * FROM system.users',
+    'SELECT ofTheServer(1)',
+  ])
+    await t.throwsAsync(database.ask(sql, 3), { code: 'HF_COLUMNAR_REFUSED' }, sql);
+  await server.run("CREATE TABLE elsewhere (a String) ENGINE = URL('http://127.0.0.1:9', CSV)");
+  await t.throwsAsync(database.ask('SELECT * FROM elsewhere', 3), {
+    message: /it reads elsewhere, a table of the engine URL/,
+  });
+  await t.throwsAsync(database.ask('SELECT 1 IN elsewhere', 3), {
+    message: /it reads elsewhere, a table of the engine URL/,
+  });
+  await server.run('DROP TABLE elsewhere');
   server.fault = 'reader';
   t.deepEqual(
     (await database.ask('SELECT 1', 3)).rows,

@@ -32,7 +32,7 @@ test.before(async () => {
 test.after.always(() => columnar.close());
 
 async function countOf(service: string, table: SignalTable = 'otel_traces'): Promise<number> {
-  const sql = `SELECT count() AS n FROM default.${table} WHERE ServiceName = {service:String}`;
+  const sql = `SELECT count() AS n FROM telemetry.${table} WHERE ServiceName = {service:String}`;
   const [row] = await columnar.database.query<{ n: string }>(sql, { service });
   return Number(row?.n);
 }
@@ -108,12 +108,12 @@ for (const transport of TRANSPORTS) {
       t.is(await countOf(transport, 'otel_metrics_histogram'), 1);
       const [row] = await columnar.database.query(
         `SELECT SpanAttributes['list'] AS list, Events.Name[1] AS event, Duration > 0 AS took
-       FROM default.otel_traces WHERE ServiceName = {service:String} AND SpanName = 'first'`,
+       FROM telemetry.otel_traces WHERE ServiceName = {service:String} AND SpanName = 'first'`,
         { service: transport },
       );
       t.like(row, { list: '["a","b"]', event: 'happened' });
       const [point] = await columnar.database.query<{ v: number }>(
-        "SELECT Value AS v FROM default.otel_metrics_sum WHERE ServiceName = {service:String} AND Attributes['route'] = 'a'",
+        "SELECT Value AS v FROM telemetry.otel_metrics_sum WHERE ServiceName = {service:String} AND Attributes['route'] = 'a'",
         { service: transport },
       );
       t.is(Number(point?.v), 3);
@@ -366,12 +366,12 @@ test.serial(
   async (t) => {
     const run = (sql: string) =>
       columnar.engine.command(sql, { seconds: 10, signal: new AbortController().signal });
-    await run('CREATE DATABASE foreign');
+    await run('DROP TABLE telemetry.otel_traces SYNC');
     await run(
-      'CREATE TABLE foreign.otel_traces (Timestamp DateTime, ServiceName LowCardinality(String), SpanName String, SpanKind String, SpanAttributes JSON, Note String) ENGINE = MergeTree ORDER BY Timestamp',
+      'CREATE TABLE telemetry.otel_traces (Timestamp DateTime, ServiceName LowCardinality(String), SpanName String, SpanKind String, SpanAttributes JSON, Note String) ENGINE = MergeTree ORDER BY Timestamp',
     );
-    await run("INSERT INTO foreign.otel_traces (Timestamp, SpanKind) VALUES (now(), 'SPAN_KIND_CLIENT')");
-    const schema = { database: 'foreign', retentionDays: 30, replicas: 1 };
+    await run("INSERT INTO telemetry.otel_traces (Timestamp, SpanKind) VALUES (now(), 'SPAN_KIND_CLIENT')");
+    const schema = { database: 'telemetry', retentionDays: 30, replicas: 1 };
     const database = new Database({ engine: columnar.engine, clock: systemClock, schema });
     const receiving = await receive(t, database);
     const attributes = [{ key: 'a.b', value: { stringValue: 'c' } }];
@@ -380,14 +380,14 @@ test.serial(
       t.is((await post(receiving, '/v1/traces', traces('others', span(name, { attributes })))).status, 200);
     t.deepEqual(
       await database.query(
-        "SELECT SpanName, SpanKind, toString(SpanAttributes.a.b) AS ab, Timestamp > now() - 600 AS new FROM foreign.otel_traces WHERE ServiceName = 'others' ORDER BY SpanName",
+        "SELECT SpanName, SpanKind, toString(SpanAttributes.a.b) AS ab, Timestamp > now() - 600 AS new FROM telemetry.otel_traces WHERE ServiceName = 'others' ORDER BY SpanName",
       ),
       ['first', 'second'].map((SpanName) => ({ SpanName, SpanKind: 'SPAN_KIND_SERVER', ab: 'c', new: 1 })),
     );
-    await run('ALTER TABLE foreign.otel_traces DROP COLUMN SpanAttributes');
+    await run('ALTER TABLE telemetry.otel_traces DROP COLUMN SpanAttributes');
     t.is((await post(receiving, '/v1/traces', traces('others', span('third')))).status, 200);
     await until(async () => {
-      const [row] = await database.query<{ n: string }>('SELECT count() AS n FROM foreign.otel_traces');
+      const [row] = await database.query<{ n: string }>('SELECT count() AS n FROM telemetry.otel_traces');
       return row?.n === '4';
     });
   },

@@ -7,12 +7,12 @@ import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { ColumnarBackup, ColumnarDrill } from '../../../machines/columnar/backups.ts';
 import { parseAnswer } from '../answer.ts';
 import type { Bounds, Engine } from '../engine/engine.ts';
+import { EMBEDDED_DATABASE } from '../engine/grants.ts';
 import { ColumnarError } from '../errors.ts';
 import { partsIn, sha256Of } from './archive.ts';
 import { type Ask, differences, digestOf, tablesOf } from './digest.ts';
 
-/** The embedded engine has no other. */
-const DATABASE = 'default';
+const DATABASE = EMBEDDED_DATABASE;
 const SECONDS = 3_600;
 const LARGEST_ANSWER = 4 * 1024 * 1024;
 const NAME = /^columnar-(\d{4})-(\d\d)-(\d\d)-(\d\d)-(\d\d)-(\d\d)\.tar$/;

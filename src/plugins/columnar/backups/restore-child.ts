@@ -21,10 +21,12 @@ const ask: Ask = async (sql) => {
 };
 
 try {
-  // The database `default` is there already.
-  await chdb.queryAsync(
-    `RESTORE DATABASE ${database} FROM File('${file.replace(/[\\']/g, '\\$&')}') SETTINGS allow_different_database_def = 1`,
-  );
+  const from = `FROM File('${file.replace(/[\\']/g, '\\$&')}') SETTINGS allow_different_database_def = 1`;
+  await chdb.queryAsync(`RESTORE DATABASE ${database} ${from}`).catch(async (error: Error) => {
+    if (!/NOT_FOUND|not found/.test(error.message)) throw error;
+    // Versions before 0.2.0 kept the tables there.
+    await chdb.queryAsync(`RESTORE DATABASE default AS ${database} ${from}`);
+  });
   const tables = [];
   for (const table of await tablesOf(database, ask)) tables.push(await digestOf(database, table, ask));
   process.stdout.write(JSON.stringify({ tables }));

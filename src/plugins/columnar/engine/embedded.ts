@@ -12,6 +12,7 @@ import {
   readOnlySettings,
 } from './engine.ts';
 import { type EngineSession, type Opened, openFolder, set } from './folder.ts';
+import { EMBEDDED_DATABASE } from './grants.ts';
 import { WriteCheck, type WriteCheckAccess } from './write-check.ts';
 
 const ASK_QUEUE = 16;
@@ -94,17 +95,40 @@ export class EmbeddedEngine implements Engine {
     });
   }
 
+  ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
+    return this.#onReadOnly(rows, bounds, async ({ client }, mark) =>
+      // Not the client's own format option: a comment at the statement's end would swallow it.
+      (await client.query({ query: `${mark}${sql}\n`, format: ANSWER_FORMAT })).text(),
+    );
+  }
+
+  async syntaxTree(sql: string, bounds: Bounds): Promise<string> {
+    return this.#onReadOnly(undefined, bounds, async ({ connection }, mark) => {
+      const answer = await connection.chdb
+        .queryAsync(`${mark}EXPLAIN AST ${sql}`, { format: ANSWER_FORMAT })
+        .catch((error) => {
+          throw withEngineCode(error);
+        });
+      return answer.text();
+    });
+  }
+
   /** Uses a connection of its own, which is closed after it, so that its settings cannot affect another query. */
-  async ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
+  async #onReadOnly(
+    rows: number | undefined,
+    bounds: Bounds,
+    run: (session: EngineSession, mark: string) => Promise<string>,
+  ): Promise<string> {
     const signal = AbortSignal.any([bounds.signal, this.#closing.signal]);
     const { open } = await this.#opened(signal);
     const permit = await this.#askPool.acquire(signal);
     const mark = newMark();
-    const { client } = open();
+    const session = open();
+    const { client } = session;
     const work = (async () => {
+      await client.command({ query: `USE ${EMBEDDED_DATABASE}` });
       await set(client, readOnlySettings(rows, bounds.seconds));
-      // Not the client's own format option: a comment at the statement's end would swallow it.
-      return (await client.query({ query: `${mark}${sql}\n`, format: ANSWER_FORMAT })).text();
+      return run(session, mark);
     })();
     return this.#watch(work, mark, open, signal, async () => {
       await client.close();

@@ -36,11 +36,17 @@ export interface Engine {
   /** Changes the schema. */
   command(sql: string, bounds: Bounds): Promise<void>;
   /**
-   * Runs a statement that a person typed where nothing can be changed.
+   * Runs a statement where nothing can be changed.
    *
    * @param rows about how many are computed; the answer may have more
    */
   ask(sql: string, rows: number, bounds: Bounds): Promise<string>;
+  /**
+   * The syntax tree of one statement, which is not run.
+   *
+   * @returns text in `ANSWER_FORMAT`, a row for each line of `EXPLAIN AST`
+   */
+  syntaxTree(sql: string, bounds: Bounds): Promise<string>;
   insert(batch: Batch, bounds: Bounds): Promise<void>;
   /** The next call makes a new connection, with credentials and authorities as they are then. */
   reconnect(): void;
@@ -63,13 +69,15 @@ export const OBJECT_SETTINGS = {
 } as const;
 
 /** Settings of a statement that a person typed; `readonly` comes last, because no setting can be changed after it. */
-export function readOnlySettings(rows: number, seconds: number) {
+export function readOnlySettings(rows: number | undefined, seconds: number) {
   return {
     ...OWN_SETTINGS,
     max_execution_time: seconds,
     max_memory_usage: READ_MEMORY_BYTES,
     max_result_bytes: READ_RESULT_BYTES,
-    limit: rows,
+    // What does not fit into memory is sorted and grouped on the disk.
+    max_temporary_data_on_disk_size_for_query: String(READ_MEMORY_BYTES),
+    ...(rows !== undefined && { limit: rows }),
     allow_ddl: 0,
     readonly: 1,
   } as const;

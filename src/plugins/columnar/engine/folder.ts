@@ -5,6 +5,7 @@ import type { ChdbConnection } from 'chdb/connection';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { ColumnarError } from '../errors.ts';
 import { OWN_SETTINGS, Pool } from './engine.ts';
+import { EMBEDDED_DATABASE, grantsArgument } from './grants.ts';
 
 /**
  * Connections for our own work. Each query occupies one of the four threads that Node shares with file and name
@@ -53,10 +54,14 @@ export async function openFolder(folder: string, backups?: string): Promise<Open
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     chmodSync(folder, 0o700);
-    // Only the connection that starts the engine can give it this.
-    if (backups !== undefined) anchor = await startWithBackups(folder, backups);
+    anchor = await start(folder, backups);
     while (sessions.length < OWN_CONNECTIONS) sessions.push(open());
-    for (const { client } of sessions) await set(client, OWN_SETTINGS);
+    const [first] = sessions;
+    if (first) await makeDatabase(first.client);
+    for (const { client } of sessions) {
+      await client.command({ query: `USE ${EMBEDDED_DATABASE}` });
+      await set(client, OWN_SETTINGS);
+    }
   } catch (error) {
     for (const { client } of sessions) await client.close();
     anchor?.close();
@@ -69,9 +74,23 @@ export async function openFolder(folder: string, backups?: string): Promise<Open
   return { open, sessions, own: new Pool(sessions, OWN_QUEUE), anchor };
 }
 
-async function startWithBackups(folder: string, backups: string): Promise<{ close(): void }> {
+/** Only the connection that starts the engine can give it these. */
+async function start(folder: string, backups: string | undefined): Promise<{ close(): void }> {
   const { Session } = await import('chdb');
-  return new Session(folder, { connectionArgs: [`--backups.allowed_path=${backups}`] });
+  const mayBackUp = backups === undefined ? [] : [`--backups.allowed_path=${backups}`];
+  return new Session(folder, { connectionArgs: [grantsArgument(folder), ...mayBackUp] });
+}
+
+/** Versions before 0.2.0 kept the tables in `default`; each is moved at once, with its rows. */
+async function makeDatabase(client: ClickHouseClient): Promise<void> {
+  await client.command({ query: `CREATE DATABASE IF NOT EXISTS ${EMBEDDED_DATABASE} ENGINE = Atomic` });
+  const answer = await client.query({
+    query: `SELECT name FROM system.tables WHERE database = 'default' AND engine LIKE '%MergeTree' AND match(name, '^[A-Za-z_][A-Za-z0-9_]*$')
+            AND name NOT IN (SELECT name FROM system.tables WHERE database = '${EMBEDDED_DATABASE}')`,
+    format: 'JSONCompactEachRow',
+  });
+  for (const [name] of await answer.json<[string]>())
+    await client.command({ query: `RENAME TABLE default.${name} TO ${EMBEDDED_DATABASE}.${name}` });
 }
 
 /** The engine writes to standard error why it does not open a folder; its error only says that it does not. */

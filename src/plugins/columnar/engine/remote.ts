@@ -132,6 +132,22 @@ export class RemoteEngine implements Engine {
     }
   }
 
+  /** The format is given beside the query, because behind it it would be a part of the tree. */
+  syntaxTree(sql: string, bounds: Bounds): Promise<string> {
+    return this.#on(this.#askPool, bounds, async (client, abort_signal) => {
+      const { stream } = await client.exec({
+        query: `EXPLAIN AST ${sql}`,
+        clickhouse_settings: {
+          max_execution_time: bounds.seconds,
+          wait_end_of_query: 1,
+          default_format: ANSWER_FORMAT,
+        },
+        abort_signal,
+      });
+      return text(stream);
+    });
+  }
+
   #ask(sql: string, settings: Readonly<Record<string, number | string>>, bounds: Bounds): Promise<string> {
     return this.#on(this.#askPool, bounds, async (client, abort_signal) => {
       const answer = await client.query({

@@ -1,6 +1,6 @@
 import type { ColumnarDatabase, TableSchema } from '../../../core/contracts/columnar-database.ts';
 import { ColumnarError } from '../errors.ts';
-import { type Token, tokensOf } from '../statement.ts';
+import { type Token, tokensOf } from '../reading/tokens.ts';
 
 const METRIC_TABLES = [
   'otel_metrics_gauge',
