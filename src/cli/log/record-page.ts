@@ -15,6 +15,7 @@ import {
   timerStartOf,
 } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
+import { senderText } from '../../core/kernel/replay/explain.ts';
 import { type Since, sinceOf } from '../../core/kernel/replay/since.ts';
 import { Layout } from './layout.ts';
 import { shown } from './source.ts';
@@ -106,6 +107,7 @@ export function recordPage(family: Family, describe: Describe, terminal: Termina
     `${title('record')}${record.seq}  ${timestamp(record.at, 'ms')}`,
     `${title('actor')}${plainText(`${record.actor}  (${record.machine}, version ${record.version})`)}`,
     `${title('story')}${plainText(record.correlation)}`,
+    ...(record.uid === undefined ? [] : [`${title('by')}${senderText(record.uid)}`]),
     ...eventLines(record, title('event'), terminal),
     ...(words ? [`${title('in words')}${plainText(words)}`] : []),
     `${title('state')}${states(record)}`,

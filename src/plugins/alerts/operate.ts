@@ -47,36 +47,38 @@ export function registerOperations(context: PluginContext, options: AlertsOption
         ui: await upsertInUi(hyperdx, rules, services.find(SecretsStoreToken), signal),
       };
     });
-    operate('ack', acknowledgeBody, async ({ alert, ...facts }) => {
+    operate('ack', acknowledgeBody, async ({ alert, ...facts }, { correlation }) => {
       const { actors, clock } = services;
       if (!actors.get(alertActor, alert)) throw unknown('alert', alert);
       const event = { type: 'ACKNOWLEDGE', at: clock.now(), ...facts } as const;
-      const record = await actors.send(alertActor, alert, event).durable();
+      const record = await actors.send(alertActor, alert, event, { correlation }).durable();
       if (record.ignored) throw new AlertsError('HF_ALERTS_STATE', { alert, state: 'not firing' });
       return view(services, options);
     });
-    operate('silence', silenceBody, async ({ forMs: ms, ...facts }) => {
+    operate('silence', silenceBody, async ({ forMs: ms, ...facts }, { correlation }) => {
       const { actors, clock } = services;
       const at = clock.now();
       const silence = { id: newCorrelation().slice(0, 13), until: at + ms, ...facts };
-      await actors.send(silencesActor, SILENCES_KEY, { type: 'ADD', at, silence }).durable();
+      const event = { type: 'ADD', at, silence } as const;
+      await actors.send(silencesActor, SILENCES_KEY, event, { correlation }).durable();
       for (const { key } of firing(services, silence.pattern)) {
-        actors.send(alertActor, key, { type: 'SILENCE', at, until: silence.until });
+        actors.send(alertActor, key, { type: 'SILENCE', at, until: silence.until }, { correlation });
       }
       return { id: silence.id, ...view(services, options) };
     });
-    operate('unsilence', unsilenceBody, async ({ id }) => {
+    operate('unsilence', unsilenceBody, async ({ id }, { correlation }) => {
       const { actors, clock } = services;
       const silence = view(services, options).silences.find((each) => each.id === id);
       if (!silence) throw unknown('silence', id);
       const at = clock.now();
-      await actors.send(silencesActor, SILENCES_KEY, { type: 'REMOVE', at, id }).durable();
+      await actors.send(silencesActor, SILENCES_KEY, { type: 'REMOVE', at, id }, { correlation }).durable();
       for (const { key, name } of firing(services, silence.pattern)) {
         const until = silencedUntil(actors, name, at);
         actors.send(
           alertActor,
           key,
           until === undefined ? { type: 'UNSILENCE', at } : { type: 'SILENCE', at, until },
+          { correlation },
         );
       }
       return view(services, options);

@@ -38,9 +38,14 @@ export class Adoption {
     if (adopted && this.isObserving()) this.adopt('configuration', 'option');
   }
 
-  adopt(by: string, how: AdoptedHow) {
+  adopt(by: string, how: AdoptedHow, correlation?: string) {
     const { actors, clock } = this.#services;
-    return actors.send(adoptionActor, ADOPTION_KEY, { type: 'ADOPT', by, how, at: clock.now() });
+    return actors.send(
+      adoptionActor,
+      ADOPTION_KEY,
+      { type: 'ADOPT', by, how, at: clock.now() },
+      { correlation },
+    );
   }
 
   /** Whether nothing may be written, because nobody has confirmed the legs for this router. */
@@ -113,13 +118,13 @@ export function registerAdoption(context: PluginContext<Started>): void {
   const adopt = z.strictObject({ by: z.string().min(1).max(64), list: z.string() });
   context.control((surface, { adoption }) => {
     serveOperation(surface, ADOPTION_PATH, z.strictObject({}), () => adoption.view());
-    serveOperation(surface, `${ADOPTION_PATH}/adopt`, adopt, async ({ by, list }) => {
+    serveOperation(surface, `${ADOPTION_PATH}/adopt`, adopt, async ({ by, list }, { correlation }) => {
       const { state, list: present } = adoption.view();
       if (list !== present)
         throw new ReconcilerError('HF_RECONCILER_ADOPTION', {
           reason: 'the list of legs has changed meanwhile',
         });
-      if (state === 'observing') await adoption.adopt(by, 'operator').durable();
+      if (state === 'observing') await adoption.adopt(by, 'operator', correlation).durable();
       return adoption.view();
     });
   });

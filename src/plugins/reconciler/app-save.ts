@@ -93,16 +93,22 @@ export function registerAppSave(context: PluginContext<Started>): void {
   context.control((surface, services) => {
     const { actors, clock } = services;
     serveOperation(surface, APP_SAVE_PATH, z.strictObject({}), () => viewOf(services));
-    serveOperation(surface, `${APP_SAVE_PATH}/begin`, begin, async ({ by, leg, waitMs }) => {
+    serveOperation(surface, `${APP_SAVE_PATH}/begin`, begin, async ({ by, leg, waitMs }, { correlation }) => {
       const { intf, label, address } = drillable(services, leg);
       const event = { type: 'BEGIN', at: clock.now(), by, intf, label, address, waitMs } as const;
-      await actors.send(appSaveActor, APP_SAVE_KEY, event).durable();
+      await actors.send(appSaveActor, APP_SAVE_KEY, event, { correlation }).durable();
       return viewOf(services);
     });
-    serveOperation(surface, `${APP_SAVE_PATH}/abort`, begin.pick({ by: true }), async ({ by }) => {
-      await actors.send(appSaveActor, APP_SAVE_KEY, { type: 'ABORT', at: clock.now(), by }).durable();
-      return viewOf(services);
-    });
+    serveOperation(
+      surface,
+      `${APP_SAVE_PATH}/abort`,
+      begin.pick({ by: true }),
+      async ({ by }, { correlation }) => {
+        const event = { type: 'ABORT', at: clock.now(), by } as const;
+        await actors.send(appSaveActor, APP_SAVE_KEY, event, { correlation }).durable();
+        return viewOf(services);
+      },
+    );
   });
 }
 

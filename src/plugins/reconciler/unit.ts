@@ -230,13 +230,13 @@ export function registerUnit(context: PluginContext<Started>): void {
     serveOperation(surface, `${UNIT_PATH}/gauge`, z.strictObject({}), async () => ({
       fault: await unit.exportGauge(),
     }));
-    serveOperation(surface, `${UNIT_PATH}/pause`, pauseBody, async ({ by, forMs }) => {
+    serveOperation(surface, `${UNIT_PATH}/pause`, pauseBody, async ({ by, forMs }, { correlation }) => {
       const event = { type: 'PAUSE', at: clock.now(), by, forMs } as const;
-      await actors.send(unitActor, UNIT_KEY, event).durable();
+      await actors.send(unitActor, UNIT_KEY, event, { correlation }).durable();
       return unit.view();
     });
-    serveOperation(surface, `${UNIT_PATH}/resume`, resumeBody, async ({ by }) => {
-      await actors.send(unitActor, UNIT_KEY, { type: 'RESUME', by }).durable();
+    serveOperation(surface, `${UNIT_PATH}/resume`, resumeBody, async ({ by }, { correlation }) => {
+      await actors.send(unitActor, UNIT_KEY, { type: 'RESUME', by }, { correlation }).durable();
       return unit.view();
     });
     serveOperation(surface, RESYNC_PATH, z.object({}), (_body, { correlation }) => {

@@ -155,12 +155,14 @@ export class Monitors {
   async act(
     name: string,
     action: WithoutTime<Extract<MonitorEvent, { type: 'ACK' | 'PAUSE' | 'UNPAUSE' }>>,
+    correlation?: string,
   ): Promise<MonitorView> {
     if (!this.#settings.has(name)) {
       const names = [...this.#settings.keys()].slice(0, 10).join(', ');
       throw new UptimeMonitorError('HF_UPTIME_MONITOR_UNKNOWN', { monitor: name, known: names || 'none' });
     }
-    const sent = this.#services.actors.send(monitorActor, name, { ...action, at: this.now });
+    const event = { ...action, at: this.now };
+    const sent = this.#services.actors.send(monitorActor, name, event, { correlation });
     const record = await sent.durable();
     const state = this.#services.actors.get(monitorActor, name);
     if (!state) throw new Error(`monitor ${name} has no actor`);

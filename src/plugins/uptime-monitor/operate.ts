@@ -25,11 +25,16 @@ export function registerOperations(context: PluginContext<{ readonly monitors: M
       ['pause', 'PAUSE'],
       ['resume', 'UNPAUSE'],
     ] as const) {
-      serveOperation(surface, `${PATH}/${verb}`, fields, async ({ monitor, by, note, forMs }) => {
-        const action =
-          type === 'ACK' ? { type, by, forMs, ...(note !== undefined && { note }) } : { type, by };
-        return { monitors: [await all.act(monitor, action)] };
-      });
+      serveOperation(
+        surface,
+        `${PATH}/${verb}`,
+        fields,
+        async ({ monitor, by, note, forMs }, { correlation }) => {
+          const action =
+            type === 'ACK' ? { type, by, forMs, ...(note !== undefined && { note }) } : { type, by };
+          return { monitors: [await all.act(monitor, action, correlation)] };
+        },
+      );
     }
   });
   for (const command of commands) context.command(command);

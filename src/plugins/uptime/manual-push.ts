@@ -46,8 +46,8 @@ interface PushServices extends Pick<Services, 'actors' | 'clock'> {
 export function registerManualPush(context: PluginContext<PushServices>): void {
   context.actor(pushActor);
   context.control((surface, services) => {
-    serveOperation(surface, PUSH_PATH, pushFields, ({ monitor, beat }) =>
-      pushAndRecord(services, monitor, beat),
+    serveOperation(surface, PUSH_PATH, pushFields, ({ monitor, beat }, { correlation }) =>
+      pushAndRecord(services, monitor, beat, correlation),
     );
   });
 }
@@ -57,9 +57,10 @@ async function pushAndRecord(
   { actors, clock, client }: PushServices,
   monitor: string,
   beat: Heartbeat,
+  correlation?: string,
 ): Promise<ManualPush> {
   const seen = await client.send(monitor, beat);
-  await actors.send(pushActor, monitor, pushEventOf(seen.answer, clock.now())).durable();
+  await actors.send(pushActor, monitor, pushEventOf(seen.answer, clock.now()), { correlation }).durable();
   return { place: client.place, ...seen };
 }
 

@@ -156,6 +156,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     readonly writes?: WriteException;
     readonly credential?: RouteCredential;
+    /** Whether a write is recorded with the user of this machine who sent it; as the surface says unless set. */
+    readonly recordsSender?: boolean;
   }
 }
 

@@ -4,6 +4,7 @@ import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { SocketOptions } from './listen-options.ts';
 import type { UnhandledListener } from './requests.ts';
+import type { Senders } from './senders.ts';
 
 /** A listener as a plugin asks for it. */
 export interface SurfaceOptions {
@@ -35,6 +36,8 @@ export interface SurfaceOptions {
   readonly tokenFile?: string;
   /** `token`: everybody needs the token, callers from this machine too; `loopback` unless set. */
   readonly auth?: 'loopback' | 'token';
+  /** Whether its writes are recorded with the user of this machine who sent them; a route may say otherwise. Not unless set. */
+  readonly recordsSenders?: boolean;
   /** Whether routes declared `credential: 'secret'` need the token, or the socket; not unless set. */
   readonly secretsNeedToken?: boolean;
   /** A header in which clients may send the token as well, in lower case, e.g. `api-key`. */
@@ -118,4 +121,6 @@ export interface SurfaceDependencies {
   /** Connections beyond are closed unread; no limit unless set. */
   readonly maxConnections?: number;
   readonly metrics?: Metrics;
+  /** Where it notes who sent a write. */
+  readonly senders?: Senders | undefined;
 }

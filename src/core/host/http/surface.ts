@@ -4,9 +4,10 @@ import { newCorrelation } from '../../kernel/clock.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';
 import { urlOf } from './addresses.ts';
-import { Admission, isLoopback, requireMediaTypes } from './admission.ts';
+import { Admission, isLoopback, isWrite, requireMediaTypes } from './admission.ts';
 import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { parseJsonBody } from './json-body.ts';
+import { uidOf } from './peer.ts';
 import { hasUnreadBody, headersOfAll, OpenRequests, type UnhandledListener } from './requests.ts';
 import { listenOnSocket } from './socket.ts';
 import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
@@ -22,7 +23,7 @@ const LONGEST_CHECK_MS = 5_000;
  */
 export function createSurface(
   options: SurfaceOptions,
-  { logger, metrics, maxConnections }: SurfaceDependencies,
+  { logger, metrics, maxConnections, senders }: SurfaceDependencies,
 ): Surface {
   const { name, port, portVariable, bodyLimit = 1024 * 1024, requestTimeoutMs = 30_000 } = options;
   // Fastify would bind every address that the name has, each with a port of its own when the port is 0.
@@ -142,7 +143,18 @@ export function createSurface(
       return done(new HostError('HF_HTTP_STOPPING'));
     }
     admission.check(request.raw, request.routeOptions.config?.credential);
+    const { recordsSender = options.recordsSenders } = request.routeOptions.config;
+    // Asked for while the body comes.
+    if (senders && recordsSender && isWrite(request.method)) void uidOf(request.raw.socket);
     done(request.is404 ? notFound(request, reply, routes) : undefined);
+  });
+  app.addHook('preHandler', (request, _reply, done) => {
+    const { recordsSender = options.recordsSenders } = request.routeOptions.config;
+    if (!senders || !recordsSender || !isWrite(request.method)) return done();
+    void uidOf(request.raw.socket).then((uid) => {
+      if (uid !== undefined) senders.note(request.id, uid);
+      done();
+    });
   });
   app.addHook('onSend', (request, reply, _payload, done) => {
     // Node would wait for the body nonetheless, and answer 408 as well when it does not come.

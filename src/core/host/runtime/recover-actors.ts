@@ -6,6 +6,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import type { PendingReplies } from '../http/pending-replies.ts';
+import type { Senders } from '../http/senders.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Registrations } from '../plugin/registrations.ts';
@@ -18,6 +19,7 @@ interface ActorServices {
   /** Absolute path. */
   readonly dataDir: string;
   readonly pendingReplies: PendingReplies;
+  readonly senders: Senders;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -40,12 +42,13 @@ export interface RecoveredEffects {
  */
 export function recoverActors(
   registrations: Registrations,
-  { bus, log, dataDir, pendingReplies, metrics, clock, logger }: ActorServices,
+  { bus, log, dataDir, pendingReplies, senders, metrics, clock, logger }: ActorServices,
 ): { readonly actors: ActorSystem; readonly effects: RecoveredEffects } {
   const recovered = readStates(dataDir);
   const actors = new ActorSystem(log, clock, recovered.newest, observeFailures(bus, logger));
   for (const definition of registrations.actors) actors.register(definition);
   actors.restore(recovered);
+  actors.recordSendersWith((correlation) => senders.of(correlation));
   const handlers = [...builtinEffects(pendingReplies, bus), ...registrations.effects];
   const dispatcher = new EffectDispatcher(
     actors,

@@ -8,6 +8,7 @@ import { version } from '../../kernel/version.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Place } from '../http/contract.ts';
 import { PendingReplies } from '../http/pending-replies.ts';
+import { Senders } from '../http/senders.ts';
 import { BackgroundCheck } from '../integrity/background-check.ts';
 import { compareBeforeStart, noteAtStop } from '../integrity/compare.ts';
 import { textOf } from '../integrity/findings.ts';
@@ -84,6 +85,7 @@ export class Runtime {
   readonly #configFile: OptionsFile | undefined;
   readonly #host: PluginHost;
   readonly #undo: (() => unknown)[] = [];
+  readonly #senders = new Senders();
   #services: RuntimeServices | undefined;
   #surfaces: Surfaces | undefined;
   #stopping: Promise<readonly HoldfastError[]> | undefined;
@@ -193,7 +195,7 @@ export class Runtime {
     const metrics = new Metrics();
     const pendingReplies = new PendingReplies();
     const parts = { bus, log, pendingReplies, vault, clock, metrics, logger, dataDir };
-    const { actors, effects } = recoverActors(this.registrations, parts);
+    const { actors, effects } = recoverActors(this.registrations, { ...parts, senders: this.#senders });
     const checkpoints = new Checkpoints(log, actors, bus);
     observeLog(log, bus, metrics, logger);
     log.onFrozen((reason) => {
@@ -237,7 +239,7 @@ export class Runtime {
         { owner: 'core', build: (surface) => logControl(surface, services) },
         ...this.#host.started(this.registrations.controls),
       ],
-      services,
+      { ...services, senders: this.#senders },
       (plugin, error) => this.#host.surfaceFailed(plugin, error),
     );
     this.#surfaces = surfaces;

@@ -23,18 +23,18 @@ export class Surfaces {
     registrations: readonly Owned<SurfaceRegistration>[],
     listeners: readonly Owned<Listener>[],
     controls: readonly Owned<ControlRegistration>[],
-    { logger, metrics, dataDir }: RuntimeServices,
+    { logger, metrics, dataDir, senders }: RuntimeServices & Pick<SurfaceDependencies, 'senders'>,
     failed: (plugin: string, error: unknown) => void,
   ) {
     this.#failed = failed;
     this.#logger = logger;
-    this.#control = controlOf(controls, dataDir, { logger, metrics });
+    this.#control = controlOf(controls, dataDir, { logger, metrics, senders });
     const maxConnections = connectionShare(openFilesLimit(), registrations.length + listeners.length);
     for (const { options, build, owner } of registrations) {
       try {
         const { socket, ...rest } = options;
         const placed = socket && { socket: { ...socket, path: socketPath(socket, dataDir) } };
-        const surface = createSurface({ ...rest, ...placed }, { logger, metrics, maxConnections });
+        const surface = createSurface({ ...rest, ...placed }, { logger, metrics, maxConnections, senders });
         build(surface.http);
         this.#listeners.push({ owner, listener: surface });
       } catch (error) {
@@ -82,7 +82,14 @@ function controlOf(
 ): Surface | undefined {
   if (controls.length === 0) return undefined;
   const socket = { path: controlSocket(dataDir), mode: '0600' } as const;
-  const options = { name: 'control', port: 0, portVariable: '', isControl: true, socket };
+  const options = {
+    name: 'control',
+    port: 0,
+    portVariable: '',
+    isControl: true,
+    recordsSenders: true,
+    socket,
+  };
   const surface = createSurface(options, dependencies);
   for (const { build } of controls) build(surface.http);
   return surface;

@@ -49,6 +49,9 @@ export interface EffectRunner {
 /** How many events may wait for the log; further ones are refused. */
 const MAILBOX_LIMIT = 10_000;
 
+/** The user whose process began a story, by its correlation id; undefined where no local process did. */
+export type SenderOf = (correlation: string) => LogRecord['uid'];
+
 interface ActorType {
   readonly definition: Registered;
   readonly stepper: MachineStepper;
@@ -86,6 +89,7 @@ export class ActorSystem {
   readonly #undurable: LogRecord[] = [];
   readonly #onFailure: (record: LogRecord) => void;
   #runner: EffectRunner | undefined;
+  #senderOf: SenderOf = () => undefined;
   #seq: number;
   #lastAt: number;
 
@@ -116,6 +120,11 @@ export class ActorSystem {
   /** Connects the dispatcher that carries effects out. */
   runEffectsWith(runner: EffectRunner): void {
     this.#runner = runner;
+  }
+
+  /** Has the records of what comes from outside name who sent it. */
+  recordSendersWith(senderOf: SenderOf): void {
+    this.#senderOf = senderOf;
   }
 
   /**
@@ -270,7 +279,8 @@ export class ActorSystem {
     live.snapshot ??= stepper.restore(state.value, state.context, state.done);
     const at = this.#now();
     const { decision, snapshot } = decide(stepper, state, live.snapshot, event, at, outcome);
-    const occasion = { at, actor, event, from: state.value, correlation, cause, outcome };
+    const uid = cause === undefined && outcome === undefined ? this.#senderOf(correlation) : undefined;
+    const occasion = { at, actor, event, from: state.value, correlation, uid, cause, outcome };
     const record = recordOf(this.#nextSeq(), definition, occasion, decision);
     applyRecord(state, record);
     live.snapshot = snapshot;

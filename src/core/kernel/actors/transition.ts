@@ -257,6 +257,7 @@ export interface Occasion {
   /** Absent for the first record of an actor. */
   readonly from?: StateValue;
   readonly correlation: string;
+  readonly uid?: LogRecord['uid'];
   readonly cause?: number | undefined;
   readonly outcome?: string | undefined;
 }
@@ -265,7 +266,7 @@ export interface Occasion {
 export function recordOf(
   seq: number,
   { machine: { id }, version }: { readonly machine: { readonly id: string }; readonly version: number },
-  { at, actor, event, from, correlation, cause, outcome }: Occasion,
+  { at, actor, event, from, correlation, uid, cause, outcome }: Occasion,
   { to, ignored, stale, failed, effects }: Decision,
 ): NewRecord {
   const record: Partial<Writable<LogRecord>> = { seq, at, actor, machine: id, version, event };
@@ -276,6 +277,7 @@ export function recordOf(
   if (failed !== undefined) record.failed = failed;
   record.effects = effects;
   record.correlation = correlation;
+  if (uid !== undefined) record.uid = uid;
   if (cause !== undefined) record.cause = cause;
   if (outcome !== undefined) record.outcome = outcome;
   return record as NewRecord;

@@ -66,6 +66,11 @@ export interface LogRecord {
   readonly batched?: true;
   readonly effects: readonly EffectRequest[];
   readonly correlation: string;
+  /**
+   * The user of this machine whose process sent the event, as the operating system says: a user id, or `unknown` where it
+   * did not say. Absent for what no local process sent.
+   */
+  readonly uid?: number | 'unknown';
   /** The seq of the record that led to this one. */
   readonly cause?: number;
   /** The effect or timer that this record is the outcome of. */
@@ -99,6 +104,7 @@ export const logRecordSchema = z.strictObject({
   batched: z.literal(true).optional(),
   effects: z.array(z.strictObject({ type: z.string(), params: json.optional() })),
   correlation: z.string().min(1).max(128),
+  uid: z.union([z.int().nonnegative(), z.literal('unknown')]).optional(),
   cause: z.int().positive().optional(),
   outcome: z
     .string()

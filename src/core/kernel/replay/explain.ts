@@ -77,7 +77,7 @@ export function sentenceOf({ record, cause, cut, since }: Link, wording: Wording
 }
 
 function reached(
-  { event, cause: before, outcome, at }: LogRecord,
+  { event, cause: before, outcome, at, uid }: LogRecord,
   cause: LogRecord | undefined,
   cut: true | undefined,
   { duration }: Wording,
@@ -101,7 +101,12 @@ function reached(
   const what = event.type === INIT ? 'was started' : `got ${event.type}`;
   if (cause)
     return `${what} because of record ${cause.seq} of ${cause.actor}, ${duration(at - cause.at)} before`;
-  return `${what} ${cut ? `because of record ${before}, which is not in this log (name the export or archive that holds it before this one)` : 'from outside'}`;
+  return `${what} ${cut ? `because of record ${before}, which is not in this log (name the export or archive that holds it before this one)` : `from outside${uid === undefined ? '' : ` (by ${senderText(uid)})`}`}`;
+}
+
+/** Who sent an event, as a part of a sentence. */
+export function senderText(uid: NonNullable<LogRecord['uid']>): string {
+  return uid === 'unknown' ? 'a user who is not known' : `the user with uid ${uid}`;
 }
 
 function became({ from, to, ignored, stale, failed }: LogRecord, { state }: Wording): string {

@@ -45,6 +45,7 @@ export function adminEndpoints(http: HttpSurface, gateway: AdminServices): void 
       scope.route({
         method,
         url,
+        config: { recordsSender: true },
         onRequest: (request, reply) => onlyMaster(request, reply, gateway), // before a body is read
         handler: (request) => handle(request, gateway),
       });

@@ -241,13 +241,13 @@ export class Backups implements SnapshotRecords {
   }
 
   /** Chooses seeds, or writes known ones. @throws HF_MEMORY_SEEDS, HF_MEMORY_* as the store answers */
-  async seed(request: SeedRequest, signal: AbortSignal): Promise<SeedAnswer> {
+  async seed(request: SeedRequest, signal: AbortSignal, correlation: string): Promise<SeedAnswer> {
     const { live, collection, kind } = this.#sources.stores;
     if (request.synthetic && kind === 'embedded' && !(await live.collection(collection, signal))) {
       await live.createCollection(collection, SEED_VECTOR_SIZE, signal);
     }
     const seeds = await chooseSeeds(live, collection, request, this.#options.seeds?.ids, signal);
-    this.#services.bus.publish(collectionSeeded, { ids: seeds });
+    this.#services.bus.publish(collectionSeeded, { ids: seeds }, { correlation });
     return { collection, seeds, count: await live.count(collection, signal) };
   }
 
@@ -338,7 +338,9 @@ export function registerBackupControl(context: PluginContext<{ readonly backups:
       backups.snapshot(correlation),
     );
     serveOperation(surface, BACKUP_PATHS.list, noFields, () => backups.list(deadline()));
-    serveOperation(surface, BACKUP_PATHS.seed, seedRequest, (fields) => backups.seed(fields, deadline()));
+    serveOperation(surface, BACKUP_PATHS.seed, seedRequest, (fields, { correlation }) =>
+      backups.seed(fields, deadline(), correlation),
+    );
     serveOperation(surface, BACKUP_PATHS.status, noFields, () => backups.status());
     serveOperation(surface, BACKUP_PATHS.inspect, noFields, (_fields, { signal }) =>
       backups.inspect(AbortSignal.any([signal, AbortSignal.timeout(INSPECT_MS)])),

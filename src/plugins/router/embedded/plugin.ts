@@ -64,6 +64,7 @@ export const router = definePlugin({
       {
         ...listening,
         name: 'router',
+        recordsSenders: true,
         portVariable: 'HOLDFAST_ROUTER_PORT',
         tryPath: '/v1/config/active',
         bodyLimit,
