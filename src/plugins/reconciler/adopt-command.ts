@@ -21,7 +21,7 @@ export const adoptCommand: CommandDefinition = {
   example: 'holdfast router adopt --yes',
   flags: [{ flags: '--yes', summary: 'confirm without a question, as a script does' }],
   async run(_args, { yes }, command) {
-    const { json, print, signal } = command;
+    const { json, print } = command;
     const ask = <T extends object>(path: string, body: object) =>
       askInstance<T>(command, path, body, NO_RECONCILER);
     const before = await ask<AdoptionView>(ADOPTION_PATH, {});
@@ -31,7 +31,6 @@ export const adoptCommand: CommandDefinition = {
     }
     if (!json) for (const line of lines(before)) print(line);
     if (yes !== true && !(await confirmed(command, `Let it write to ${before.place}? [y/N] `))) {
-      if (signal.aborted) return 1;
       print(json ? JSON.stringify(before) : 'Nothing was adopted, and nothing is written.');
       return 1;
     }
@@ -64,14 +63,14 @@ async function confirmed({ signal, json }: CommandContext, question: string): Pr
     throw new HostError('HF_CLI_USAGE', { reason, command: 'router adopt' });
   }
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  lines.once('SIGINT', () => {
-    lines.close();
-    process.kill(process.pid, 'SIGINT');
-  });
+  // A terminal whose keys are read one by one makes no signal of Ctrl-C.
+  lines.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   try {
     return /^y(es)?$/i.test((await lines.question(question, { signal })).trim());
   } catch (error) {
-    if (signal.aborted) return false;
+    signal.throwIfAborted();
+    // Ctrl-D in place of an answer.
+    if (error instanceof Error && error.name === 'AbortError') return false;
     throw error;
   } finally {
     lines.close();

@@ -10,10 +10,16 @@ import { until } from '../../../support/redis.ts';
 const binary = new URL('../../../../bin/holdfast.js', import.meta.url);
 const source = (path: string) => JSON.stringify(new URL(`../../../../src/${path}`, import.meta.url).pathname);
 
-/** Writes a configuration of a remote router, the reconciler and the console. @returns the file */
+/**
+ * Writes a configuration of a remote router, the reconciler and the console.
+ *
+ * @param adopted whether the legs may be written without `router adopt`
+ * @returns the file
+ */
 export function writeRemoteConfig(
   dir: string,
   options: NonNullable<Parameters<typeof routerRemote>[0]>,
+  { adopted = true }: { readonly adopted?: boolean } = {},
 ): string {
   const file = join(dir, 'plugins.config.ts');
   writeFileSync(
@@ -23,7 +29,7 @@ export function writeRemoteConfig(
      import { reconciler } from ${source('plugins/reconciler/index.ts')};
      import { routerRemote } from ${source('plugins/router/index.ts')};
      export default defineConfig({
-       plugins: [routerRemote(${JSON.stringify(options)}), reconciler(${JSON.stringify({ legs: exampleLegs, adopted: true })}), consolePlugin()],
+       plugins: [routerRemote(${JSON.stringify(options)}), reconciler(${JSON.stringify({ legs: exampleLegs, adopted })}), consolePlugin()],
      });`,
   );
   return file;
