@@ -135,6 +135,12 @@ const logCommands: readonly CommandDefinition[] = [
     run: lazily(async () => (await import('./log/verify.ts')).verifyLog),
   },
   {
+    name: 'log repair',
+    summary: 'Saves what can be read of a damaged log into a new one, which records what is missing',
+    example: 'holdfast log repair --data-dir ./copy-of-the-folder',
+    run: lazily(async () => (await import('./log/repair.ts')).repairDamagedLog),
+  },
+  {
     name: 'log prune',
     summary: 'Moves the oldest records to an archive, also while the instance is running',
     example: 'holdfast log prune --older-than 30d --dry-run',

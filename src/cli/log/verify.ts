@@ -36,8 +36,19 @@ export const verifyLog: CommandRun = async (sources, flags, context) => {
     signal,
   );
   if (json) return print(jsonText({ ok: true, ...report, ...(witnessed && { witness: witnessed }) }, 2));
-  const { first, last, records, checkpoints, partial, head, signed } = report;
-  print(terminal.paint('green', 'No record was changed, and none is missing.'));
+  const { first, last, records, checkpoints, partial, head, signed, missing = [] } = report;
+  const lost = missing.map(
+    ({ from, to, reason }) => `Records ${from} to ${to} are missing since a repair: ${reason}.`,
+  );
+  print(
+    lost.length === 0
+      ? terminal.paint('green', 'No record was changed, and none is missing.')
+      : terminal.paint(
+          'yellow',
+          'No record was changed, and none is missing but those that a repair could not save.',
+        ),
+  );
+  for (const line of lost) print(line);
   print(`${records} records, ${first} to ${last}; ${checkpoints} checkpoints of saved states match`);
   if (partial) print('The log holds only some actors, so missing records between them cannot be detected.');
   if (signed) print(signedLine(signed, last));

@@ -14,12 +14,21 @@ export const verifyReplay: CommandRun = async (sources, flags, context) => {
   const { json, print, terminal } = context;
   const began = performance.now();
   const report = await withLog(sourcesOf(sources, context), (log) => verify(log, context));
-  const { records, actors, notCompared, divergence } = report;
-  const left = notCompared.reduce((sum, one) => sum + one.records, 0);
+  const { records, actors, notCompared, divergence, unknown = 0 } = report;
+  const left = notCompared.reduce((sum, one) => sum + one.records, unknown);
   const ok = !divergence && !(flags.strict && left > 0);
   const ms = Math.round(performance.now() - began);
   if (json) {
-    const document = { ok, records, actors, notCompared, chain: 'ok', ms, divergence };
+    const document = {
+      ok,
+      records,
+      actors,
+      notCompared,
+      chain: 'ok',
+      ms,
+      divergence,
+      ...(unknown > 0 && { unknown }),
+    };
     print(jsonText(document, 2));
     return ok ? OK : FAILED;
   }
@@ -38,6 +47,13 @@ export const verifyReplay: CommandRun = async (sources, flags, context) => {
   print(left < records || records === 0 ? verdict : 'No record could be compared.');
   print(`${records} records of ${actors} actors, 0 divergences, chain ok, ${duration(ms)}`);
   for (const line of notCompared.map(notComparedLine)) print(terminal.paint('yellow', line));
+  if (unknown > 0)
+    print(
+      terminal.paint(
+        'yellow',
+        `${unknown} records behind a gap were not compared: no state was saved before them.`,
+      ),
+    );
   if (!ok) throw new CliError('HF_REPLAY_NOT_COMPARED', { records: left });
   return OK;
 };

@@ -37,7 +37,9 @@ export interface LifecycleContext {
 export type LifecycleEvent =
   | ({ type: 'BOOTED' } & Run)
   | { type: 'STOPPING'; reason: string; stoppedAt?: number }
-  | ({ type: 'CHECKPOINT' } & Checkpoint);
+  | ({ type: 'CHECKPOINT' } & Checkpoint)
+  /** The log was repaired while nothing ran; its record says what is missing. */
+  | { type: 'REPAIRED' };
 
 /**
  * The runs of the runtime on a data folder (R29). A run that has not recorded its stop when the next one begins was
@@ -62,6 +64,7 @@ export const lifecycle = setup({
       const { reason, stoppedAt } = event;
       return { ending: { reason, ...(stoppedAt !== undefined && { stoppedAt }) } };
     }),
+    acknowledge: assign({}),
     remember: assign(({ event }) => {
       if (event.type !== 'CHECKPOINT') return {};
       return { checkpoint: { seq: event.seq, digest: event.digest, count: event.count } };
@@ -74,6 +77,7 @@ export const lifecycle = setup({
   on: {
     BOOTED: { target: '.running', actions: 'begin' },
     CHECKPOINT: { actions: 'remember' },
+    REPAIRED: { actions: 'acknowledge' },
   },
   states: {
     new: {},

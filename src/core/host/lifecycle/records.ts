@@ -2,6 +2,7 @@
 import { HIDDEN, type RecordWords } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
+import { isObject } from '../../kernel/json.ts';
 import { CHECKPOINT, type LogRecord } from '../../kernel/log/record.ts';
 import { DATA_CHECK, describeDataCheck } from '../integrity/records.ts';
 import type { LifecycleContext } from './machine.ts';
@@ -25,11 +26,19 @@ export function describeLifecycle({ event, to }: LogRecord): string {
   switch (event.type) {
     case 'BOOTED':
       return `runtime ${version} starts as process ${pid}${ended(to.context?.last)}`;
+    case 'REPAIRED':
+      return `the log was repaired: ${missingText(event.missing)}`;
     case 'STOPPING':
       return `stops: ${reason}`;
     default:
       return HIDDEN; // init, and checkpoints
   }
+}
+
+function missingText(missing: unknown): string {
+  const ranges = Array.isArray(missing) ? missing.filter(isObject) : [];
+  if (ranges.length === 0) return 'no record is missing';
+  return `missing are records ${ranges.map(({ from, to }) => `${from} to ${to}`).join(', ')}`;
 }
 
 function ended(last: unknown): string {

@@ -7,20 +7,27 @@ import type { SqliteReader } from './sqlite-reader.ts';
  * Records in order, each checked against the one before. Start at the first record, at the oldest that is kept, or
  * behind one whose hash is trusted.
  *
+ * @param gaps `known` goes on behind records that a repair signed as missing; a state must not be folded over them
  * @throws HF_LOG_CORRUPT naming the first record that is missing or not what was written
  */
 export function* readChained(
   reader: SqliteReader,
   from: number,
   to = Number.MAX_SAFE_INTEGER,
+  gaps: 'refused' | 'known' = 'refused',
 ): Iterable<LogRecord> {
   let previous = from <= 1 ? CHAIN_START : reader.hashBefore(from);
   let expected = from;
   for (const page of reader.pages({ from, to })) {
     for (const raw of page) {
       if (raw.seq !== expected) {
-        if (!reader.partial)
-          throw new KernelError('HF_LOG_CORRUPT', { seq: expected, reason: 'it is missing' });
+        const isKnown = reader.isMissing(expected, raw.seq - 1);
+        if (!reader.partial && !(isKnown && gaps === 'known')) {
+          const reason = isKnown
+            ? 'a repair could not save it, and no state was saved after it'
+            : 'it is missing';
+          throw new KernelError('HF_LOG_CORRUPT', { seq: expected, reason });
+        }
         previous = reader.hashBefore(raw.seq);
       }
       if (previous !== undefined && chainHash(previous, raw.body) !== raw.hash) {

@@ -65,7 +65,8 @@ export function* findDamage(reader: SqliteReader, dataDir: string): Generator<nu
   yield 0.93;
   yield* checkSavedStates(reader, noted.key, note);
   const begin = attempt(() => reader.begin(), undefined, note);
-  if (first > 1 && (!begin || !isGenuine('begin', begin)))
+  const isCut = first > 1 && !attempt(() => reader.isMissing(1, first - 1), false, note);
+  if (isCut && (!begin || !isGenuine('begin', begin)))
     note(`the log begins at record ${first}, and nothing that was signed says so`);
   for (const text of reader.damagedBodies()) note(text);
   return { records, last, ranges: ranges.list, others };
@@ -118,7 +119,7 @@ function* chained(
         expected,
         () => {},
       );
-      if (begin < row.seq) {
+      if (begin < row.seq && !reader.isMissing(Math.max(expected, begin), row.seq - 1)) {
         doubtful = settle(doubtful, undefined, ranges);
         ranges.add({ from: Math.max(expected, begin), to: row.seq - 1, reason: 'it is missing' });
       }

@@ -1,5 +1,6 @@
 import { KernelError } from '../errors/kernel-error.ts';
 import { readChained } from './chain.ts';
+import type { MissingRange } from './missing.ts';
 import { CHECKPOINT, type LogRecord, logRecordSchema } from './record.ts';
 import { isGenuine, type Signature } from './signing.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
@@ -14,6 +15,8 @@ export interface IntegrityReport {
   readonly checkpoints: number;
   /** Records of some actors only are here. */
   readonly partial: boolean;
+  /** What a repair could not save. */
+  readonly missing?: readonly MissingRange[];
   /** `<seq>:<hash>` of the newest record; absent for an empty log. */
   readonly head?: string;
   /** Who signed, and up to which record; absent when nobody did. */
@@ -43,7 +46,7 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
   let checkpoints = 0;
   const seal = new Seal(reader, trust);
   seal.checkBegin(first);
-  for (const record of readChained(reader, Math.max(first, 1))) {
+  for (const record of readChained(reader, Math.max(first, 1), undefined, 'known')) {
     const { seq } = record;
     const bad = (reason: string) => new KernelError('HF_LOG_CORRUPT', { seq, reason });
     const issue = logRecordSchema.safeParse(record).error?.issues[0];
@@ -83,6 +86,7 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
     last,
     checkpoints,
     partial: reader.partial,
+    ...(reader.missing().length > 0 && { missing: reader.missing() }),
     ...(newest && { head: `${last}:${newest}` }),
     ...(seal.key !== undefined && {
       signed: { key: seal.key, upTo: seal.upTo, signatures: seal.signatures },
@@ -132,7 +136,7 @@ class Seal {
 
   /** A log that does not begin at record 1 was pruned or imported: its own key says so, or somebody took records away. */
   checkBegin(first: number): void {
-    if (first <= 1 || !this.#trust.head) return;
+    if (first <= 1 || !this.#trust.head || this.#reader.isMissing(1, first - 1)) return;
     const begin = this.#reader.begin();
     if (begin?.key === this.#trust.key && begin && isGenuine('begin', begin)) return;
     const reason = `it is missing, with all up to ${first - 1}, and no signature says that they were archived`;

@@ -12,8 +12,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { KernelError } from '../errors/kernel-error.ts';
 import { createSecretFile, readSecretFile } from '../secret-file.ts';
 
-/** What a signature is about: a record and all before it, the states saved at one, or where a pruned log begins. */
-export type Subject = 'record' | 'states' | 'begin';
+/** What a signature is about: a record and all before it, the states saved at one, where a pruned log begins, or what a repair lost. */
+export type Subject = 'record' | 'states' | 'begin' | 'missing';
 
 /** Says that the holder of `key` saw this hash at this place. */
 export interface Signature {

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { KernelError } from '../errors/kernel-error.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
+import { type MissingRange, readMissing } from './missing.ts';
 import type { LogRecord } from './record.ts';
 import { parseRecord } from './record.ts';
 import { indexTable, missingInIndex } from './record-index.ts';
@@ -46,6 +47,7 @@ export class SqliteReader implements LogReader {
   readonly #hasSignatures: boolean;
   readonly #hasCheckpoints: boolean;
   readonly #hasIndex: boolean;
+  #missing: readonly MissingRange[] | undefined;
   readonly #bodies: StoredBodies;
 
   /**
@@ -292,11 +294,33 @@ export class SqliteReader implements LogReader {
     }
   }
 
+  /** What a repair could not save, in order; empty for a log that was never repaired. */
+  missing(): readonly MissingRange[] {
+    this.#missing ??= sound(() => (hasTable(this.#db, 'missing') ? readMissing(this.#db) : []));
+    return this.#missing;
+  }
+
+  /** Whether a repair signed each of these records as missing. Inclusive. */
+  isMissing(from: number, to: number): boolean {
+    let next = from;
+    for (const range of this.missing()) if (range.from <= next && next <= range.to) next = range.to + 1;
+    return next > to;
+  }
+
+  /** The oldest checkpoint that is not before a record; undefined when there is none. */
+  checkpointFrom(seq: number): number | undefined {
+    if (!this.#hasCheckpoints) return undefined;
+    return this.#number('SELECT min(seq) FROM checkpoints WHERE seq >= ?', seq) || undefined;
+  }
+
   /** Everything that SQLite's own check finds wrong with the file, at most so many texts. */
   damages(most: number): string[] {
     try {
       const rows = this.#db.prepare(`PRAGMA integrity_check(${most})`).all();
-      return rows.map(({ integrity_check: text }) => String(text)).filter((text) => text !== 'ok');
+      const texts = rows.map(({ integrity_check: text }) => String(text)).filter((text) => text !== 'ok');
+      const missing = this.#hasIndex ? missingInIndex(this.#db, this.#begin()) : undefined;
+      if (missing) texts.push(`record ${missing.seq} is missing in the index by ${missing.column}`);
+      return texts;
     } catch (error) {
       return [error instanceof Error ? error.message : String(error)];
     }

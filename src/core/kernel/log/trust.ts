@@ -47,7 +47,8 @@ export function checkBeforeStart(reader: SqliteReader, dataDir: string): LogKey 
   if (newest && (!genuine(newest) || reader.hashOf(newest.seq) !== newest.hash))
     refuse(`record ${newest.seq} is not the one that was signed`);
   const begin = reader.begin();
-  if (head && reader.firstSeq() > 1 && (begin?.key !== key.text || !isGenuine('begin', begin)))
+  const isCut = reader.firstSeq() > 1 && !reader.isMissing(1, reader.firstSeq() - 1);
+  if (head && isCut && (begin?.key !== key.text || !isGenuine('begin', begin)))
     refuse(`it begins at record ${reader.firstSeq()}, and nothing that was signed says so`);
   const from = Math.max(head?.seq ?? 0, reader.firstSeq(), 1);
   for (const _ of readChained(reader, from));

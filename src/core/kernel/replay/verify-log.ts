@@ -36,10 +36,33 @@ export function* verifySteps(
 ): Generator<number, ReplayReport> {
   const first = Math.max(reader.firstSeq(), 1);
   const base = first > 1 ? savedStates(reader, first - 1) : [];
-  const replay = new Replay(definitions, base);
-  for (const record of readChained(reader, first)) {
-    if (!replay.check(record)) break;
+  let replay = new Replay(definitions, base);
+  const reports: ReplayReport[] = [];
+  let expected = first;
+  let unknown = 0;
+  // A log whose beginning is lost has no states to go on from before the first that were saved.
+  let knownAfter = reader.isMissing(1, first - 1) && first > 1 ? behindGap(first) : 0;
+  function behindGap(seq: number): number {
+    const at = reader.checkpointFrom(seq - 1) ?? Number.MAX_SAFE_INTEGER;
+    reports.push(replay.report());
+    replay = new Replay(definitions, at === Number.MAX_SAFE_INTEGER ? [] : savedStates(reader, at));
+    return at;
+  }
+  for (const record of readChained(reader, first, undefined, 'known')) {
+    if (record.seq !== expected && !reader.partial) knownAfter = behindGap(record.seq);
+    expected = record.seq + 1;
+    if (record.seq <= knownAfter) unknown += 1;
+    else if (!replay.check(record)) break;
     if (record.seq % STEP === 0) yield record.seq;
   }
-  return replay.report();
+  const last = replay.report();
+  if (reports.length === 0) return last;
+  const all = [...reports, last];
+  return {
+    ...last,
+    records: all.reduce((sum, { records }) => sum + records, unknown),
+    actors: Math.max(...all.map(({ actors }) => actors)),
+    notCompared: all.flatMap(({ notCompared }) => notCompared),
+    unknown,
+  };
 }

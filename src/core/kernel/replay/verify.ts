@@ -33,6 +33,8 @@ export interface ReplayReport {
   /** Records of actor types that nobody registers, and of versions whose machine is not kept under `earlier`. */
   readonly notCompared: readonly NotCompared[];
   readonly divergence?: Divergence;
+  /** Records behind a gap that a repair left, before the next states that were saved: nothing says what was decided from. */
+  readonly unknown?: number;
 }
 
 interface Replayed {

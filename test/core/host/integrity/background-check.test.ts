@@ -122,7 +122,7 @@ test('[C9] records that were swapped among those that were signed are named with
   const before = runtime.services.log.lastSeq();
   await next(DAY);
   t.is(runtime.services.log.lastSeq(), before + 1);
-  t.is(alerts.length, 1);
+  t.true(alerts.every(({ labels }) => labels.state === 'firing'));
 });
 
 test('[C9] records that were swapped behind the last signature keep a start from relying on them', async (t) => {

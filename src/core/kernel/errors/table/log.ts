@@ -26,7 +26,7 @@ export const logErrors = {
     status: 500,
     what: 'Record {seq} cannot be trusted: {reason}.',
     remedy:
-      'Do not run on this log; `holdfast replay verify` shows which records before it are sound. Restore the folder from a copy.',
+      'Do not run on this log; `holdfast replay verify` shows which records before it are sound. Restore the folder from a copy, or save the rest with `holdfast log repair`.',
   },
   HF_LOG_UNTRUSTED: {
     status: 500,
@@ -49,6 +49,17 @@ export const logErrors = {
     status: 410,
     what: 'The body {fingerprint} was made unreadable at {at}.',
     remedy: 'Nothing can bring it back; take the config from a copy of your own and post it.',
+  },
+  HF_LOG_SOUND: {
+    status: 409,
+    what: 'The log in {dir} is not damaged.',
+    remedy:
+      'There is nothing to repair. A log that was rewritten with its own key is no damage: see `holdfast log verify --witness`.',
+  },
+  HF_LOG_LOST: {
+    status: 500,
+    what: 'Not one record of the log can be read.',
+    remedy: 'Restore the folder from a copy; the damaged files are as they were.',
   },
   HF_LOG_GAP: {
     status: 400,
@@ -75,7 +86,7 @@ export const logErrors = {
     status: 500,
     what: 'The database of the log is damaged: {reason}.',
     remedy:
-      'Copy the folder, then save what can be read with `sqlite3 log.db .recover`; restore the folder from a copy.',
+      'Copy the folder; restore it from an earlier copy, or save what can be read with `holdfast log repair`.',
   },
   HF_LOG_EXISTS: {
     status: 409,
