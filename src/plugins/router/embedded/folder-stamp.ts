@@ -2,8 +2,18 @@ import { type BigIntStats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GeneratedFiles } from '../config/generated-files.ts';
 
-/** A change within this time of the reading may have left the times of a file as they were. */
-const SETTLED_MS = 2_000;
+const NS_OF_MS = 1_000_000n;
+
+/**
+ * How long ago a file must have changed, because a change within that time of the reading may leave its times as they were: ten
+ * ticks of the clock that stamps files, or the two seconds of file systems that keep whole milliseconds or less.
+ *
+ * @param ctimeNs the time of its last change, epoch nanoseconds
+ * @returns milliseconds
+ */
+export function settleMs(ctimeNs: bigint): number {
+  return ctimeNs % NS_OF_MS === 0n ? 2_000 : 100;
+}
 
 interface Standing {
   readonly files: ReadonlyMap<string, { readonly text: string; readonly stamp: string }>;
@@ -20,15 +30,15 @@ interface Standing {
 export class FolderStamp {
   readonly #root: string;
   readonly #directories: readonly string[];
-  readonly #settledNs: bigint;
+  readonly #settleMs: (ctimeNs: bigint) => number;
   #standing: Standing | undefined;
 
   /**
    * @param directories below the root, whose entries count, too
-   * @param settledMs how long ago a file must have changed to be remembered, milliseconds
+   * @param settles how long ago a file must have changed to be remembered, milliseconds
    */
-  constructor(root: string, directories: readonly string[], settledMs = SETTLED_MS) {
-    this.#settledNs = BigInt(settledMs) * 1_000_000n;
+  constructor(root: string, directories: readonly string[], settles = settleMs) {
+    this.#settleMs = settles;
     this.#root = root;
     this.#directories = directories;
   }
@@ -51,11 +61,11 @@ export class FolderStamp {
    * changed a moment before
    */
   take(wanted: GeneratedFiles): () => void {
-    const now = BigInt(Date.now()) * 1_000_000n;
+    const now = BigInt(Date.now()) * NS_OF_MS;
     let settled = true;
     const taken = (path: string): string => {
       const found = this.#stat(path);
-      if (!found || now - found.ctimeNs < this.#settledNs) settled = false;
+      if (!found || now - found.ctimeNs < BigInt(this.#settleMs(found.ctimeNs)) * NS_OF_MS) settled = false;
       return stampOf(found);
     };
     const files = new Map([...wanted].map(([path, text]) => [path, { text, stamp: taken(path) }]));

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { FolderStamp } from '../../../../src/plugins/router/embedded/folder-stamp.ts';
+import { FolderStamp, settleMs } from '../../../../src/plugins/router/embedded/folder-stamp.ts';
 import { GeneratedFolder } from '../../../../src/plugins/router/embedded/generated-folder.ts';
 import { tempDir } from '../../../support/temp.ts';
 
@@ -14,12 +14,12 @@ const wanted = new Map([
 /** Longer than a tick of the clock that stamps files. */
 const TICK_MS = 20;
 
-async function remembered(t: ExecutionContext, settledMs = 0) {
+async function remembered(t: ExecutionContext, settles = (_ctimeNs: bigint) => 0) {
   const root = tempDir(t);
   mkdirSync(join(root, 'dns'));
   for (const [path, text] of wanted) writeFileSync(join(root, path), text);
   await sleep(TICK_MS);
-  const stamp = new FolderStamp(root, ['dns'], settledMs);
+  const stamp = new FolderStamp(root, ['dns'], settles);
   stamp.take(wanted)();
   await sleep(TICK_MS);
   return { root, stamp };
@@ -54,8 +54,20 @@ test('[R19] they are read again when others are wanted', async (t) => {
 });
 
 test('[R19] what was written a moment before is not trusted by its times', async (t) => {
-  const { stamp } = await remembered(t, 60_000);
+  const { stamp } = await remembered(t, () => 60_000);
   t.false(stamp.stands(wanted));
+});
+
+test('[R19] times that tell milliseconds apart are trusted earlier than coarse ones', async (t) => {
+  t.is(settleMs(1_800_000_000_123_456_789n), 100);
+  t.is(settleMs(1_800_000_000_120_000_000n), 2_000);
+  t.is(settleMs(1_800_000_000_000_000_000n), 2_000);
+  const seen: bigint[] = [];
+  await remembered(t, (ctimeNs) => {
+    seen.push(ctimeNs);
+    return 0;
+  });
+  t.is(seen.length, wanted.size + 1, 'each file and the directory by its own time');
 });
 
 test('[R19] a file edited by hand is written again by the next save, whenever it was edited', async (t) => {
