@@ -119,6 +119,8 @@ export const MemoryStoresToken: Token<MemoryStores> = defineToken('memory.stores
 export interface MemoryInstance {
   /** Scheme, host and port. @throws HF_MEMORY_STORE_FAILED before it listens */
   readonly url: string;
+  /** Fingerprint of its certificate, where it speaks TLS. */
+  readonly pin?: string | undefined;
   readonly apiKey: () => string | undefined;
   /**
    * A copy of all collections as they are at one moment.

@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { HostError } from '../../core/host/errors/host-error.ts';
+import { pinAt } from '../../core/host/http/own-surface.ts';
 import { askInstance } from '../../core/host/operations/control-client.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
-import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { probe } from '../../machines/collector/probe.ts';
 import type { StartedCollector } from './active-keys.ts';
@@ -52,10 +52,12 @@ export function registerProbe(context: PluginContext<StartedCollector>): void {
       PROBE_PATH,
       probeRequest,
       async ({ endpoint, insecure, seconds }, { correlation, signal }) => {
-        const own = readRuntimeFile(services.dataDir)?.surfaces.otlpHttp?.url;
+        const surfaces = services.surfaces();
+        const own = surfaces.otlpHttp?.url;
         const report = await runProbe({
           endpoint: endpoint ?? own ?? 'http://127.0.0.1:4318',
           insecure: insecure || endpoint === undefined,
+          pin: pinAt(surfaces, endpoint ?? own ?? ''),
           keys: keys.ring,
           database: services.find(ColumnarDatabaseToken),
           waitMs: seconds * 1_000,

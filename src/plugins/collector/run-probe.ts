@@ -30,6 +30,8 @@ export interface ProbeRequest {
   readonly endpoint: string;
   /** Whether the key may go to another machine in plaintext. */
   readonly insecure: boolean;
+  /** Fingerprint of the only certificate that is trusted. */
+  readonly pin: string | undefined;
   readonly keys: IngestKeys;
   readonly database: ColumnarDatabase | undefined;
   /** How long an accepted span is looked for, milliseconds. */
@@ -44,6 +46,7 @@ const LONGEST_PAUSE_MS = 1_000;
 export async function runProbe({
   endpoint,
   insecure,
+  pin,
   keys,
   database,
   waitMs,
@@ -72,7 +75,7 @@ export async function runProbe({
     return { ...about, end: 'no_key', text: error.what, remedy: error.remedy };
   }
   const started = performance.now();
-  const sent = await sendSpan({ endpoint, insecure }, key, span, signal);
+  const sent = await sendSpan({ endpoint, insecure, pin }, key, span, signal);
   const answeredMs = Math.round(performance.now() - started);
   if (sent.end !== 'accepted') return { ...about, answeredMs, ...sent };
   const accepted = `${host} accepted it in ${answeredMs} ms`;
@@ -118,7 +121,7 @@ type Sent =
 
 /** Sends one span as OTLP JSON, exactly as the documents show it. @param endpoint base of a receiver */
 async function sendSpan(
-  { endpoint, insecure }: Pick<ProbeRequest, 'endpoint' | 'insecure'>,
+  { endpoint, insecure, pin }: Pick<ProbeRequest, 'endpoint' | 'insecure' | 'pin'>,
   key: string,
   { service, traceId, spanId }: { service: string; traceId: string; spanId: string },
   signal: AbortSignal,
@@ -147,6 +150,7 @@ async function sendSpan(
         headers,
         json: body,
         insecure,
+        pin,
         signal,
       }),
       key,

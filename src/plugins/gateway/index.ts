@@ -164,6 +164,7 @@ const publicBaseOf = ({ publicUrl }: Settings): string | undefined => publicUrl?
 async function startGateway(services: Services, settings: Settings) {
   const { dataDir, clock, logger } = services;
   const publicBase = publicBaseOf(settings);
+  const scheme = settings.tls && !settings.socket ? 'https' : 'http';
   const master = MasterKey.open(dataDir, settings.masterKeyFile);
   const [keyFile, ...olderFiles] = settings.sessionKeyFiles ?? [];
   const ownFile = resolve(dataDir, 'secrets', 'gateway-session-key');
@@ -204,7 +205,7 @@ async function startGateway(services: Services, settings: Settings) {
     telemetry,
     routes: loader,
     publicBase,
-    publicUrl: (requestHost: string | undefined) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
+    publicUrl: (requestHost: string | undefined) => publicBase ?? `${scheme}://${requestHost ?? 'localhost'}`,
   };
 }
 

@@ -72,13 +72,15 @@ export async function fetchSnapshot(of: {
   readonly clock: Clock;
   readonly hashed: boolean;
   readonly apiKey?: string | undefined;
+  readonly pin?: string | undefined;
 }): Promise<Fetched> {
-  const { url, file, clock, hashed, apiKey } = of;
+  const { url, file, clock, hashed, apiKey, pin } = of;
   const refuse = (reason: string, cause?: unknown) =>
     new MemoryStoreError('HF_MEMORY_STORE_FETCH', { url: url.origin + url.pathname, reason }, { cause });
   const http = new HttpClient({ timeoutMs: FETCH_DEADLINE_MS, answerLimit: LARGEST_SNAPSHOT, clock });
   const call = {
     url: url.href,
+    pin,
     headers: { ...(apiKey !== undefined && { 'api-key': apiKey }) },
     idleTimeoutMs: FETCH_IDLE_MS,
   };

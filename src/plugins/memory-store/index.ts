@@ -12,6 +12,7 @@ import {
 } from '../../core/contracts/memory-store.ts';
 import { urlForPaths } from '../../core/host/http/addresses.ts';
 import { listeningOf } from '../../core/host/http/listen-options.ts';
+import { pinAt } from '../../core/host/http/own-surface.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { MemoryStoreError } from './errors.ts';
 import { EmbeddedScratch } from './scratch.ts';
@@ -39,13 +40,14 @@ export const memoryStore = definePlugin({
       const place = surfaces().memory;
       return place && urlForPaths(place.url);
     };
+    const pinOf = ({ href }: URL) => pinAt(surfaces(), href);
     const origins = () => [...recoverFrom, url()].filter((origin) => origin !== undefined);
     const { token: apiKey } = listeningOf(options);
-    const live = new MemoryServer({ dir, clock, recoverFrom: origins });
+    const live = new MemoryServer({ dir, clock, recoverFrom: origins, pinOf });
     const scratch = new EmbeddedScratch({
       dir: join(dataDir, 'scratch'),
       live,
-      server: { clock, recoverFrom: origins },
+      server: { clock, recoverFrom: origins, pinOf },
       dependencies: { logger, metrics },
       ttlMs: scratchTtlMs,
       // A copy of the memory is for nobody who may not read the memory itself.
@@ -56,6 +58,9 @@ export const memoryStore = definePlugin({
         const listening = url();
         if (listening !== undefined) return listening;
         throw new MemoryStoreError('HF_MEMORY_STORE_FAILED', { reason: 'it does not listen yet' });
+      },
+      get pin() {
+        return surfaces().memory?.tls?.fingerprint;
       },
       apiKey,
       copyTo: (file) => live.copyTo(file),

@@ -18,7 +18,7 @@ interface ScratchOptions {
   readonly dir: string;
   /** The live store, and the origins that an instance may fetch from. */
   readonly live: MemoryServer;
-  readonly server: Pick<MemoryServerOptions, 'clock' | 'recoverFrom'>;
+  readonly server: Pick<MemoryServerOptions, 'clock' | 'recoverFrom' | 'pinOf'>;
   readonly dependencies: SurfaceDependencies;
   /** How long an instance may be left over by a killed process, milliseconds. */
   readonly ttlMs: number;

@@ -51,6 +51,8 @@ export interface MemoryServerOptions {
   readonly clock: Clock;
   /** Origins from which it may fetch snapshots. */
   readonly recoverFrom: () => readonly string[];
+  /** The fingerprint of the certificate that a URL must show; undefined where its authority decides. */
+  readonly pinOf?: (url: URL) => string | undefined;
 }
 
 /** The database's file in a store's folder. */
@@ -66,13 +68,13 @@ export class MemoryServer {
   readonly #snapshots: Snapshots;
 
   constructor(options: MemoryServerOptions) {
-    const { dir, clock, recoverFrom } = options;
+    const { dir, clock, recoverFrom, pinOf } = options;
     this.#options = options;
     const database = databaseIn(dir);
     this.#engine = new EngineClient(database, clock);
     this.#jobs = new Jobs(clock);
     this.#snapshots = new Snapshots({
-      ...{ dir, database, clock, recoverFrom },
+      ...{ dir, database, clock, recoverFrom, pinOf },
       ...{ engine: this.#engine, jobs: this.#jobs },
     });
   }

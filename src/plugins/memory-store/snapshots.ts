@@ -33,6 +33,8 @@ interface SnapshotsOptions {
   readonly clock: Clock;
   /** Origins from which snapshots may be fetched. */
   readonly recoverFrom: () => readonly string[];
+  /** The fingerprint of the certificate that a URL must show. */
+  readonly pinOf?: ((url: URL) => string | undefined) | undefined;
 }
 
 /** The time in the names that this store gives. */
@@ -112,9 +114,11 @@ export class Snapshots {
         place: url.origin === 'null' ? url.protocol : url.origin,
       });
     }
-    const { clock } = this.#options;
-    const hashed = checksum !== undefined;
-    await this.incoming(collection, checksum, (file) => fetchSnapshot({ url, file, clock, hashed, apiKey }));
+    const { clock, pinOf } = this.#options;
+    const [hashed, pin] = [checksum !== undefined, pinOf?.(url)];
+    await this.incoming(collection, checksum, (file) =>
+      fetchSnapshot({ url, file, clock, hashed, apiKey, pin }),
+    );
   }
 
   /** Recovers from a file that `receive` writes, and removes it. @throws HF_MEMORY_STORE_BUSY too many arrive at once */

@@ -142,6 +142,7 @@ function openStores(options: MemoryOptions, services: Services): RestStores {
     insecure: true, // an address of this machine
     clock,
     url: () => instance.url,
+    pin: () => instance.pin,
     apiKey: async () => instance.apiKey(),
   });
 }

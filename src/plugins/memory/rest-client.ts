@@ -15,6 +15,8 @@ export interface RestClientOptions {
   readonly apiKey: (signal: AbortSignal) => Promise<string | undefined>;
   /** PEM of the authority that signed the store's certificate; the system's authorities without it. */
   readonly ca?: string | undefined;
+  /** Fingerprint of the only certificate that is trusted. */
+  readonly pin?: string | undefined;
   /** Whether the key may go to another machine in plaintext. */
   readonly insecure?: boolean | undefined;
 }
@@ -60,6 +62,7 @@ export class RestClient {
       connections: CONNECTIONS,
       clock: options.clock,
       ca: options.ca,
+      pin: options.pin,
       insecure: options.insecure,
     });
   }

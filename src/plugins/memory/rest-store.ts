@@ -313,6 +313,8 @@ interface StoresOptions {
   readonly apiKey: (signal: AbortSignal) => Promise<string | undefined>;
   /** A PEM file. */
   readonly caFile?: string | undefined;
+  /** Fingerprint of the live store's certificate, where that is pinned. */
+  readonly pin?: () => string | undefined;
   /** Whether the key may go to another machine in plaintext. */
   readonly insecure?: boolean | undefined;
   readonly clock: Clock;
@@ -332,8 +334,9 @@ export class RestStores implements MemoryStores {
   }
 
   get live(): MemoryStore {
-    const { url, apiKey } = this.#options;
-    return new RestStore({ client: this.#client(`live ${url()}`, url(), apiKey) });
+    const { url, pin, apiKey } = this.#options;
+    const pinned = pin?.();
+    return new RestStore({ client: this.#client(`live ${url()} ${pinned}`, url(), apiKey, pinned) });
   }
 
   at(url: string): MemoryStore {
@@ -351,11 +354,11 @@ export class RestStores implements MemoryStores {
     await Promise.all(Array.from(this.#clients.values(), (client) => client.close()));
   }
 
-  #client(key: string, url: string, apiKey: StoresOptions['apiKey']): RestClient {
+  #client(key: string, url: string, apiKey: StoresOptions['apiKey'], pin?: string): RestClient {
     const open = this.#clients.get(key);
     if (open) return open;
     const { clock, insecure } = this.#options;
-    const client = new RestClient({ url, apiKey, ca: this.#ca(), insecure, clock });
+    const client = new RestClient({ url, apiKey, ca: this.#ca(), pin, insecure, clock });
     this.#clients.set(key, client);
     return client;
   }

@@ -101,7 +101,7 @@ export const otlp = definePlugin({
     return { receiver, intake, load, health, logger };
   },
   register(context, options) {
-    const { host, grpcPort, mtls, bodyLimit, requestTimeoutMs } = options;
+    const { host, grpcPort, tls, insecure, mtls, bodyLimit, requestTimeoutMs } = options;
     registerIntakeActor(context);
     context.health('otlp', ({ health }) => health());
     context.check({ name: 'stack.otlp', run: intakeCheck });
@@ -119,6 +119,7 @@ export const otlp = definePlugin({
     context.listener('otlpGrpc', ({ receiver, logger }) =>
       grpcListener({
         ...{ receiver, logger, bodyLimit, requestTimeoutMs },
+        ...{ tls, insecure },
         ...{ name: 'otlpGrpc', host, port: grpcPort, portVariable: 'HOLDFAST_OTLP_GRPC_PORT' },
       }),
     );

@@ -85,11 +85,13 @@ async function startSdk(
     const remedy = 'use the OTLP gateway, port 443, with a client certificate';
     services.logger.warn({ host, remedy }, 'telemetry.plaintext');
   }
+  const own = () => readRuntimeFile(services.dataDir)?.surfaces.otlpHttp;
   const sdk = await import('./sdk.ts');
   return sdk.startSdk({
     ...settings,
     identity: identityOf(services.dataDir),
-    endpoint: () => (endpoint === OWN ? readRuntimeFile(services.dataDir)?.surfaces.otlpHttp?.url : endpoint),
+    endpoint: () => (endpoint === OWN ? own()?.url : endpoint),
+    certFile: () => (endpoint === OWN ? own()?.tls?.file : undefined),
     token: tokenReader(tokenFile, endpoint, services.find(IngestKeysToken)),
     log: () => services.log.status(),
   });

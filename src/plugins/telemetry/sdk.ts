@@ -1,7 +1,10 @@
 /** The OpenTelemetry SDK with bounded queues. It is loaded only where telemetry has an endpoint. */
+import { readFileSync } from 'node:fs';
 import { Agent, type AgentOptions } from 'node:http';
+import { Agent as TlsAgent, type AgentOptions as TlsAgentOptions } from 'node:https';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { SecureContextOptions } from 'node:tls';
 import type { Meter } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -26,6 +29,8 @@ export interface SdkOptions {
   readonly identity: Identity;
   /** @returns base URL of the receiver as it is now; undefined while it does not listen */
   readonly endpoint: () => string | undefined;
+  /** @returns file with the certificate of that receiver, where it is of this process and speaks TLS */
+  readonly certFile: () => string | undefined;
   /** @returns value of the header `authorization` */
   readonly token: () => Promise<string | undefined>;
   readonly serviceName: string;
@@ -42,9 +47,9 @@ export interface Sdk extends Omit<Telemetry, 'enabled'> {
 }
 
 export function startSdk(options: SdkOptions): Sdk {
-  const { endpoint, token, serviceName, identity, everyMs, metricsEveryMs, log } = options;
+  const { endpoint, certFile, token, serviceName, identity, everyMs, metricsEveryMs, log } = options;
   const settings = (base: string, path: string) => ({
-    ...exportTo(base, path),
+    ...exportTo(base, path, certFile()),
     timeoutMillis: EXPORT_TIMEOUT_MS,
     headers: async () => authorizationHeader(await token()),
   });
@@ -93,11 +98,40 @@ export function startSdk(options: SdkOptions): Sdk {
 }
 
 /** @param base of the receiver: `http://…`, `https://…`, or `unix:<path of a socket>` */
-function exportTo(base: string, path: string) {
+function exportTo(base: string, path: string, certFile: string | undefined) {
   const { socketPath, root } = placeOf(base);
-  if (socketPath === undefined) return { url: root + path };
+  if (socketPath === undefined) {
+    if (certFile === undefined) return { url: root + path };
+    const pinned = {
+      maxCachedSessions: 0,
+      allowPartialTrustChain: true,
+      checkServerIdentity: () => undefined,
+    };
+    return { url: root + path, httpAgentOptions: () => new PinnedAgent(certFile, pinned) };
+  }
   const options: AgentOptions & { readonly socketPath: string } = { socketPath };
   return { url: root + path, httpAgentOptions: () => new Agent(options) };
+}
+
+/** Trusts the certificate of the receiver of this process and no other, whatever name it is for. */
+class PinnedAgent extends TlsAgent {
+  readonly #certFile: string;
+
+  constructor(
+    certFile: string,
+    options: TlsAgentOptions & Pick<SecureContextOptions, 'allowPartialTrustChain'>,
+  ) {
+    super(options);
+    this.#certFile = certFile;
+  }
+
+  override createConnection(...[options, connected]: Parameters<TlsAgent['createConnection']>) {
+    // Read for each connection, because it is renewed.
+    // The authorities behind it in the file would let other certificates in.
+    const [ca] =
+      readFileSync(this.#certFile, 'utf8').match(/-----BEGIN[\s\S]+?-----END CERTIFICATE-----/) ?? [];
+    return super.createConnection({ ...options, ca }, connected);
+  }
 }
 
 function authorizationHeader(token: string | undefined): Record<string, string> {

@@ -14,7 +14,7 @@ import { pushCommand, registerManualPush } from './manual-push.ts';
 import { uptimeOptions } from './options.ts';
 import { PushClient } from './push-client.ts';
 import { tokenAccess } from './token-access.ts';
-import { monitorBase, readPushToken } from './tokens.ts';
+import { monitorPlace, readPushToken } from './tokens.ts';
 
 /** @example uptime({ url: 'https://status.example.org', connect: '10.0.0.8:443' }) */
 export const uptime = definePlugin({
@@ -41,10 +41,11 @@ export const uptime = definePlugin({
   start({ actors, clock, dataDir, find }, { url, connect, caFile, insecure, timeoutMs, monitors }) {
     const store = find(SecretsStoreToken);
     const client = new PushClient({
-      base: () => monitorBase(url, dataDir, process.pid),
+      place: () => monitorPlace(url, dataDir, process.pid),
       connect: url === undefined ? undefined : connect,
       caFile,
-      insecure,
+      // The embedded monitor is on this machine, whatever address it is bound to.
+      insecure: insecure ?? url === undefined,
       timeoutMs,
       clock,
       token: (monitor) => readPushToken(monitor, { dataDir, monitors, store }),

@@ -7,6 +7,7 @@ import type {
   UptimeMonitor,
 } from '../../core/contracts/uptime.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
+import type { Place } from '../../core/host/http/contract.ts';
 import { withoutSecrets } from '../../core/host/logging/mask-secrets.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
@@ -16,8 +17,8 @@ import { isObject } from '../../core/kernel/json.ts';
 import { parseAddress } from './options.ts';
 
 export interface PushClientOptions {
-  /** Base of the monitor as it is now; undefined when there is none. */
-  readonly base: () => string | undefined;
+  /** The monitor as it is now; undefined when there is none. */
+  readonly place: () => Pick<Place, 'url' | 'tls'> | undefined;
   /** An IP address, with or without a port, to connect to in place of the URL's. */
   readonly connect?: string | undefined;
   readonly caFile?: string | undefined;
@@ -55,7 +56,7 @@ export class PushClient implements UptimeMonitor {
   }
 
   get place(): string {
-    return this.#options.base() ?? 'no uptime monitor';
+    return this.#options.place()?.url ?? 'no uptime monitor';
   }
 
   /** @inheritDoc */
@@ -85,14 +86,14 @@ export class PushClient implements UptimeMonitor {
 
   /** A push with the headers of its answer, to find out why pushes fail. @throws HF_UPTIME_TOKEN */
   async send(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushExchange> {
-    const { base, token: tokenOf, timeoutMs } = this.#options;
+    const { place: placeOf, token: tokenOf, timeoutMs } = this.#options;
     const token = await tokenOf(monitor);
-    const url = base();
-    if (url === undefined) {
+    const place = placeOf();
+    if (place === undefined) {
       const reason = 'the embedded uptime monitor does not listen (yet)';
       return { answer: { kind: 'failed', reason, exitStatus: 4 }, headers: [] };
     }
-    const http = this.#client(url);
+    const http = this.#client(place);
     try {
       const answer = await http.call({
         url: `/api/push/${encodeURIComponent(token)}?${queryOf(beat)}`,
@@ -113,7 +114,7 @@ export class PushClient implements UptimeMonitor {
   }
 
   /** A new one for each push: the authority's file may have changed. @throws HF_CONFIG_SECRET_MISSING */
-  #client(base: string): HttpClient {
+  #client({ url: base, tls }: Pick<Place, 'url' | 'tls'>): HttpClient {
     const { connect, caFile, insecure, timeoutMs, clock } = this.#options;
     return new HttpClient({
       base,
@@ -123,6 +124,7 @@ export class PushClient implements UptimeMonitor {
       excess: 'cut',
       keepAlive: false,
       insecure,
+      pin: tls?.fingerprint,
       clock,
       ca: caFile === undefined ? undefined : authority(caFile),
       connectTo: connect === undefined ? undefined : parseAddress(connect),

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { SecretsStore } from '../../core/contracts/secrets-store.ts';
+import type { Place } from '../../core/host/http/contract.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { parseSecretReference } from '../../core/host/secrets/secret-reference.ts';
 import { readTokenFile } from '../../core/host/secrets/token-file.ts';
@@ -60,12 +61,12 @@ async function readFrom(monitor: string, place: string, { monitors, store }: Tok
 }
 
 /**
- * The base URL that is pushed to: the configured one, or the embedded monitor of the instance on the data folder.
+ * Where pushes go: the configured monitor, or the embedded one of the instance on the data folder.
  *
  * @param pid of that instance, when it is known: the address that a killed instance left is not used
  */
-export function monitorBase(url: string | undefined, dataDir: string, pid?: number): string | undefined {
-  if (url !== undefined) return url;
+export function monitorPlace(url: string | undefined, dataDir: string, pid?: number): Place | undefined {
+  if (url !== undefined) return { url };
   const file = readRuntimeFile(dataDir);
-  return pid === undefined || file?.pid === pid ? file?.surfaces.uptime?.url : undefined;
+  return pid === undefined || file?.pid === pid ? file?.surfaces.uptime : undefined;
 }

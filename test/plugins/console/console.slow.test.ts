@@ -242,7 +242,7 @@ test('[C14] beyond loopback the console asks for the token in its file, read at 
   const dir = tempDir(t);
   const tokenFile = join(dir, 'token');
   writeFileSync(tokenFile, 'first\n', { mode: 0o600 });
-  const { url } = await start(t, dir, [], { host: '0.0.0.0', tokenFile });
+  const { url } = await start(t, dir, [], { host: '0.0.0.0', insecure: true, tokenFile });
   const status = async (token: string) =>
     (await fetch(`${url}/healthz`, { headers: { authorization: `Bearer ${token}` } })).status;
   t.is((await fetch(`${url}/healthz`)).status, 401);

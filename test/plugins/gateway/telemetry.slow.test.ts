@@ -34,6 +34,7 @@ async function receiver(t: ExecutionContext<unknown>) {
 async function recorded(endpoint: string, toolSpans = false) {
   const sdk = startSdk({
     endpoint: () => endpoint,
+    certFile: () => undefined,
     token: async () => undefined,
     serviceName: 'gateway',
     identity: { host: 'edge', instance: 'one' },

@@ -96,7 +96,7 @@ test.serial('[R32] what is read with secrets needs the token, as the config does
   const dir = tempDir(t);
   const tokenFile = join(dir, 'token');
   writeFileSync(tokenFile, 'a-token-for-the-router\n', { mode: 0o600 });
-  const rig = await Rig.start(t, { options: { host: '0.0.0.0', tokenFile } });
+  const rig = await Rig.start(t, { options: { host: '0.0.0.0', insecure: true, tokenFile } });
   const url = rig.url.replace('0.0.0.0', '127.0.0.1');
   for (const path of ['active', 'wans', 'lans', 'interfaces', 'Interfaces/wg0/', 'wan/connectivity']) {
     const refused = await request(`${url}/v1/config/${path}`);

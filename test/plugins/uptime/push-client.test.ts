@@ -39,7 +39,7 @@ async function monitor(t: ExecutionContext, answer: RequestListener) {
 
 const client = (url: string | undefined, rest: Partial<PushClientOptions> = {}) =>
   new PushClient({
-    base: () => url,
+    place: () => (url === undefined ? undefined : { url }),
     timeoutMs: 5_000,
     clock: systemClock,
     token: async () => TOKEN,

@@ -23,6 +23,8 @@ export interface AdmissionOptions {
   readonly checkOriginOfReads?: boolean;
   /** Origin under which browsers see it, e.g. `https://gw.example`; absent when only its Host header says. */
   readonly publicOrigin?: string | undefined;
+  /** How it is spoken to; `http` unless set. */
+  readonly scheme?: 'http' | 'https';
   /** The surface's token; undefined where it has none. */
   readonly token: () => string | undefined;
   /** A header in which it may come too, in lower case. */
@@ -54,10 +56,17 @@ export class Admission {
   /** The newest Host header that is served at whatever address it came to. */
   #served: string | undefined;
 
-  constructor({ host, allowedHosts, checkOriginOfReads = false, publicOrigin, ...rest }: AdmissionOptions) {
+  constructor({
+    host,
+    allowedHosts,
+    checkOriginOfReads = false,
+    publicOrigin,
+    scheme = 'http',
+    ...rest
+  }: AdmissionOptions) {
     this.#names = new Set([host, 'localhost', ...allowedHosts].map(plainName));
     this.#checkReads = checkOriginOfReads;
-    this.#origins = { proxiedNames: new Set(allowedHosts.map(plainName)), publicOrigin };
+    this.#origins = { proxiedNames: new Set(allowedHosts.map(plainName)), publicOrigin, scheme };
     this.#token = rest.token;
     this.#tokenHeader = rest.tokenHeader;
     this.#tokenRequired = rest.tokenRequired;
@@ -172,6 +181,7 @@ export interface OriginRules {
   readonly proxiedNames: ReadonlySet<string>;
   /** Origin under which browsers see the surface, e.g. `https://gw.example`, where it is known. */
   readonly publicOrigin?: string | undefined;
+  readonly scheme: 'http' | 'https';
 }
 
 /**
@@ -188,11 +198,15 @@ function refuseForeignPage(headers: IncomingHttpHeaders, host: string, rules: Or
   if (origin !== undefined && !isOwnOrigin(origin, host, rules)) throw new HostError('HF_HTTP_ORIGIN');
 }
 
-function isOwnOrigin(origin: string, host: string, { proxiedNames, publicOrigin }: OriginRules): boolean {
+function isOwnOrigin(
+  origin: string,
+  host: string,
+  { proxiedNames, publicOrigin, scheme }: OriginRules,
+): boolean {
   if (!URL.canParse(origin)) return false;
   const page = new URL(origin);
   if (page.origin === 'null') return false;
-  if (page.origin === publicOrigin || page.origin === originOf('http', host)) return true;
+  if (page.origin === publicOrigin || page.origin === originOf(scheme, host)) return true;
   // Behind a proxy the Host may be the proxy's name for this surface, or this surface's own.
   return page.protocol === 'https:' && proxiedNames.has(page.hostname) && page.port === '';
 }

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { TLSSocket } from 'node:tls';
 import type { Agent, buildConnector, Dispatcher } from 'undici';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
@@ -50,6 +51,8 @@ export interface HttpClientOptions {
    * has none of the options about connections. `package` unless set.
    */
   readonly transport?: 'package' | 'builtin';
+  /** Fingerprint (SHA-256, `AB:CD:…`) of the only certificate that is trusted, whatever name and time it is for. */
+  readonly pin?: string | undefined;
   /** Whether credentials may go to another machine in plaintext; not unless set. */
   readonly insecure?: boolean | undefined;
 }
@@ -76,6 +79,7 @@ export interface HttpCall {
   readonly dispatcher?: HttpDispatcher | undefined;
   /** In place of the client's. */
   readonly insecure?: boolean | undefined;
+  readonly pin?: string | undefined;
   /** Where the credential is when no header has it, e.g. a token in the path. */
   readonly secretIn?: 'url' | 'body' | undefined;
 }
@@ -196,7 +200,8 @@ export class HttpCallError extends HostError {
  */
 export class HttpClient {
   readonly #options: HttpClientOptions;
-  #agent: Promise<Agent> | undefined;
+  /** By the certificate that they trust; empty where that is not pinned. */
+  readonly #agents = new Map<string, Promise<Agent>>();
 
   constructor(options: HttpClientOptions) {
     this.#options = options;
@@ -255,9 +260,9 @@ export class HttpClient {
 
   /** Breaks off what is under way. */
   async close(): Promise<void> {
-    const agent = this.#agent;
-    this.#agent = undefined;
-    await (await agent)?.destroy();
+    const agents = [...this.#agents.values()];
+    this.#agents.clear();
+    await Promise.all(agents.map(async (agent) => (await agent).destroy()));
   }
 
   /** Nothing was sent when it throws. */
@@ -291,9 +296,10 @@ export class HttpClient {
         idleTimeoutMs: call.idleTimeoutMs ?? 0,
       });
     }
-    if (this.#options.transport === 'builtin') return sendByFetch(place, request);
+    const { pin = this.#options.pin } = call;
+    if (this.#options.transport === 'builtin' && pin === undefined) return sendByFetch(place, request);
     const { keepAlive = true } = this.#options;
-    const dispatcher = call.dispatcher ?? this.#options.dispatcher ?? (await this.#ownAgent());
+    const dispatcher = call.dispatcher ?? this.#options.dispatcher ?? (await this.#ownAgent(pin));
     const answer = await dispatcher.request({
       ...request,
       origin: url.origin,
@@ -311,9 +317,10 @@ export class HttpClient {
     };
   }
 
-  #ownAgent(): Promise<Agent> {
-    this.#agent ??= makeAgent(this.#options);
-    return this.#agent;
+  #ownAgent(pin: string | undefined): Promise<Agent> {
+    const agent = this.#agents.get(pin ?? '') ?? makeAgent({ ...this.#options, pin });
+    this.#agents.set(pin ?? '', agent);
+    return agent;
   }
 }
 
@@ -324,12 +331,31 @@ async function makeAgent(options: HttpClientOptions): Promise<Agent> {
   const buildConnector: typeof import('undici').buildConnector = load('undici/lib/core/connect.js');
   Object.assign(Agent.prototype, load('undici/lib/api'));
   const { ca, connections, connectTo, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS } = options;
-  const connect = buildConnector({ timeout, ...(ca !== undefined && { ca }) });
+  const { pin } = options;
+  const trust = pin === undefined ? { ...(ca !== undefined && { ca }) } : PINNED;
+  const own = buildConnector({ timeout, ...trust });
+  const connect = pin === undefined ? own : pinned(own, pin);
   return new Agent({
     connect: connectTo ? elsewhere(connect, connectTo) : connect,
     ...(connections !== undefined && { connections }),
     keepAliveTimeout: KEEP_ALIVE_MS,
   });
+}
+
+/** The certificate itself is compared, so no authority needs to know it; a session of before would hide it. */
+const PINNED = { rejectUnauthorized: false, maxCachedSessions: 0 };
+
+/** Connects only to the server that has the key of a certificate. Nothing is sent before that is known. */
+function pinned(connect: buildConnector.connector, pin: string): buildConnector.connector {
+  return (target, callback) =>
+    connect(target, (...[error, socket]) => {
+      if (error) return callback(error, null);
+      const found = socket instanceof TLSSocket ? socket.getPeerX509Certificate()?.fingerprint256 : undefined;
+      if (found === pin) return callback(null, socket);
+      socket.destroy();
+      const message = 'another certificate than the one that is pinned';
+      callback(Object.assign(new Error(message), { code: 'ERR_TLS_CERT_PIN' }), null);
+    });
 }
 
 /** Connects to another address than the URL's. The name asked for stays the URL's, in the certificate as well. */

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { CodedError } from '../../kernel/errors/holdfast-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { CertificateFiles, CertificateStatus } from './certificate.ts';
 import type { SocketOptions } from './listen-options.ts';
 import type { UnhandledListener } from './requests.ts';
 import type { Senders } from './senders.ts';
@@ -16,6 +17,10 @@ export interface SurfaceOptions {
   readonly host?: string;
   /** A Unix socket to listen on instead (`listen-options.ts`); a relative path starts at the data folder. */
   readonly socket?: SocketOptions;
+  /** Its certificate; it speaks TLS where it has one. A Unix socket needs none and ignores it. */
+  readonly tls?: CertificateFiles;
+  /** It may listen beyond loopback without TLS; not unless set. */
+  readonly insecure?: boolean;
   /** It is the control socket of a data folder, which lies there whatever the folder's rights. */
   readonly isControl?: boolean;
   /** A path that answers a plain GET, e.g. `/v1/config/active`: the ready lines of `holdfast start` suggest it. */
@@ -86,8 +91,20 @@ export type HttpSurface = Pick<
 export interface Place {
   /** E.g. `http://127.0.0.1:7800`, or `unix:/run/holdfast/console.sock`. */
   readonly url: string;
+  /** The address that it is bound to, e.g. `0.0.0.0:7800`; absent of a socket. */
+  readonly bound?: string;
+  /** The certificate that it serves. Clients of this machine know it by its fingerprint, whatever name it is for. */
+  readonly tls?: CertificateStatus;
   /** Where the token lies that it demands of callers of this machine too. */
   readonly tokenFile?: string;
+}
+
+/** What a listener gets from the runtime when it listens. */
+export interface ListenDependencies {
+  /** Connections beyond are closed unread; no limit unless set. */
+  readonly maxConnections?: number;
+  /** Called when what `listen` returned is another: a certificate was renewed, or cannot be. */
+  readonly onPlace?: (place: Place) => void;
 }
 
 /** One listener of the runtime: a surface, or what a plugin brings itself because it speaks another protocol (gRPC). */
@@ -97,10 +114,11 @@ export interface Listener {
   /**
    * @returns where it can be reached from this machine
    * @throws HF_HTTP_TOKEN_REQUIRED it would be open to other machines without a token
+   * @throws HF_HTTP_TLS_REQUIRED it would be open to other machines in plaintext; HF_HTTP_CERTIFICATE
    * @throws HF_HTTP_TOKEN_MISSING its options demand a token that there is not
    * @throws HF_HTTP_LISTEN the port or the address cannot be had; HF_HTTP_SOCKET the socket
    */
-  listen(): Promise<Place>;
+  listen(of?: ListenDependencies): Promise<Place>;
   /**
    * Stops gracefully: what is being answered is finished, new requests get 503, and at the deadline every
    * connection that is left is cut. Calling it again waits for the same end.
@@ -118,8 +136,6 @@ export interface Surface extends Listener {
 
 export interface SurfaceDependencies {
   readonly logger: Logger;
-  /** Connections beyond are closed unread; no limit unless set. */
-  readonly maxConnections?: number;
   readonly metrics?: Metrics;
   /** Where it notes who sent a write. */
   readonly senders?: Senders | undefined;

@@ -1,6 +1,8 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { readTokenFile } from '../secrets/token-file.ts';
+import { certificateOptions } from './certificate.ts';
+import { insecureOption } from './plaintext.ts';
 
 /** A Unix socket in place of a port: whom it lets in is decided by the rights on the file. */
 const socketOptions = z.strictObject({
@@ -27,6 +29,10 @@ export function addressOptions(port: number) {
     allowedHosts: z.array(z.string()).default([]),
     /** A Unix socket that it listens on in place of `host` and `port`. */
     socket: socketOptions.optional(),
+    /** Its certificate: it speaks TLS 1.2 or newer, and nothing else. The files are read again when they change. */
+    tls: certificateOptions.optional(),
+    /** Whether it may listen beyond loopback without TLS, because something in front of it keeps strangers away. */
+    insecure: insecureOption,
   };
 }
 
@@ -54,8 +60,13 @@ export type ListenOptions = z.output<z.ZodObject<ReturnType<typeof listenOptions
 export type SocketOptions = z.output<typeof socketOptions>;
 
 /** The options of a plugin that its surface is opened with (`SurfaceOptions`). */
-export function addressOf({ port, host, allowedHosts, socket }: AddressOptions) {
-  return { port, host, allowedHosts, ...(socket && { socket }) };
+export function addressOf({ port, host, allowedHosts, socket, tls, insecure }: AddressOptions) {
+  return {
+    ...{ port, host, allowedHosts },
+    ...(socket && { socket }),
+    ...(tls && { tls }),
+    ...(insecure !== undefined && { insecure }),
+  };
 }
 
 /** As `addressOf`, with the token. */

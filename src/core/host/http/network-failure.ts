@@ -44,6 +44,7 @@ const TLS_REASONS: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate comes from an authority that is not known',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate comes from an authority that is not known',
   CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_PIN: 'it shows another certificate than it announced',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
   EPROTO: 'it does not speak TLS',
 };

@@ -1,11 +1,23 @@
+import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { type FastifyReply, type FastifyRequest, fastify, type RouteOptions } from 'fastify';
+import { Server as TlsServer } from 'node:tls';
+import {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerFactory,
+  fastify,
+  type RawServerDefault,
+  type RouteOptions,
+} from 'fastify';
 import { newCorrelation } from '../../kernel/clock.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';
-import { urlOf } from './addresses.ts';
+import type { Logger } from '../logging/logger.ts';
+import { bracketed, urlOf } from './addresses.ts';
 import { Admission, isLoopback, isWrite, requireMediaTypes } from './admission.ts';
-import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
+import { type KeyPair, ServedCertificate } from './certificate.ts';
+import type { HttpSurface, Place, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { parseJsonBody } from './json-body.ts';
 import { uidOf } from './peer.ts';
 import { hasUnreadBody, headersOfAll, OpenRequests, type UnhandledListener } from './requests.ts';
@@ -16,6 +28,10 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_PARAM_LENGTH = 256;
 const HEADERS_TIMEOUT_MS = 10_000;
 const LONGEST_CHECK_MS = 5_000;
+/** As fastify sets it for servers that it makes itself. */
+const KEEP_ALIVE_MS = 72_000;
+/** A client that does not finish its handshake is a connection less for the others. */
+const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: 10_000 } as const;
 
 /**
  * Makes a listener that does nothing yet. Whatever is wrong with a request (its host, token, method, size, type, JSON) is
@@ -23,7 +39,7 @@ const LONGEST_CHECK_MS = 5_000;
  */
 export function createSurface(
   options: SurfaceOptions,
-  { logger, metrics, maxConnections, senders }: SurfaceDependencies,
+  { logger, metrics, senders }: SurfaceDependencies,
 ): Surface {
   const { name, port, portVariable, bodyLimit = 1024 * 1024, requestTimeoutMs = 30_000 } = options;
   // Fastify would bind every address that the name has, each with a port of its own when the port is 0.
@@ -37,9 +53,11 @@ export function createSurface(
   const { socket, token = () => undefined, tokenFile } = options;
   const isExposed = socket === undefined && !isLoopback(host);
   const tokenRequired = options.auth === 'token' || (isExposed && options.admission !== 'own');
+  const tls = socket === undefined ? options.tls : undefined;
+  const scheme = tls ? 'https' : 'http';
   const { allowedHosts = [], checkOriginOfReads = false, publicOrigin, tokenHeader } = options;
   const admission = new Admission({
-    ...{ host, allowedHosts, checkOriginOfReads, publicOrigin },
+    ...{ host, allowedHosts, checkOriginOfReads, publicOrigin, scheme },
     ...{ token, tokenHeader, tokenRequired },
     secretsNeedToken: options.secretsNeedToken === true && socket === undefined,
   });
@@ -62,7 +80,17 @@ export function createSurface(
     reply.code(coded.status).send(errorBody(coded, options.errorBody, request.raw.url));
   };
 
-  const app = fastify({
+  const server = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
+    connectionsCheckingInterval: Math.min(LONGEST_CHECK_MS, Math.max(50, requestTimeoutMs / 4)),
+    requireHostHeader: false, // Node would answer without a body; admission answers with a code
+  };
+  /** Its certificate comes when it listens. */
+  const serverFactory: FastifyServerFactory<RawServerDefault> = (handler) =>
+    createServer({ ...server, ...TLS, keepAliveTimeout: KEEP_ALIVE_MS }, handler);
+  const app = fastify<RawServerDefault>({
     bodyLimit,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: true, // `close` waits for answers itself, then wants an end
@@ -79,13 +107,8 @@ export function createSurface(
       enter(request, reply); // it comes here before the first hook
       answer(error, request, reply);
     },
-    http: {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      requestTimeout: requestTimeoutMs,
-      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
-      connectionsCheckingInterval: Math.min(LONGEST_CHECK_MS, Math.max(50, requestTimeoutMs / 4)),
-      requireHostHeader: false, // Node would answer without a body; admission answers with a code
-    },
+    http: server,
+    ...(tls ? { serverFactory } : {}),
     clientErrorHandler(error, socket) {
       if (error.code === 'ECONNRESET' || socket.destroyed) return;
       const open = requests.answeredOn(socket as Socket);
@@ -110,18 +133,6 @@ export function createSurface(
     },
   });
 
-  if (maxConnections !== undefined) {
-    app.server.maxConnections = maxConnections;
-    let isFull = false;
-    app.server.on('drop', () => {
-      requests.refused(503);
-      if (!isFull) log.warn({ maxConnections }, 'http.connections_full');
-      isFull = true;
-    });
-    app.server.on('connection', () => {
-      isFull = false;
-    });
-  }
   app.removeContentTypeParser(['application/json', 'text/plain']);
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     done(null, parseJsonBody(body as Buffer));
@@ -169,10 +180,12 @@ export function createSurface(
 
   let closing: Promise<void> | undefined;
   let removeSocket: (() => void) | undefined;
+  let served: ServedCertificate | undefined;
   return {
     name,
     http,
-    async listen() {
+    async listen({ maxConnections, onPlace } = {}) {
+      if (maxConnections !== undefined) limitConnections(app, maxConnections, requests, log);
       if (tokenRequired && !token()) {
         throw isExposed
           ? new HostError('HF_HTTP_TOKEN_REQUIRED', { surface: name, host })
@@ -181,33 +194,69 @@ export function createSurface(
       if (options.secretsNeedToken && socket === undefined && !token()) {
         throw new HostError('HF_HTTP_TOKEN_MISSING', { surface: name, option: 'secretsNeedToken' });
       }
+      if (isExposed && !tls && options.insecure !== true) {
+        throw new HostError('HF_HTTP_TLS_REQUIRED', { surface: name, host });
+      }
       let url: string;
+      let bound: string | undefined;
+      const place = (): Place => ({
+        url,
+        ...(bound !== undefined && { bound }),
+        ...(served && { tls: served.status }),
+        ...(tokenFile !== undefined && { tokenFile }),
+      });
       if (socket === undefined) {
+        const { server: listener } = app;
+        if (tls && listener instanceof TlsServer) {
+          const use = ({ cert, key }: KeyPair) => listener.setSecureContext({ ...TLS, cert, key });
+          const onStatus = () => onPlace?.(place());
+          served = new ServedCertificate({ surface: name, files: tls, logger: log, use, onStatus });
+        }
         try {
           await app.listen({ port, host });
         } catch (error) {
           throw listenError(error, { surface: name, host, port, variable: portVariable });
         }
-        const bound = app.server.address() as AddressInfo;
-        url = urlOf('http', bound.address, bound.port);
+        const { address, port: boundPort } = app.server.address() as AddressInfo;
+        url = urlOf(scheme, address, boundPort);
+        bound = `${bracketed(address)}:${boundPort}`;
       } else {
         const listening = await listenOnSocket(app, socket, options.isControl ? undefined : name);
         removeSocket = listening.remove;
         url = `unix:${listening.path}`;
       }
-      log.info({ url }, 'http.listening');
-      return { url, ...(tokenFile !== undefined && { tokenFile }) };
+      log.info({ url, bound }, 'http.listening');
+      return place();
     },
     close(deadlineMs) {
       closing ??= (async () => {
         const cut = await requests.drain(deadlineMs);
         if (cut > 0) log.warn({ requests: cut, deadlineMs }, 'http.cut');
         await app.close();
+        served?.stop();
         removeSocket?.();
       })();
       return closing;
     },
   };
+}
+
+function limitConnections(
+  { server }: Pick<FastifyInstance, 'server'>,
+  maxConnections: number,
+  requests: OpenRequests,
+  log: Logger,
+): void {
+  server.maxConnections = maxConnections;
+  let isFull = false;
+  server.on('drop', () => {
+    requests.refused(503);
+    if (!isFull) log.warn({ maxConnections }, 'http.connections_full');
+    isFull = true;
+  });
+  server.on('connection', () => {
+    isFull = false;
+  });
 }
 
 function routeOf(request: FastifyRequest): string {

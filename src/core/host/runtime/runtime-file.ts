@@ -2,12 +2,28 @@ import { readFileSync, renameSync, rmSync } from 'node:fs';
 import { z } from 'zod';
 import { runtimeFile, writeAnew } from '../../kernel/log/lock.ts';
 
+const certificate = z.object({
+  file: z.string(),
+  fingerprint: z.string(),
+  validFrom: z.string(),
+  validUntil: z.string(),
+  problem: z.string().exactOptional(),
+});
+
 const schema = z.object({
   pid: z.int().positive(),
   /** ISO 8601. */
   startedAt: z.string(),
   version: z.string(),
-  surfaces: z.record(z.string(), z.object({ url: z.string(), tokenFile: z.string().exactOptional() })),
+  surfaces: z.record(
+    z.string(),
+    z.object({
+      url: z.string(),
+      bound: z.string().exactOptional(),
+      tls: certificate.exactOptional(),
+      tokenFile: z.string().exactOptional(),
+    }),
+  ),
 });
 
 /** What a running instance says of itself in `<data dir>/runtime.json`. */

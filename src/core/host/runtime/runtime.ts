@@ -276,8 +276,15 @@ export class Runtime {
   #announceReady(startedAt: string): void {
     const { dataDir, logger } = this.#options;
     this.#isReady = true;
-    writeRuntimeFile(dataDir, { pid: process.pid, startedAt, version, surfaces: this.surfaces });
-    this.#undo.push(() => removeRuntimeFile(dataDir));
+    const announce = () =>
+      writeRuntimeFile(dataDir, { pid: process.pid, startedAt, version, surfaces: this.surfaces });
+    announce();
+    const surfaces = this.#surfaces;
+    if (surfaces) surfaces.onChange = announce;
+    this.#undo.push(() => {
+      if (surfaces) surfaces.onChange = undefined;
+      removeRuntimeFile(dataDir);
+    });
     for (const { owner, work } of this.#host.started(this.registrations.readyWork)) {
       try {
         work();

@@ -15,8 +15,12 @@ export class Surfaces {
   readonly #listeners: { readonly owner: string; readonly listener: Listener }[] = [];
   readonly #failed: (plugin: string, error: unknown) => void;
   readonly #control: Surface | undefined;
+  /** Of each listener. */
+  readonly #maxConnections: number;
   readonly #logger: Logger;
   readonly #urls: Record<string, Place> = {};
+  /** Called when one of the places is another than it was, e.g. with a renewed certificate. */
+  onChange: (() => void) | undefined;
 
   /** @param failed called with the error of a surface; it throws when its plugin must not fail */
   constructor(
@@ -29,12 +33,12 @@ export class Surfaces {
     this.#failed = failed;
     this.#logger = logger;
     this.#control = controlOf(controls, dataDir, { logger, metrics, senders });
-    const maxConnections = connectionShare(openFilesLimit(), registrations.length + listeners.length);
+    this.#maxConnections = connectionShare(openFilesLimit(), registrations.length + listeners.length);
     for (const { options, build, owner } of registrations) {
       try {
         const { socket, ...rest } = options;
         const placed = socket && { socket: { ...socket, path: socketPath(socket, dataDir) } };
-        const surface = createSurface({ ...rest, ...placed }, { logger, metrics, maxConnections, senders });
+        const surface = createSurface({ ...rest, ...placed }, { logger, metrics, senders });
         build(surface.http);
         this.#listeners.push({ owner, listener: surface });
       } catch (error) {
@@ -53,7 +57,8 @@ export class Surfaces {
   async listen(): Promise<void> {
     for (const { owner, listener } of this.#listeners) {
       try {
-        this.#urls[listener.name] = await listener.listen();
+        const onPlace = (place: Place) => this.#placeChanged(listener.name, place);
+        this.#urls[listener.name] = await listener.listen({ maxConnections: this.#maxConnections, onPlace });
       } catch (error) {
         this.#failed(owner, error);
       }
@@ -63,6 +68,16 @@ export class Surfaces {
     } catch (error) {
       // The path may be too long for a socket, or the disk have none: then all works except commands that need it.
       this.#logger.warn({ err: error }, 'control.unavailable');
+    }
+  }
+
+  #placeChanged(name: string, place: Place): void {
+    this.#urls[name] = place;
+    try {
+      this.onChange?.();
+    } catch (error) {
+      // A full disk must not end the process.
+      this.#logger.warn({ err: error, surface: name }, 'http.place_not_announced');
     }
   }
 

@@ -24,6 +24,7 @@ export function askGateway<T extends object>(
 export interface ClientSettings {
   readonly routes: readonly unknown[];
   readonly port: number;
+  readonly tls?: object | undefined;
   readonly publicUrl?: string | undefined;
 }
 
@@ -55,12 +56,12 @@ export function chosenRoutes(
  */
 export function baseUrl(
   given: string | undefined,
-  { publicUrl, port }: ClientSettings,
+  { publicUrl, port, tls }: ClientSettings,
   dataDir: string,
   command: string,
 ): string {
-  const url = given ?? publicUrl ?? runningAt(dataDir) ?? `http://127.0.0.1:${port}`;
-  if (url === 'http://127.0.0.1:0') {
+  const url = given ?? publicUrl ?? runningAt(dataDir) ?? `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  if (/^https?:\/\/127\.0\.0\.1:0$/.test(url)) {
     const reason = 'The port is chosen at each start, and nothing runs: start Holdfast, or give --url.';
     throw new HostError('HF_CLI_USAGE', { reason, command });
   }

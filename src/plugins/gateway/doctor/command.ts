@@ -1,7 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import { HttpClient } from '../../../core/host/http/client.ts';
+import { pinAt } from '../../../core/host/http/own-surface.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { askGateway, baseUrl, type ClientSettings, chosenRoutes } from '../commands/target.ts';
 import type { RouteEntry } from '../routes/entry.ts';
@@ -50,14 +52,12 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
       const key = keyFile === undefined ? undefined : readTokenFile(keyFile);
       const token = tokenFile === undefined ? undefined : readTokenFile(tokenFile);
       const gatewayUrl = baseUrl(url, settings, context.dataDir, COMMAND);
+      const pin = pinAt(readRuntimeFile(context.dataDir)?.surfaces, gatewayUrl);
+      const insecure = flags.insecure === true;
       const probed =
         key === undefined
           ? []
-          : await probeAll(
-              routes,
-              { gatewayUrl, key, token, insecure: flags.insecure === true },
-              context.signal,
-            );
+          : await probeAll(routes, { gatewayUrl, key, token, insecure, pin }, context.signal);
       const findings = url === undefined ? await markNotConfigured(probed, context) : probed;
       printReport({ reported, entries, findings }, context);
       const isUnknown = reported !== undefined && reported.diagnosis === undefined;
@@ -91,7 +91,13 @@ async function markNotConfigured(
 
 async function probeAll(
   routes: readonly RouteEntry[],
-  target: { gatewayUrl: string; key: string; token: string | undefined; insecure: boolean },
+  target: {
+    gatewayUrl: string;
+    key: string;
+    token: string | undefined;
+    insecure: boolean;
+    pin: string | undefined;
+  },
   signal: AbortSignal,
 ): Promise<RouteFinding[]> {
   const http = new HttpClient({
@@ -99,6 +105,7 @@ async function probeAll(
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     answerLimit: ANSWER_LIMIT,
     insecure: target.insecure,
+    pin: target.pin,
   });
   try {
     return await Promise.all(

@@ -2,15 +2,17 @@
 import type { Http2Server, ServerHttp2Stream } from 'node:http2';
 import { Server } from 'node:net';
 import { Duplex } from 'node:stream';
+import { Server as TlsServer } from 'node:tls';
 import type * as Grpc from '@grpc/grpc-js';
 import { HostError } from '../../../core/host/errors/host-error.ts';
+import type { KeyPair } from '../../../core/host/http/certificate.ts';
 import { OtlpError } from '../errors.ts';
 import { type BudgetShare, type Receiver, type Refusal, rpcStatus } from './receiver.ts';
 
 /** Calls that one connection may have open. */
 const MOST_STREAMS = 64;
-/** Clients have one or a few each. */
-const MOST_CONNECTIONS = 1_024;
+/** Clients have one or a few each. Where the process may open few files, the share of the listener is smaller. */
+export const MOST_CONNECTIONS = 1_024;
 /** The longest time between the end of a message and that of its answer, ms. */
 const ANSWER_MS = 120_000;
 /** Unused connections are closed, and a ping finds those whose other side is gone, ms. Clients connect again by themselves. */
@@ -37,12 +39,11 @@ export function serverOptions(bodyLimit: number): Grpc.ServerOptions {
  * content type is none of ours, and calls whose stream the client leaves open.
  *
  * @param requestTimeoutMs in which a message comes whole
+ * @param maxConnections beyond which connections are closed at once
  */
-export function boundStreams(server: Grpc.Server, requestTimeoutMs: number): void {
-  const servers: unknown = Reflect.get(server, 'http2Servers');
-  for (const http2 of servers instanceof Map ? servers.keys() : []) {
-    if (!isHttp2Server(http2)) continue;
-    http2.maxConnections = MOST_CONNECTIONS;
+export function boundStreams(server: Grpc.Server, requestTimeoutMs: number, maxConnections: number): void {
+  for (const http2 of http2Servers(server)) {
+    http2.maxConnections = maxConnections;
     http2.on('stream', (stream) => {
       const over = setTimeout(() => stream.close(), requestTimeoutMs + ANSWER_MS).unref();
       // A stream that is answered before its end is closed, because the rest of the message is not read.
@@ -50,6 +51,18 @@ export function boundStreams(server: Grpc.Server, requestTimeoutMs: number): voi
       stream.once('close', () => clearTimeout(over));
     });
   }
+}
+
+/** Serves another certificate to new connections. */
+export function renewCertificate(server: Grpc.Server, { cert, key }: Pick<KeyPair, 'cert' | 'key'>): void {
+  for (const http2 of http2Servers(server)) {
+    if (http2 instanceof TlsServer) http2.setSecureContext({ cert, key, minVersion: 'TLSv1.2' });
+  }
+}
+
+function http2Servers(server: Grpc.Server): Http2Server[] {
+  const servers: unknown = Reflect.get(server, 'http2Servers');
+  return [...(servers instanceof Map ? servers.keys() : [])].filter(isHttp2Server);
 }
 
 /** Admits a call by its metadata before its message is read, and bounds the message while it comes. */

@@ -1,10 +1,24 @@
 import type * as Grpc from '@grpc/grpc-js';
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import { bracketed, urlOf } from '../../../core/host/http/addresses.ts';
-import type { Listener } from '../../../core/host/http/contract.ts';
+import { isLoopback } from '../../../core/host/http/admission.ts';
+import {
+  type CertificateFiles,
+  type KeyPair,
+  ServedCertificate,
+} from '../../../core/host/http/certificate.ts';
+import type { Listener, Place } from '../../../core/host/http/contract.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Signal } from '../decode/decode.ts';
-import { admitted, authorizationOf, boundStreams, serverOptions, statusOf } from './grpc-bounds.ts';
+import {
+  admitted,
+  authorizationOf,
+  boundStreams,
+  MOST_CONNECTIONS,
+  renewCertificate,
+  serverOptions,
+  statusOf,
+} from './grpc-bounds.ts';
 import { exportResponse, type Receiver } from './receiver.ts';
 
 const METHODS: readonly [Signal, string][] = [
@@ -29,7 +43,11 @@ export interface GrpcListenerOptions extends GrpcDependencies {
   /** 0 means any free one. */
   readonly port: number;
   readonly portVariable: string;
-  /** Plaintext unless given. */
+  /** Its certificate; plaintext unless given. */
+  readonly tls?: CertificateFiles | undefined;
+  /** It may listen beyond loopback in plaintext. */
+  readonly insecure?: boolean | undefined;
+  /** In place of `tls`. */
   readonly credentials?: (grpc: typeof Grpc) => Grpc.ServerCredentials;
   /** Called when the listener is closed. */
   readonly closed?: () => void;
@@ -43,13 +61,38 @@ export interface GrpcListenerOptions extends GrpcDependencies {
 export function grpcListener(options: GrpcListenerOptions): Listener {
   const { name, host, port, portVariable } = options;
   let server: Grpc.Server | undefined;
+  let served: ServedCertificate | undefined;
   return {
     name,
-    async listen() {
+    async listen({ maxConnections = MOST_CONNECTIONS, onPlace } = {}) {
+      if (!isLoopback(host) && !options.tls && !options.credentials && options.insecure !== true) {
+        throw new HostError('HF_HTTP_TLS_REQUIRED', { surface: name, host });
+      }
       const grpc = await import('@grpc/grpc-js');
       // The library would write what clients send to standard error, keys and control characters included.
       grpc.setLogVerbosity(grpc.logVerbosity.NONE);
-      const credentials = options.credentials?.(grpc);
+      let pair: KeyPair | undefined;
+      let url = '';
+      const place = (): Place => ({
+        url,
+        bound: `${bracketed(host)}:${new URL(url).port}`,
+        ...(served && { tls: served.status }),
+      });
+      if (options.tls) {
+        const use = (renewed: KeyPair) => {
+          pair = renewed;
+          if (server) renewCertificate(server, renewed);
+        };
+        const onStatus = () => onPlace?.(place());
+        served = new ServedCertificate({
+          surface: name,
+          files: options.tls,
+          logger: options.logger,
+          use,
+          onStatus,
+        });
+      }
+      const credentials = options.credentials?.(grpc) ?? (pair && credentialsOf(grpc, pair));
       server = serverOf(grpc, options);
       try {
         const bound = await bind(
@@ -57,10 +100,10 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
           `${bracketed(host)}:${port}`,
           credentials ?? grpc.ServerCredentials.createInsecure(),
         );
-        boundStreams(server, options.requestTimeoutMs);
-        const url = urlOf(credentials ? 'https' : 'http', host, bound);
+        boundStreams(server, options.requestTimeoutMs, Math.min(maxConnections, MOST_CONNECTIONS));
+        url = urlOf(credentials ? 'https' : 'http', host, bound);
         options.logger.info({ url, surface: name }, 'grpc.listening');
-        return { url };
+        return place();
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
         throw new HostError('HF_HTTP_LISTEN', {
@@ -73,6 +116,7 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
       }
     },
     async close(deadlineMs) {
+      served?.stop();
       if (!server) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(() => {
@@ -85,6 +129,10 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
       options.closed?.();
     },
   };
+}
+
+function credentialsOf(grpc: typeof Grpc, { cert, key }: KeyPair): Grpc.ServerCredentials {
+  return grpc.ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }], false);
 }
 
 function serverOf(

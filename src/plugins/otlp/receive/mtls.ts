@@ -42,9 +42,9 @@ export function mtlsListener(dependencies: GrpcDependencies, options: MtlsOption
   });
   return {
     ...listener,
-    async listen() {
+    async listen(of) {
       await certificates.start();
-      return listener.listen();
+      return listener.listen(of);
     },
   };
 }

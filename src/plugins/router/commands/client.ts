@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
-import { type HttpAnswer, type HttpCall, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
+import {
+  type HttpAnswer,
+  type HttpCall,
+  HttpCallError,
+  HttpClient,
+  type HttpClientOptions,
+} from '../../../core/host/http/client.ts';
 import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { plainText } from '../../../core/host/terminal.ts';
 import { isObject } from '../../../core/kernel/json.ts';
@@ -28,16 +34,20 @@ export class RouterClient {
 
   /**
    * @param token sent as bearer token
-   * @param insecure whether the token may go to another machine in plaintext
+   * @param trust whether the token may go to another machine in plaintext, and the only certificate that is trusted
    */
-  constructor(url: string, token: string | undefined, insecure = false) {
+  constructor(
+    url: string,
+    token: string | undefined,
+    trust: Pick<HttpClientOptions, 'insecure' | 'pin'> = {},
+  ) {
     this.url = url.replace(/\/+$/, '');
     this.#http = new HttpClient({
       base: this.url,
       timeoutMs: READ_TIMEOUT_MS,
       answerLimit: LARGEST_ANSWER,
       transport: 'builtin',
-      insecure,
+      ...trust,
     });
     this.#token = token;
   }

@@ -122,11 +122,11 @@ export function openTarget(
     }
     // The local instance's token is not sent to other routers.
     const token = typeof tokenFile === 'string' ? readTokenFile(resolve(tokenFile)) : undefined;
-    return new RouterByUrl(new RouterClient(url, token, flags.insecure === true), dataDir);
+    return new RouterByUrl(new RouterClient(url, token, { insecure: flags.insecure === true }), dataDir);
   }
   if (settings.url !== undefined)
     return new RemoteRouterTarget(
-      new RouterClient(settings.url, settings.token(), settings.insecure),
+      new RouterClient(settings.url, settings.token(), { insecure: settings.insecure }),
       dataDir,
       settings,
     );
@@ -134,7 +134,11 @@ export function openTarget(
   const api = running?.surfaces.router;
   return api === undefined
     ? new StoppedInstance(dataDir, settings)
-    : new RunningInstance(new RouterClient(api.url, ownToken(api), true), dataDir, settings);
+    : new RunningInstance(
+        new RouterClient(api.url, ownToken(api), { insecure: true, pin: api.tls?.fingerprint }),
+        dataDir,
+        settings,
+      );
 }
 
 /** Any router, reached only through its API. */

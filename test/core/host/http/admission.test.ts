@@ -41,7 +41,7 @@ for (const host of [
   });
 }
 
-const open = { host: '0.0.0.0', token: () => 'a-token' };
+const open = { host: '0.0.0.0', insecure: true, token: () => 'a-token' };
 
 test('[C14] beyond loopback every path asks for the bearer token, unknown ones too', async (t) => {
   const { url } = await serve(t, open);
@@ -65,7 +65,7 @@ test('[C14] beyond loopback every path asks for the bearer token, unknown ones t
 
 test('[C14] a token that changes is asked for at once, and one that is gone admits nobody', async (t) => {
   let token: string | undefined = 'first';
-  const { url } = await serve(t, { host: '0.0.0.0', token: () => token });
+  const { url } = await serve(t, { host: '0.0.0.0', insecure: true, token: () => token });
   const status = async (bearer: string) =>
     (await fetch(`${url}/thing/1`, { headers: { authorization: `Bearer ${bearer}` } })).status;
   t.is(await status('first'), 200);
@@ -92,7 +92,7 @@ test('[C14] a surface beyond loopback does not start without a token', async (t)
 });
 
 test('[C14] a surface that admits callers itself starts beyond loopback without a token', async (t) => {
-  const { url } = await serve(t, { host: '0.0.0.0', admission: 'own' });
+  const { url } = await serve(t, { host: '0.0.0.0', insecure: true, admission: 'own' });
   t.is((await fetch(`${url}/thing/1`)).status, 200);
 });
 

@@ -27,11 +27,11 @@ export async function serve(
   const metrics = new Metrics();
   const surface = createSurface(
     { name: 'test', port: 0, portVariable: 'HOLDFAST_TEST_PORT', ...options },
-    { logger, metrics, ...(maxConnections !== undefined && { maxConnections }) },
+    { logger, metrics },
   );
   build(surface.http);
   t.teardown(() => surface.close(0));
-  const { url } = await surface.listen();
+  const { url } = await surface.listen(maxConnections === undefined ? {} : { maxConnections });
   return { surface, url, port: Number(new URL(url).port), metrics, lines };
 }
 

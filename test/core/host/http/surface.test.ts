@@ -177,7 +177,7 @@ test('a port in use is refused with the variable that chooses another', async (t
 
 test('an address that is not of this machine is refused', async (t) => {
   const surface = createSurface(
-    { name: 'x', port: 0, host: '192.0.2.1', portVariable: 'X', admission: 'own' },
+    { name: 'x', port: 0, host: '192.0.2.1', insecure: true, portVariable: 'X', admission: 'own' },
     silent,
   );
   await t.throwsAsync(surface.listen(), { message: /this machine does not have the address/ });

@@ -72,6 +72,17 @@ export const httpErrors = {
     what: 'Surface {surface} has no token, and {option} demands one.',
     remedy: 'Name a file of mode 0600 with the token in its tokenFile option.',
   },
+  HF_HTTP_TLS_REQUIRED: {
+    status: 500,
+    what: 'Surface {surface} would listen on {host}, beyond this machine, without TLS.',
+    remedy:
+      'Give it a certificate (option `tls: { certFile, keyFile }`), or bind it to 127.0.0.1. Where something in front of it keeps strangers away, e.g. a service of a cluster, write `insecure: true` into its options.',
+  },
+  HF_HTTP_CERTIFICATE: {
+    status: 500,
+    what: 'The certificate of surface {surface} cannot be used: {reason}.',
+    remedy: 'Correct its `tls` option or the files: a certificate in PEM form, and its key with mode 0600.',
+  },
   HF_HTTP_SECRETS: {
     status: 401,
     what: 'The answer holds secrets, which are given only to callers with the token of this surface, or on its Unix socket.',
