@@ -126,7 +126,6 @@ async function askHealth(
   const http = new HttpClient({
     timeoutMs: HEALTH_TIMEOUT_MS,
     answerLimit: HEALTH_LIMIT_BYTES,
-    transport: 'builtin',
   });
   const page = `${place.url}${isSocketBase(place.url) ? ' /healthz' : '/healthz'}`;
   const unreachable = (reason: string) => ({ state: 'unreachable', reason: `${page} ${reason}` }) as const;

@@ -24,7 +24,6 @@ const http = new HttpClient({
   timeoutMs: 5_000,
   answerLimit: 4_096,
   excess: 'cut',
-  transport: 'builtin',
   insecure: true, // the command has checked the endpoint
 });
 const partialSuccess = z.object({

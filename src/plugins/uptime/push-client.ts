@@ -227,9 +227,8 @@ const NETWORK_WORDS: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'there is no way to that host',
   ENETUNREACH: 'there is no way to that network',
   ECONNRESET: 'the connection broke off',
-  UND_ERR_SOCKET: 'the connection broke off',
   EPIPE: 'the connection broke off',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  CONNECT_TIMEOUT: 'no connection in time',
 };
 
 function faultOf(error: unknown): { code: string; message: string } {

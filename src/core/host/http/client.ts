@@ -9,6 +9,7 @@ import { withoutSecrets } from '../logging/mask-secrets.ts';
 import { maskText, REDACTED } from '../logging/mask-text.ts';
 import { placeOf } from './addresses.ts';
 import { BodyTooLarge, readBody } from './bounded-body.ts';
+import { Connections, type HttpHeaders, type ReceivedAnswer, type SentRequest } from './connections.ts';
 import { type HttpFailure, networkFailure } from './network-failure.ts';
 import { carriesCredential, plaintextProblem } from './plaintext.ts';
 
@@ -44,13 +45,8 @@ export interface HttpClientOptions {
   readonly connectTo?: { readonly host: string; readonly port?: number | undefined } | undefined;
   /** Whether a connection serves more than one call; true unless set. */
   readonly keepAlive?: boolean;
-  /** Sends in place of an agent of the client's own; the client doesn't close it. */
+  /** Sends in place of connections of the client's own; the client doesn't close it. */
   readonly dispatcher?: HttpDispatcher | undefined;
-  /**
-   * `builtin` is the copy of undici in Node (its `fetch`), for short commands: it loads in half of the package's time and
-   * has none of the options about connections. `package` unless set.
-   */
-  readonly transport?: 'package' | 'builtin';
   /** Fingerprint (SHA-256, `AB:CD:…`) of the only certificate that is trusted, whatever name and time it is for. */
   readonly pin?: string | undefined;
   /** Whether credentials may go to another machine in plaintext; not unless set. */
@@ -83,8 +79,6 @@ export interface HttpCall {
   /** Where the credential is when no header has it, e.g. a token in the path. */
   readonly secretIn?: 'url' | 'body' | undefined;
 }
-
-export type HttpHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** An answer whose body has yet to be read. */
 export interface HttpStream {
@@ -200,11 +194,14 @@ export class HttpCallError extends HostError {
  */
 export class HttpClient {
   readonly #options: HttpClientOptions;
-  /** By the certificate that they trust; empty where that is not pinned. */
-  readonly #agents = new Map<string, Promise<Agent>>();
+  readonly #connections: Connections;
+  /** By the certificate that each trusts. */
+  readonly #pinned = new Map<string, Promise<Agent>>();
 
   constructor(options: HttpClientOptions) {
+    const { connectTimeoutMs = CONNECT_TIMEOUT_MS, keepAlive = true } = options;
     this.#options = options;
+    this.#connections = new Connections({ ...options, connectTimeoutMs, keepAlive });
   }
 
   /**
@@ -241,7 +238,7 @@ export class HttpClient {
     const cancel = clock.after(timeoutMs, () => over.abort());
     const giveUp = () => over.abort();
     signal?.addEventListener('abort', giveUp, { once: true });
-    let answer: (HttpStream & { discard(): void }) | undefined;
+    let answer: ReceivedAnswer | undefined;
     try {
       answer = await unlessAborted(this.#send({ url, socketPath }, method, call, over.signal), over.signal);
       return await read(answer, over.signal);
@@ -260,8 +257,9 @@ export class HttpClient {
 
   /** Breaks off what is under way. */
   async close(): Promise<void> {
-    const agents = [...this.#agents.values()];
-    this.#agents.clear();
+    this.#connections.close();
+    const agents = [...this.#pinned.values()];
+    this.#pinned.clear();
     await Promise.all(agents.map(async (agent) => (await agent).destroy()));
   }
 
@@ -280,61 +278,61 @@ export class HttpClient {
     method: NonNullable<HttpCall['method']>,
     call: HttpCall,
     signal: AbortSignal,
-  ) {
+  ): Promise<ReceivedAnswer> {
     const body = call.json === undefined ? call.body : JSON.stringify(call.json);
     const headers = {
       ...(call.json !== undefined && { 'content-type': 'application/json' }),
       ...call.headers,
     };
-    const place = url.origin + url.pathname + url.search;
-    const request = { method, headers, signal, ...(body !== undefined && { body }) };
-    if (socketPath !== undefined) {
-      const { sendBySocket } = await import('./socket-call.ts');
-      return sendBySocket(socketPath, {
-        ...request,
-        path: url.pathname + url.search,
-        idleTimeoutMs: call.idleTimeoutMs ?? 0,
-      });
-    }
-    const { pin = this.#options.pin } = call;
-    if (this.#options.transport === 'builtin' && pin === undefined) return sendByFetch(place, request);
+    const { idleTimeoutMs, pin = this.#options.pin } = call;
+    const request = { url, socketPath, method, headers, signal, idleTimeoutMs, body };
+    if (socketPath !== undefined) return this.#connections.send(request);
+    const given = call.dispatcher ?? this.#options.dispatcher;
+    if (!given && pin === undefined) return this.#connections.send(request);
     const { keepAlive = true } = this.#options;
-    const dispatcher = call.dispatcher ?? this.#options.dispatcher ?? (await this.#ownAgent(pin));
-    const answer = await dispatcher.request({
-      ...request,
-      origin: url.origin,
-      path: url.pathname + url.search,
-      reset: !keepAlive,
-      // The deadline of the whole call is the client's.
-      headersTimeout: call.idleTimeoutMs ?? 0,
-      bodyTimeout: call.idleTimeoutMs ?? 0,
-    });
-    return {
-      status: answer.statusCode,
-      headers: answer.headers,
-      body: answer.body as AsyncIterable<Uint8Array>,
-      discard: () => void answer.body.on('error', () => {}).destroy(),
-    };
+    return dispatch(given ?? (await this.#agentFor(pin)), { ...request, reset: !keepAlive });
   }
 
-  #ownAgent(pin: string | undefined): Promise<Agent> {
-    const agent = this.#agents.get(pin ?? '') ?? makeAgent({ ...this.#options, pin });
-    this.#agents.set(pin ?? '', agent);
+  #agentFor(pin = ''): Promise<Agent> {
+    const agent = this.#pinned.get(pin) ?? makeAgent({ ...this.#options, pin });
+    this.#pinned.set(pin, agent);
     return agent;
   }
 }
 
-async function makeAgent(options: HttpClientOptions): Promise<Agent> {
+async function dispatch(
+  dispatcher: HttpDispatcher,
+  { url, method, headers, body, signal, idleTimeoutMs = 0, reset }: SentRequest & { readonly reset: boolean },
+): Promise<ReceivedAnswer> {
+  const answer = await dispatcher.request({
+    method,
+    headers,
+    signal,
+    ...(body !== undefined && { body }),
+    origin: url.origin,
+    path: url.pathname + url.search,
+    reset,
+    // The deadline of the whole call is the client's.
+    headersTimeout: idleTimeoutMs,
+    bodyTimeout: idleTimeoutMs,
+  });
+  return {
+    status: answer.statusCode,
+    headers: answer.headers,
+    body: answer.body as AsyncIterable<Uint8Array>,
+    discard: () => void answer.body.on('error', () => {}).destroy(),
+  };
+}
+
+/** An agent of undici, which says when a connection is made and not yet used: its certificate is compared then. */
+async function makeAgent(options: HttpClientOptions & { readonly pin: string }): Promise<Agent> {
   // The package's own entry loads fetch, caches, mocks and WebSockets too, some 8 MB of memory. The methods of an agent
   // are those that the entry gives to it.
   const Agent: typeof import('undici').Agent = load('undici/lib/dispatcher/agent.js');
   const buildConnector: typeof import('undici').buildConnector = load('undici/lib/core/connect.js');
   Object.assign(Agent.prototype, load('undici/lib/api'));
-  const { ca, connections, connectTo, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS } = options;
-  const { pin } = options;
-  const trust = pin === undefined ? { ...(ca !== undefined && { ca }) } : PINNED;
-  const own = buildConnector({ timeout, ...trust });
-  const connect = pin === undefined ? own : pinned(own, pin);
+  const { pin, connections, connectTo, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS } = options;
+  const connect = pinned(buildConnector({ timeout, ...PINNED }), pin);
   return new Agent({
     connect: connectTo ? elsewhere(connect, connectTo) : connect,
     ...(connections !== undefined && { connections }),
@@ -373,23 +371,6 @@ function elsewhere(
 
 const isAddress = (name: string): boolean => name.includes(':') || /^[\d.]+$/.test(name);
 
-async function sendByFetch(
-  url: string,
-  { headers, ...request }: { method: string; headers: Record<string, string>; signal: AbortSignal },
-) {
-  const answer = await fetch(url, {
-    ...request,
-    headers: { ...headers, connection: 'close' },
-    redirect: 'manual',
-  });
-  return {
-    status: answer.status,
-    headers: Object.fromEntries(answer.headers),
-    body: answer.body ?? noBody(),
-    discard: () => void answer.body?.cancel().catch(() => {}),
-  };
-}
-
 /**
  * undici heeds a signal only once the request has a connection, but neither connecting nor waiting for a connection of the
  * pool may outlast the call. An answer that comes too late is discarded.
@@ -413,8 +394,6 @@ async function unlessAborted<T extends { discard(): void }>(
     signal.removeEventListener('abort', abort);
   }
 }
-
-async function* noBody(): AsyncGenerator<Uint8Array> {}
 
 /** The deadline of the call has passed. */
 class DeadlinePassed extends Error {

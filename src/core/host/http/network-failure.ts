@@ -35,6 +35,11 @@ const BROKEN: ReadonlySet<string> = new Set([
   'ECONNRESET',
   'EPIPE',
 ]);
+const IDLE: ReadonlySet<string> = new Set([
+  'IDLE_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+]);
 const TLS = /^(?:ERR_TLS|ERR_SSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO)/;
 /** undici's error of its parser, with and without a code. */
 const NOT_HTTP = /^(?:HTTPParserError$|HPE_)/;
@@ -54,10 +59,10 @@ export function networkFailure(error: unknown, connectTimeoutMs: number): Networ
   const code = codeOf(error);
   const connectReason = CONNECT[code];
   if (connectReason !== undefined) return { failure: 'connect', code, reason: `${connectReason} (${code})` };
-  if (code === 'UND_ERR_CONNECT_TIMEOUT') {
+  if (code === 'CONNECT_TIMEOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { failure: 'connect', code, reason: `no connection within ${connectTimeoutMs / 1_000} s` };
   }
-  if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') {
+  if (IDLE.has(code)) {
     return { failure: 'timeout', code, reason: 'nothing more came in time' };
   }
   if (BROKEN.has(code)) return { failure: 'broken', code, reason: 'the connection broke off' };

@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { type HoldfastError, isCoded, toErrorBody } from '../../kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../kernel/errors/kernel-error.ts';
@@ -6,6 +5,9 @@ import { HostError } from '../errors/host-error.ts';
 import { maskText } from '../logging/mask-text.ts';
 import type { SurfaceOptions } from './contract.ts';
 import { headersOfAll } from './requests.ts';
+
+/** An `import` of node:http would load Node's fetch, too. */
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /** What an error's sentences need to know of the surface. */
 export interface SurfaceLimits {

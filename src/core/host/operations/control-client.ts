@@ -1,4 +1,4 @@
-import { type IncomingMessage, request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { type ErrorData, HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
 import { lockedBy } from '../../kernel/log/lock.ts';
@@ -6,6 +6,8 @@ import { HostError } from '../errors/host-error.ts';
 import { controlSocket, nearPath } from '../http/addresses.ts';
 import { readBody } from '../http/bounded-body.ts';
 
+/** An `import` of node:http would load Node's fetch, too. */
+const { request } = process.getBuiltinModule('node:http');
 /** The longest answer of an operation, bytes. */
 const LARGEST_ANSWER = 256 * 1024 * 1024;
 

@@ -92,7 +92,6 @@ const http = new HttpClient({
   timeoutMs: PATIENCE_MS,
   answerLimit: 65_536,
   excess: 'cut',
-  transport: 'builtin',
 });
 
 async function healthFinding(url: string, unit: string, signal: AbortSignal): Promise<Finding> {

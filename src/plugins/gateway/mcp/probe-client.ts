@@ -1,7 +1,8 @@
 /** A small MCP client for probes: one request, one answer, in JSON or as the first event that answers it. */
 import { createParser } from 'eventsource-parser';
 import { readBody } from '../../../core/host/http/bounded-body.ts';
-import type { HttpClient, HttpHeaders, HttpStream } from '../../../core/host/http/client.ts';
+import type { HttpClient, HttpStream } from '../../../core/host/http/client.ts';
+import type { HttpHeaders } from '../../../core/host/http/connections.ts';
 import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
 
 /** Deadline of one request, milliseconds. */

@@ -46,7 +46,6 @@ export class RouterClient {
       base: this.url,
       timeoutMs: READ_TIMEOUT_MS,
       answerLimit: LARGEST_ANSWER,
-      transport: 'builtin',
       ...trust,
     });
     this.#token = token;

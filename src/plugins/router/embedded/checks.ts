@@ -43,7 +43,7 @@ export function routerChecks({ redisUrl, host }: Checked): CheckDefinition[] {
   ];
 }
 
-const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 64 * 1_048_576, transport: 'builtin' });
+const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 64 * 1_048_576 });
 
 async function apiCheck({ running, signal }: CheckContext): Promise<CheckResult> {
   const place = running?.surfaces.router;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { Agent } from 'undici';
 import { HostError } from '../../../../src/core/host/errors/host-error.ts';
 import { BodyTooLarge, readBody } from '../../../../src/core/host/http/bounded-body.ts';
 import {
@@ -34,15 +35,25 @@ const failed = async (t: ExecutionContext, call: Promise<unknown>) => {
   return { failure: error?.failure, text: error?.what ?? '' };
 };
 
-for (const transport of ['package', 'builtin'] as const) {
-  test(`a call by the ${transport} sends JSON below the base, and its answer is whole`, async (t) => {
+/** A client sends by connections of its own, or by the agent of whoever holds the server's credentials. */
+const SENDERS = ['client', 'agent'] as const;
+
+function sentBy(t: ExecutionContext, sender: (typeof SENDERS)[number], options: Partial<HttpClientOptions>) {
+  if (sender === 'client') return client(t, options);
+  const dispatcher = new Agent();
+  t.teardown(() => dispatcher.destroy());
+  return client(t, { ...options, dispatcher });
+}
+
+for (const sender of SENDERS) {
+  test(`a call by the ${sender} sends JSON below the base, and its answer is whole`, async (t) => {
     const base = await served(t, async (request, response) => {
       const { bytes } = await readBody(request, 100);
       const { url, method, headers } = request;
       const seen = { url, method, type: headers['content-type'], key: headers['x-key'], body: String(bytes) };
       response.writeHead(201, { 'set-cookie': ['a=1', 'b=2'], etag: 'one' }).end(JSON.stringify(seen));
     });
-    const http = client(t, { base: `${base}/below/`, transport });
+    const http = sentBy(t, sender, { base: `${base}/below/` });
     const answer = await http.call({
       method: 'PUT',
       url: '/a?b=c',
@@ -62,36 +73,36 @@ for (const transport of ['package', 'builtin'] as const) {
     t.is(answer.header('none'), undefined);
   });
 
-  test(`a redirect is an answer of the ${transport}, and is not followed`, async (t) => {
+  test(`a redirect is an answer of the ${sender}, and is not followed`, async (t) => {
     const asked: string[] = [];
     const base = await served(t, ({ url = '' }, response) => {
       asked.push(url);
       response.writeHead(302, { location: '/elsewhere' }).end();
     });
-    const answer = await client(t, { base, transport }).call({ url: '/a' });
+    const answer = await sentBy(t, sender, { base }).call({ url: '/a' });
     t.is(answer.status, 302);
     t.false(answer.ok);
     t.deepEqual(asked, ['/a']);
   });
 
-  test(`the ${transport} refuses an answer beyond the limit, or cuts it`, async (t) => {
+  test(`the ${sender} refuses an answer beyond the limit, or cuts it`, async (t) => {
     const base = await served(t, (_request, response) => void response.end('x'.repeat(5_000)));
-    const { failure, text } = await failed(t, client(t, { base, transport }).call({ url: '/' }));
+    const { failure, text } = await failed(t, sentBy(t, sender, { base }).call({ url: '/' }));
     t.is(failure, 'too_large');
     t.regex(text, /larger than 1000 bytes/);
-    const cut = await client(t, { base, transport, excess: 'cut' }).call({ url: '/' });
+    const cut = await sentBy(t, sender, { base, excess: 'cut' }).call({ url: '/' });
     t.true(cut.truncated);
     t.is(cut.text(), 'x'.repeat(1_000));
   });
 
-  test(`the deadline of the ${transport} covers the body too`, async (t) => {
+  test(`the deadline of the ${sender} covers the body too`, async (t) => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     const base = await served(t, (_request, response) => {
       response.write('begin');
       begin();
     });
     const clock = new VirtualClock();
-    const call = failed(t, client(t, { base, clock, transport }).call({ url: '/', timeoutMs: 7_000 }));
+    const call = failed(t, sentBy(t, sender, { base, clock }).call({ url: '/', timeoutMs: 7_000 }));
     await begun;
     await clock.advance(6_999);
     await clock.advance(1);
@@ -100,18 +111,18 @@ for (const transport of ['package', 'builtin'] as const) {
     t.regex(text, /nothing came within 7 s/);
   });
 
-  test(`a call by the ${transport} that is given up fails with the caller's own reason`, async (t) => {
+  test(`a call by the ${sender} that is given up fails with the caller's own reason`, async (t) => {
     const over = new AbortController();
     const base = await served(t, () => over.abort(new Error('enough')));
-    const http = client(t, { base, transport });
+    const http = sentBy(t, sender, { base });
     await t.throwsAsync(http.call({ url: '/', signal: over.signal }), { message: 'enough' });
     await t.throwsAsync(http.call({ url: '/', signal: over.signal }), { message: 'enough' });
   });
 
-  test(`no error of the ${transport} repeats a path, a query, a credential or a body`, async (t) => {
+  test(`no error of the ${sender} repeats a path, a query, a credential or a body`, async (t) => {
     const base = await served(t, (request) => request.socket.destroy());
     const canary = 'canary-5f1c';
-    const http = client(t, { base: base.replace('//', `//${canary}:${canary}@`), transport });
+    const http = sentBy(t, sender, { base: base.replace('//', `//${canary}:${canary}@`) });
     const sent = { method: 'POST', url: `/${canary}?k=${canary}`, body: canary } as const;
     const error = await t.throwsAsync<HttpCallError>(
       http.call({ ...sent, headers: { authorization: canary } }),
@@ -122,6 +133,42 @@ for (const transport of ['package', 'builtin'] as const) {
     t.is(error?.cause, undefined);
   });
 }
+
+test('a connection is kept for the next call, unless the client keeps none', async (t) => {
+  const connections = new Set<number | undefined>();
+  const base = await served(t, ({ socket }, response) => {
+    connections.add(socket.remotePort);
+    response.end('done');
+  });
+  const threeCalls = async (options: Partial<HttpClientOptions>) => {
+    connections.clear();
+    const http = client(t, { base, ...options });
+    for (let i = 0; i < 3; i += 1) await http.call({ url: '/' });
+    return connections.size;
+  };
+  t.is(await threeCalls({}), 1);
+  t.is(await threeCalls({ keepAlive: false }), 3);
+});
+
+test('a client connects for no longer than it may', async (t) => {
+  const url = `https://127.0.0.1:${await silent(t)}/`;
+  const { failure, text } = await failed(t, client(t, { connectTimeoutMs: 100 }).call({ url }));
+  t.is(failure, 'connect');
+  t.regex(text, /no connection within 0\.1 s/);
+});
+
+test('an answer may not pause for longer than a call allows', async (t) => {
+  const base = await served(t, (_request, response) => void response.write('begin'));
+  const { failure, text } = await failed(t, client(t, { base }).call({ url: '/', idleTimeoutMs: 100 }));
+  t.is(failure, 'timeout');
+  t.regex(text, /nothing more came in time/);
+});
+
+test('a URL of another protocol is not called', async (t) => {
+  const base = await served(t, (_request, response) => void response.end());
+  const call = client(t, {}).call({ url: base.replace('http:', 'ftp:') });
+  t.is((await failed(t, call)).failure, 'other');
+});
 
 test('where nothing listens, the error says so', async (t) => {
   const http = client(t, {});
@@ -145,13 +192,13 @@ async function silent(t: ExecutionContext): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-for (const transport of ['package', 'builtin'] as const) {
-  test(`the deadline of a call by the ${transport} covers connecting, and so does its signal`, async (t) => {
+for (const sender of SENDERS) {
+  test(`the deadline of a call by the ${sender} covers connecting, and so does its signal`, async (t) => {
     t.timeout(8_000);
     const url = `https://127.0.0.1:${await silent(t)}/`;
-    const http = client(t, { transport, timeoutMs: 100 });
+    const http = sentBy(t, sender, { timeoutMs: 100 });
     t.is((await failed(t, http.call({ url }))).failure, 'timeout');
-    const given = client(t, { transport, timeoutMs: 60_000 });
+    const given = sentBy(t, sender, { timeoutMs: 60_000 });
     const signal = AbortSignal.timeout(100);
     await t.throwsAsync(given.call({ url, signal }), { name: 'TimeoutError' });
   });
