@@ -19,7 +19,8 @@ export interface Bench<C extends Clock = VirtualClock> {
   records(): Promise<LogRecord[]>;
   /** Waits until all that was decided is durable and no effect runs. */
   settled(): Promise<void>;
-  close(): Promise<void>;
+  /** @param drainMs how long running effects may go on, milliseconds */
+  close(drainMs?: number): Promise<void>;
 }
 
 export function openBench<C extends Clock = VirtualClock>(
@@ -51,8 +52,8 @@ export function openBench<C extends Clock = VirtualClock>(
         await new Promise((resolve) => setImmediate(resolve));
       } while (log.status().queued > 0 || dispatcher.running > 0);
     },
-    async close() {
-      await dispatcher.stop();
+    async close(drainMs = 0) {
+      await dispatcher.stop(drainMs);
       await log.close();
       reader.close();
     },

@@ -243,6 +243,7 @@ export class Timers {
   readonly #actors: ActorSystem;
   readonly #clock: Clock;
   readonly #armed = new Map<string, { id: EffectId; disarm: () => void }>();
+  #stopped = false;
 
   constructor(actors: ActorSystem, clock: Clock) {
     this.#actors = actors;
@@ -251,6 +252,8 @@ export class Timers {
 
   /** Wakes the actor at `timer.at`, or at once when that has passed. */
   arm(actor: string, id: EffectId, { timer, at }: TimerStart, correlation: string): void {
+    // Records become durable while a stop waits for effects; their timers are the next start's.
+    if (this.#stopped) return;
     // Effects run after their record is durable: by now the machine may have left the state that wanted the timer.
     const armed = this.#actors.snapshot(actor)?.timers[timer];
     if (armed?.id !== id) return;
@@ -275,6 +278,7 @@ export class Timers {
   }
 
   stop(): void {
+    this.#stopped = true;
     for (const { disarm } of this.#armed.values()) disarm();
     this.#armed.clear();
   }

@@ -326,3 +326,20 @@ test('[C3] a clock that is set back does not stretch a timer', async (t) => {
   t.is(bench.actors.snapshot('test.door/front')?.value, 'closed');
   await bench.close();
 });
+
+test('[C3] a timer that is asked for while a stop waits for effects is armed by the next start only', async (t) => {
+  const dir = tempDir(t);
+  const rung = Promise.withResolvers<void>();
+  const bench = openBench(dir, [door], effects({ 'bell.ring': () => rung.promise }));
+  await bench.actors.deliver('test.door/back', { type: 'KNOCK' }).durable();
+  const closed = bench.close(60_000);
+  await bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' }).durable();
+  rung.resolve();
+  await closed;
+  t.is(bench.clock.armed, 0, 'it would send to a log that is closed');
+  const next = openBench(dir, [door], effects({}), new VirtualClock(10_000));
+  await next.clock.advance(0);
+  await next.settled();
+  t.is(next.actors.snapshot('test.door/front')?.value, 'closed');
+  await next.close();
+});
