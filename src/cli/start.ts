@@ -2,13 +2,13 @@ import module from 'node:module';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import v8 from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { placeOf } from '../core/host/http/addresses.ts';
 import type { Place } from '../core/host/http/contract.ts';
 import type { CommandContext, CommandRun } from '../core/host/plugin/command.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { Runtime } from '../core/host/runtime/runtime.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
+import { collectGarbageOfStart } from '../core/kernel/worker.ts';
 import { makeDataFolder } from './data-folder.ts';
 import { FAILED, OK } from './failure.ts';
 
@@ -62,6 +62,7 @@ export const start: CommandRun = async (_args, _flags, context) => {
     announce(runtime, performance.now() - began, context, await context.registrations());
     // The next start need not compile what this one has, even if this one is killed.
     module.flushCompileCache();
+    // A tenth of a second, at once after the start, when little waits.
     collectGarbageOfStart();
   } catch (error) {
     if (!isCoded(error, 'HF_PLUGIN_INTERRUPTED')) throw error;
@@ -87,18 +88,6 @@ async function firstRecordsDurable({ services: { log } }: Runtime): Promise<void
   const waited = delay(DURABLE_TIMEOUT_MS, undefined, { ref: false, signal: late.signal }).catch(() => {});
   await Promise.race([log.whenDurable(log.lastSeq()), waited]);
   late.abort();
-}
-
-/**
- * Collects what only the start needed. V8 by itself waits until the heap has doubled, which in an idle process is never:
- * some 17 MB would stay. It takes a tenth of a second, at once after the start, when little waits.
- */
-function collectGarbageOfStart(): void {
-  v8.setFlagsFromString('--expose-gc'); // holds for contexts that are made from now on
-  const collect: NodeJS.GCFunction = runInNewContext('gc');
-  v8.setFlagsFromString('--no-expose-gc');
-  // `last-resort` frees compiled code that nothing runs, and shrinks the heap; `major` alone does neither.
-  collect({ type: 'major', flavor: 'last-resort' });
 }
 
 /** Resolves when the process should end, with the reason that the log records. */

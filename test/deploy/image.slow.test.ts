@@ -309,7 +309,7 @@ test.serial('[O10,O18,R38] systemd understands every unit, and finds its program
     t.is(security.status, 0, security.stdout.trim().split('\n').at(-1));
     // systemd looks for the program only, not for the script that Node is given.
     const [command = ''] = settingsOf(text).flatMap(([key, value]) => (key === 'ExecStart' ? [value] : []));
-    const [node = '', script = ''] = command.split(' ');
+    const [node = '', script = ''] = command.split(' ').filter((word) => !word.startsWith('--'));
     for (const path of [node, script]) t.true(existsSync(join(tree.path, path)), `${name}: ${path}`);
   }
   const users = join(deploy, 'ula-reconcile.sysusers.conf');

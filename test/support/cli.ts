@@ -91,9 +91,17 @@ export interface Spawned {
 export function spawnHoldfast(
   t: ExecutionContext<unknown>,
   argv: readonly string[],
-  { cwd, env }: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
+  {
+    cwd,
+    env,
+    nodeOptions = [],
+  }: {
+    readonly cwd: string;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly nodeOptions?: readonly string[];
+  },
 ): Spawned {
-  const child = spawn(process.execPath, [join(root, 'bin/holdfast.js'), ...argv], {
+  const child = spawn(process.execPath, [...nodeOptions, join(root, 'bin/holdfast.js'), ...argv], {
     cwd,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

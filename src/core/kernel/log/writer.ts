@@ -3,14 +3,18 @@
  * milliseconds; this thread has nothing else to do.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { collectGarbageOfStart } from '../worker.ts';
 import type { CommitReply, CommitRequest } from './commit-request.ts';
 import { LogWriter, type LogWriterOptions } from './log-writer.ts';
 
 /** How long after a commit the newest signature is noted, so that many commits share one note. */
 const NOTE_MS = 1_000;
+/** After the first commits, which the start of the process waits for. */
+const COLLECT_AFTER_MS = 2_000;
 
 const writer = new LogWriter(workerData as LogWriterOptions);
 let noting: NodeJS.Timeout | undefined;
+setTimeout(collectGarbageOfStart, COLLECT_AFTER_MS).unref();
 
 parentPort?.on('message', (request: CommitRequest | 'close') => {
   if (request === 'close') {

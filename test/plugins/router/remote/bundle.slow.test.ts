@@ -85,6 +85,17 @@ function environmentOf(unit: string, file: Readonly<Record<string, string>>): Re
   return { ...Object.fromEntries(pairs), ...file };
 }
 
+/** What a unit has Node do before it names the program. */
+function nodeOptionsOf(unit: string): string[] {
+  const [, command = ''] =
+    settingsOf(readFileSync(join(root, 'deploy', unit), 'utf8')).find(([key]) => key === 'ExecStart') ?? [];
+  const [, ...words] = command.split(' ');
+  return words.slice(
+    0,
+    words.findIndex((word) => !word.startsWith('--')),
+  );
+}
+
 /** As a secrets agent writes one: whole or not at all, mode 0600. */
 function deliver(folder: string, name: string, secret: string | Buffer): void {
   const draft = join(folder, `.${name}.new`);
@@ -111,6 +122,7 @@ test('[R27,R28,R33,R38] the shipped configuration alone beats, sends its gauge a
   const dataDir = tempDir(t);
   const { child, err } = spawnHoldfast(t, ['start', '--config', config, '--data-dir', dataDir], {
     cwd: etc,
+    nodeOptions: nodeOptionsOf('ula-reconcile.service'),
     env: environmentOf('ula-reconcile.service', {
       HOLDFAST_ROUTER_URL: daemon.url,
       HOLDFAST_REDIS_URL: redis.url,
@@ -189,6 +201,7 @@ test('[R38] the unit of the router host holds at most 132 MB of memory when it i
   const start = async () => {
     const spawned = spawnHoldfast(t, ['start', '--config', config, '--data-dir', dataDir], {
       cwd: dataDir,
+      nodeOptions: nodeOptionsOf('ula-reconcile.service'),
       env,
     });
     await spawned.see(/Holdfast is ready/);
