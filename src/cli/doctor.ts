@@ -9,6 +9,8 @@ import { plainText, wrapped } from '../core/host/terminal.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { FAILED, OK } from './failure.ts';
 import { inspectInstance } from './instance.ts';
+import { certificateCheck } from './security/certificates.ts';
+import { plaintextCheck } from './security/plaintext.ts';
 import { reportsOf } from './status.ts';
 
 /** `holdfast doctor`: makes the checks of the machine and of every plugin from outside, and says what to do (R30). */
@@ -50,7 +52,8 @@ function configurationCheck({ registrations }: CommandContext): CheckDefinition 
 
 async function checksOfPlugins(context: CommandContext): Promise<readonly CheckDefinition[] | undefined> {
   try {
-    return (await context.registrations()).checks;
+    const registrations = await context.registrations();
+    return [certificateCheck(registrations), plaintextCheck(context.config), ...registrations.checks];
   } catch {
     return undefined; // the check of the configuration says why
   }
