@@ -72,6 +72,7 @@ export const columnar = definePlugin({
     registerConnection(context);
     registerBackups(context, options);
     context.command(backupCommand());
+    context.overwrites('columnar/status'); // the engine's own note of who holds the folder
     context.provide(ColumnarDatabaseToken, ({ database }) => database);
     context.control((surface, { database }) => serveQuestions(surface, database));
     context.health('columnar', ({ watch }) => watch.health());

@@ -19,6 +19,8 @@ export interface CheckRequest {
   /** Absolute paths. */
   readonly dataDir: string;
   readonly archives: string;
+  /** Files of the data folder that plugins overwrite in place, relative to it. */
+  readonly overwritten: readonly string[];
   /** Absolute path of a file that gets the heads of the log, where there is one. */
   readonly witness?: string;
 }
@@ -38,6 +40,7 @@ export async function* checkFolder({
   dataDir,
   archives,
   witness,
+  overwritten,
 }: CheckRequest): AsyncGenerator<number, Checked> {
   const damagedLedger: Finding[] = [];
   let ledger = loadLedger(dataDir);
@@ -48,7 +51,7 @@ export async function* checkFolder({
   }
   const total = Math.max(1, sizeOf(dataDir));
   let bytes = 0;
-  const files = compareFiles(dataDir, ledger);
+  const files = compareFiles(dataDir, ledger, overwritten);
   let step = files.next();
   for (; !step.done; step = files.next()) {
     bytes += step.value;

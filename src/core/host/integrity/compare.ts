@@ -106,13 +106,16 @@ export function noteAtStop(dataDir: string): void {
 
 /**
  * Compares the files that are never overwritten with what an earlier check noted, and notes them anew. Yields bytes.
+ *
+ * @param overwritten files that change in place besides databases
  */
 export function* compareFiles(
   dataDir: string,
   ledger: Ledger,
+  overwritten: readonly string[],
 ): Generator<number, { readonly findings: Finding[]; readonly files: number }> {
   const findings: Finding[] = [];
-  const paths = filesIn(dataDir).filter((path) => !isLiving(path));
+  const paths = filesIn(dataDir).filter((path) => !isLiving(path) && !overwritten.includes(path));
   const present = new Set(paths);
   for (const path of ledger.files.keys()) {
     if (!present.has(path)) ledger.files.delete(path);

@@ -41,6 +41,7 @@ export function collect(runs: readonly PluginRun[]): Registrations {
     listeners: all('listeners'),
     checks: all('checks'),
     schedules: all('schedules'),
+    overwrittenFiles: all('overwrittenFiles'),
     readyWork: all('readyWork'),
     stopWork: all('stopWork'),
   });

@@ -133,6 +133,11 @@ export interface PluginContext<S = Services> {
   /** Publishes an empty message on `topic` at each time of a cron pattern (croner's syntax, UTC). */
   schedule(cron: string, topic: Topic<Record<string, never>>): void;
   /**
+   * Names a file of the data folder, relative to it, that the plugin or a library of it overwrites in place. The check of
+   * the data folder takes such a change of any other file for damage; databases and appended files need no mention.
+   */
+  overwrites(path: string): void;
+  /**
    * Called once, when everything listens and the instance is ready; nobody waits for it. What would make the start
    * longer and need not be there for it begins here.
    */

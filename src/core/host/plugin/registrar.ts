@@ -105,6 +105,7 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
       new Cron(cron, { paused: true }).stop(); // throws here, with the plugin's name, instead of at its first time
       add(declared.schedules, { cron, topic }, `a schedule of ${topic.name}`);
     },
+    overwrites: (path) => add(declared.overwrittenFiles, { path }, `the file ${path}`),
     onReady: (work) => add(declared.readyWork, { work: () => work(startedValue()) }, 'work when ready'),
     // A start that threw left nothing that could be handed over to be stopped.
     onStop: (work) =>
@@ -159,6 +160,7 @@ function emptyDeclared(): Declared {
     health: [],
     checks: [],
     schedules: [],
+    overwrittenFiles: [],
     readyWork: [],
     stopWork: [],
   };

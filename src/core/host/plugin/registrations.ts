@@ -81,6 +81,8 @@ export interface Registrations {
   /** What `holdfast doctor` looks at; no two of one `name`. */
   readonly checks: readonly Owned<CheckDefinition>[];
   readonly schedules: readonly Owned<ScheduleRegistration>[];
+  /** Files of the data folder that change in place, relative to it. */
+  readonly overwrittenFiles: readonly Owned<{ readonly path: string }>[];
   /** Called by the runtime when everything listens. */
   readonly readyWork: readonly Owned<ReadyWork>[];
   /** Carried out by the plugin host, in reverse order. */

@@ -254,7 +254,8 @@ export class Runtime {
     const { retention, witness } = this.#options;
     const archives = retention?.folder ?? archiveFolder(dataDir);
     const place = witness && 'file' in witness ? { witness: witness.file } : {};
-    const check = new BackgroundCheck({ dataDir, archives, ...place }, services);
+    const overwritten = this.registrations.overwrittenFiles.map(({ path }) => path);
+    const check = new BackgroundCheck({ dataDir, archives, overwritten, ...place }, services);
     this.#host.addFact('data', () => check.fact());
     this.#undo.push(() => check.stop());
     this.#sendToWitness(services);
