@@ -5,19 +5,26 @@ import { damageCheck, witnessCheck } from '../core/host/integrity/doctor.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';
 import type { CommandContext, CommandRun, Terminal } from '../core/host/plugin/command.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../core/host/plugin/diagnosis.ts';
+import type { Registrations } from '../core/host/plugin/registrations.ts';
 import { plainText, wrapped } from '../core/host/terminal.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { FAILED, OK } from './failure.ts';
 import { inspectInstance } from './instance.ts';
 import { certificateCheck } from './security/certificates.ts';
 import { plaintextCheck } from './security/plaintext.ts';
+import { fileChecks } from './security/files.ts';
+import { surfaceChecks } from './security/surfaces.ts';
 import { reportsOf } from './status.ts';
 
 /** `holdfast doctor`: makes the checks of the machine and of every plugin from outside, and says what to do (R30). */
 export const diagnose: CommandRun = async ([area], _flags, context) => {
   const configuration = configurationCheck(context);
-  const plugins = await checksOfPlugins(context);
-  const all = [...hostChecks, configuration, ...(plugins ?? [])];
+  const plugins = await registered(context);
+  const all = [
+    ...hostChecks,
+    configuration,
+    ...(plugins ? [...securityChecks(plugins, context.config), ...plugins.checks] : []),
+  ];
   let checks = area === undefined ? all : all.filter(({ name }) => areaOf(name) === area);
   // Without a configuration no check of a plugin is known, whichever area was asked for.
   if (plugins === undefined && !checks.includes(configuration)) checks = [configuration, ...checks];
@@ -50,10 +57,20 @@ function configurationCheck({ registrations }: CommandContext): CheckDefinition 
   };
 }
 
-async function checksOfPlugins(context: CommandContext): Promise<readonly CheckDefinition[] | undefined> {
+/** What `holdfast doctor security` makes: what is open to whom. */
+const securityChecks = (
+  registrations: Registrations,
+  config: CommandContext['config'],
+): CheckDefinition[] => [
+  ...surfaceChecks(registrations),
+  ...fileChecks(registrations),
+  certificateCheck(registrations),
+  plaintextCheck(config),
+];
+
+async function registered(context: CommandContext): Promise<Registrations | undefined> {
   try {
-    const registrations = await context.registrations();
-    return [certificateCheck(registrations), plaintextCheck(context.config), ...registrations.checks];
+    return await context.registrations();
   } catch {
     return undefined; // the check of the configuration says why
   }

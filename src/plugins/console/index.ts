@@ -27,6 +27,6 @@ export const consolePlugin = definePlugin({
 
   register(context, options) {
     const portVariable = 'HOLDFAST_CONSOLE_PORT';
-    context.http({ name: 'console', portVariable, ...listeningOf(options) }, healthRoutes);
+    context.http({ name: 'console', portVariable, readOnly: true, ...listeningOf(options) }, healthRoutes);
   },
 });

@@ -136,6 +136,7 @@ export const gateway = definePlugin({
         checkOriginOfReads: true, // a stream is read by GET
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',
+        keyedPath: { method: 'GET', path: '/key/info' },
         errorBody: surfaceErrorBody,
       },
       (http, started) => {

@@ -112,6 +112,7 @@ export const otlp = definePlugin({
         portVariable: 'HOLDFAST_OTLP_HTTP_PORT',
         requestTimeoutMs,
         admission: 'own',
+        keyedPath: { method: 'POST', path: '/v1/traces' },
         errorBody: otlpErrorBody,
       },
       (http, { receiver }) => otlpRoutes(http, receiver, bodyLimit),

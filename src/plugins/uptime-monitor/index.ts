@@ -58,7 +58,12 @@ export const uptimeMonitor = definePlugin({
       byName.has(monitor) ? [{ key: monitor, event: { type: 'TROUBLE', trouble } }] : [],
     );
     // Where other machines can read the pages they give no reasons. A push has its token in its path.
-    const surface = { name: 'uptime', portVariable: 'HOLDFAST_UPTIME_PORT', ...listeningOf(options) };
+    const surface = {
+      name: 'uptime',
+      portVariable: 'HOLDFAST_UPTIME_PORT',
+      readOnly: true,
+      ...listeningOf(options),
+    };
     context.http({ ...surface, bodyLimit: 64 * 1024 }, (http, { monitors }) => monitorRoutes(http, monitors));
     registerOperations(context);
     context.health('uptime-monitor', ({ monitors }) => monitors.health());

@@ -23,6 +23,12 @@ export interface SurfaceOptions {
   readonly insecure?: boolean;
   /** It is the control socket of a data folder, which lies there whatever the folder's rights. */
   readonly isControl?: boolean;
+  /** What answers 401 to a caller without a key, where handlers decide who may call: `doctor security` tries it. */
+  readonly keyedPath?: { readonly method: 'GET' | 'POST'; readonly path: string };
+  /** A path whose answer to GET holds secrets: `doctor security` finds out who gets it. */
+  readonly secretPath?: string;
+  /** Nothing is changed here without a credential of the caller's own; not unless set. */
+  readonly readOnly?: boolean;
   /** A path that answers a plain GET, e.g. `/v1/config/active`: the ready lines of `holdfast start` suggest it. */
   readonly tryPath?: string;
   /** The environment variable that sets the port, named when the port cannot be had. */

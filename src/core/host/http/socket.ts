@@ -110,7 +110,7 @@ function answers(path: string): Promise<boolean> {
  * @param folder absolute path without links
  * @returns why it is not safe; undefined when it is
  */
-function unsafeFolder(folder: string): string | undefined {
+export function unsafeFolder(folder: string): string | undefined {
   for (let each = folder; ; each = dirname(each)) {
     const found = lstatSync(each, { throwIfNoEntry: false });
     if (!found?.isDirectory()) return `${each} is not a folder`;

@@ -67,6 +67,7 @@ export const router = definePlugin({
         recordsSenders: true,
         portVariable: 'HOLDFAST_ROUTER_PORT',
         tryPath: '/v1/config/active',
+        secretPath: '/v1/config/active',
         bodyLimit,
         lenientPaths: true,
         errorBody: routerErrorBody,
