@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { resolveConfig } from '../../src/core/host/config/resolve.ts';
@@ -202,10 +202,13 @@ test.serial(
   '[C14, R30] doctor security tells what other machines reach, and whether they can be overheard',
   async (t) => {
     t.timeout(60_000);
-    const { look } = await instance(t, (dir) => ({ host: '0.0.0.0', tokenFile: join(dir, 'token') }));
+    const { look } = await instance(t, (dir) => ({
+      host: '0.0.0.0',
+      insecure: true,
+      tokenFile: join(dir, 'token'),
+    }));
     const { state, found } = (await look()).router!;
     t.is(state, 'warn');
     t.regex(found, /every machine that reaches this one, with the token, which anybody on the way can read/);
-    t.true(readFileSync('/proc/net/tcp', 'latin1').length > 0);
   },
 );

@@ -136,7 +136,7 @@ interface Demand {
   readonly keepsSecrets?: boolean;
 }
 
-async function demandOf({ url }: Place, declared: Declared, signal: AbortSignal): Promise<Demand> {
+async function demandOf({ url, tls }: Place, declared: Declared, signal: AbortSignal): Promise<Demand> {
   const http = new HttpClient({
     base: url,
     timeoutMs: 5_000,
@@ -145,7 +145,7 @@ async function demandOf({ url }: Place, declared: Declared, signal: AbortSignal)
     transport: 'builtin',
   });
   const status = async (path: string, method: 'GET' | 'POST' = 'GET') =>
-    (await http.call({ url: path, method, signal })).status;
+    (await http.call({ url: path, method, pin: tls?.fingerprint, signal })).status;
   try {
     if ((await status(NOWHERE)) === 401) return { kind: 'token' };
     const { keyedPath, secretPath } = declared;
