@@ -142,7 +142,6 @@ async function demandOf({ url, tls }: Place, declared: Declared, signal: AbortSi
     timeoutMs: 5_000,
     answerLimit: 64 * 1_048_576,
     excess: 'cut',
-    transport: 'builtin',
   });
   const status = async (path: string, method: 'GET' | 'POST' = 'GET') =>
     (await http.call({ url: path, method, pin: tls?.fingerprint, signal })).status;
