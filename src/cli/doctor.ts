@@ -11,8 +11,8 @@ import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { FAILED, OK } from './failure.ts';
 import { inspectInstance } from './instance.ts';
 import { certificateCheck } from './security/certificates.ts';
-import { plaintextCheck } from './security/plaintext.ts';
 import { fileChecks } from './security/files.ts';
+import { plaintextCheck } from './security/plaintext.ts';
 import { surfaceChecks } from './security/surfaces.ts';
 import { reportsOf } from './status.ts';
 
