@@ -18,6 +18,7 @@ const SYSTEM_PACKAGES = [
   { command: 'dnsmasq', packages: ['dnsmasq-base'] }, // says whether the generated files are right, and serves them
   { command: 'nft', packages: ['nftables'] }, // the packet filter's address sets, in network namespaces
   { command: 'ipset', packages: ['ipset'] }, // the same by the other tool
+  { command: 'ip6tables', packages: ['iptables'] }, // chains of the packet filter, in network namespaces
   { command: 'curl', packages: ['curl'] }, // is started by the conformance suite in the place of each client
   { command: 'openssl', packages: ['openssl'] }, // certificates of tests
   { command: 'prometheus-alertmanager', packages: ['prometheus-alertmanager'] }, // takes our alerts, and beats at our monitor

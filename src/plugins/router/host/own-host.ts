@@ -52,17 +52,23 @@ export interface ChainRules {
   readonly ulaTarget: string | undefined;
 }
 
-/** The chains that `ip6tables-save` or `nft` lists. */
+/** The two kinds of ip6tables keep their rules in different places of the kernel, and neither lists those of the other. */
+const SAVES = ['ip6tables-save', 'ip6tables-legacy-save'];
+
+/** The chains that `ip6tables-save`, `ip6tables-legacy-save` or `nft` lists, the first of them that has FW_FORWARD. */
 export async function chainsOf(call: HostCall): Promise<Reading<ChainRules>> {
-  const saved = await attempt(async () =>
-    chainsOfIptables(await runTool({ program: 'ip6tables-save', args: [], ...call })),
-  );
-  if ('value' in saved && saved.value.chains.has('FW_FORWARD')) return saved;
+  const readings: Reading<ChainRules>[] = [];
+  for (const program of SAVES) {
+    const saved = await attempt(async () => chainsOfIptables(await runTool({ program, args: [], ...call })));
+    if ('value' in saved && saved.value.chains.has('FW_FORWARD')) return saved;
+    readings.push(saved);
+  }
   const listed = await attempt(async () =>
     chainsOfNft(await runTool({ program: 'nft', args: ['--json', 'list', 'ruleset'], ...call })),
   );
-  if ('value' in listed) return listed;
-  return 'value' in saved ? saved : { reason: `${saved.reason} ${listed.reason}` };
+  const all = [listed, ...readings];
+  const read = all.find((one) => 'value' in one);
+  return read ?? { reason: all.map((one) => ('reason' in one ? one.reason : '')).join(' ') };
 }
 
 /** `:CHAIN POLICY [0:0]`, then `-A CHAIN -s fc00::/7 … -j TARGET`. */

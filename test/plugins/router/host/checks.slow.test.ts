@@ -2,6 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { ExecutionContext } from 'ava';
 import { generateFiles } from '../../../../src/plugins/router/config/generated-files.ts';
 import { pathOf } from '../../../../src/plugins/router/host/tool.ts';
@@ -14,12 +15,32 @@ import { children, eventually, LEG, realRig, SET } from '../embedded/real-rig.ts
 import { Daemon } from '../remote/daemon.ts';
 import { writeRemoteConfig } from '../remote/instance.ts';
 
+const BINARY = new URL('../../../../bin/holdfast.js', import.meta.url).pathname;
 const PLUGIN = new URL('../../../../src/plugins/router/index.ts', import.meta.url).pathname;
 
 async function findings(cwd: string, config: string, dataDir: string): Promise<any> {
   const argv = ['doctor', 'router', '--json', '--config', config, '--data-dir', dataDir];
   const { out } = await call(argv, { cwd });
   const checks: { name: string }[] = JSON.parse(out).checks;
+  return Object.fromEntries(checks.map(({ name, ...rest }) => [name, rest]));
+}
+
+/** The same in a process of its own, for which programs of this machine are not installed. */
+async function findingsWithout(
+  programs: readonly string[],
+  cwd: string,
+  config: string,
+  dataDir: string,
+): Promise<any> {
+  const hide =
+    'while [ "$1" != -- ]; do mount --bind /dev/null "$1" || exit 99; shift; done; shift; exec "$@"';
+  const command = ['doctor', 'router', '--json', '--config', config, '--data-dir', dataDir];
+  const argv = ['--mount', 'sh', '-c', hide, 'sh', ...programs.map((name) => pathOf(name) ?? name), '--'];
+  const child = spawn('unshare', [...argv, process.execPath, BINARY, ...command], {
+    cwd,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const checks: { name: string }[] = JSON.parse(await text(child.stdout)).checks;
   return Object.fromEntries(checks.map(({ name, ...rest }) => [name, rest]));
 }
 
@@ -64,14 +85,6 @@ testInNamespace(
       /^dnsmasq \(pid \d+\) runs, and has read the files of eth1\.10$/,
     );
 
-    inside(space.name, 'ipset', 'flush', SET);
-    t.regex(
-      await settles('router.sets', 'fail'),
-      new RegExp(`^fd5e:21aa:90c4:10::/64 is not in ${SET} \\(Main, eth1.10\\)`),
-    );
-    inside(space.name, 'ipset', 'destroy', SET);
-    t.regex(await settles('router.sets', 'fail'), new RegExp(`is not in the missing set ${SET}`));
-
     const file = join(rig.dataDir, 'router/dhcp/conf', `${LEG}_v6.conf`);
     const later = Date.now() / 1000 + 2;
     utimesSync(file, later, later);
@@ -95,6 +108,15 @@ testInNamespace(
     await eventually(() => !children().some((line) => line.includes('dnsmasq ')));
     const { state } = (await doctor())['router.advertisements'];
     t.true(state === 'fail' || state === 'unknown', 'unknown where another dnsmasq runs on this machine');
+
+    // The running router fills them again.
+    inside(space.name, 'ipset', 'flush', SET);
+    t.regex(
+      await settles('router.sets', 'fail'),
+      new RegExp(`^fd5e:21aa:90c4:10::/64 is not in ${SET} \\(Main, eth1.10\\)`),
+    );
+    inside(space.name, 'ipset', 'destroy', SET);
+    t.regex(await settles('router.sets', 'fail'), new RegExp(`is not in the missing set ${SET}`));
   },
 );
 
@@ -168,3 +190,41 @@ testInNamespace(
     await eventually(async () => /has read/.test((await doctor(own))['router.advertisements'].found));
   },
 );
+
+/** The two kinds of ip6tables keep their rules in different places of the kernel. */
+function workingIptables(t: ExecutionContext, space: string, wanted: 'nft' | 'legacy'): string {
+  const kinds = [wanted, wanted === 'nft' ? 'legacy' : 'nft'].map((kind) => `ip6tables-${kind}`);
+  const refusals: string[] = [];
+  for (const kind of kinds) {
+    const { status, stderr, error } = spawnSync('ip', ['netns', 'exec', space, kind, '-N', 'probe']);
+    if (status === 0) return kind;
+    refusals.push(`${kind} does not work here: ${String(error?.message ?? stderr).trim()}`);
+    t.log(refusals.at(-1));
+  }
+  throw new Error(refusals.join('; '));
+}
+
+for (const kind of ['nft', 'legacy'] as const) {
+  testInNamespace(`[R22] chains of ip6tables-${kind} are read on a host without nft`, async (t) => {
+    const daemon = await Daemon.start(t);
+    const { name: space } = namespace(t);
+    const tool = workingIptables(t, space, kind);
+    const cwd = tempDir(t);
+    const config = writeRemoteConfig(cwd, { url: daemon.url, ownHost: true, namespace: space });
+    const chains = async (...hidden: string[]) =>
+      (await findingsWithout(['nft', ...hidden], cwd, config, tempDir(t)))['router.chains'];
+    const none = await chains();
+    t.is(none.state, 'fail');
+    t.regex(none.found, /no chain FW_FORWARD, FW_ULA_LOCAL_ONLY, FW_ACCEPT_DEFAULT/);
+    for (const name of ['FW_ULA_LOCAL_ONLY', 'FW_ACCEPT_DEFAULT', 'FW_FORWARD'])
+      inside(space, tool, '-N', name);
+    inside(space, tool, '-A', 'FW_FORWARD', '-s', 'fc00::/7', '-j', 'FW_ACCEPT_DEFAULT');
+    t.regex((await chains()).found, /sends sources in fc00::\/7 to FW_ACCEPT_DEFAULT/);
+    inside(space, tool, '-R', 'FW_FORWARD', '1', '-s', 'fc00::/7', '-j', 'FW_ULA_LOCAL_ONLY');
+    const whole = await chains();
+    t.is(whole.state, 'ok', whole.found);
+    const unread = await chains('ip6tables-save', 'ip6tables-legacy-save');
+    t.is(unread.state, 'unknown');
+    t.regex(unread.found, /cannot be read: .*ip6tables-save/);
+  });
+}

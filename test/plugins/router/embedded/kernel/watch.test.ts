@@ -185,5 +185,11 @@ test('[R17] a new prefix belongs to the WAN that has none or lost its own; where
   t.deepEqual(found({ eth0: a }, [a], []), [{}, []], 'a client that restarts removes its route for a moment');
   t.deepEqual(found({ eth0: a, eth2: b }, [a, b], [b, c]), [{ eth0: c }, []]);
   t.deepEqual(found({ eth0: undefined, eth2: undefined }, [], [a]), [{}, [a]]);
+  t.deepEqual(found({ eth0: a, eth2: undefined }, [a], [a, b]), [{ eth2: b }, []], 'a second WAN');
+  t.deepEqual(found({ eth0: a, eth2: undefined }, undefined, [a, b]), [{ eth2: b }, []], 'after a restart');
+  t.deepEqual(found({ eth0: a, eth2: b }, [a, b], [a]), [{}, []], 'eth2 lost its prefix, and keeps it');
+  t.deepEqual(found({ eth0: a, eth2: b }, [a], [a, c]), [{ eth2: c }, []], 'until another one comes');
+  t.deepEqual(found({ eth0: undefined, eth2: undefined }, undefined, [a, b]), [{}, [a, b]], 'nobody knows');
+  t.deepEqual(found({ eth0: a, eth2: undefined }, [a], [a, b, c]), [{}, [b, c]], 'two at once');
   t.deepEqual(found({}, [], [a]), [{}, []], 'no WAN delegates');
 });
