@@ -18,6 +18,12 @@ const LARGEST_ANSWER = 4 * 1024 * 1024;
 const NAME = /^columnar-(\d{4})-(\d\d)-(\d\d)-(\d\d)-(\d\d)-(\d\d)\.tar$/;
 const PARTIAL = 'partial-';
 
+/** How a backup's file differs from what was recorded when it was made. */
+export interface FileFault {
+  readonly code: 'gone' | 'size' | 'content';
+  readonly reason: string;
+}
+
 /** The files of backups in one folder. */
 export class ColumnarBackups {
   readonly #engine: Engine;
@@ -99,15 +105,16 @@ export class ColumnarBackups {
   async fileFault(
     { name, sha256, size }: Pick<ColumnarBackup, 'name' | 'sha256' | 'size'>,
     signal: AbortSignal,
-  ): Promise<string | undefined> {
+  ): Promise<FileFault | undefined> {
     const file = join(this.folder, basename(name));
     const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
     });
-    if (!found) return 'its file is gone';
-    if (found.size !== size) return `its file has ${found.size} bytes, and ${size} were recorded`;
+    if (!found) return { code: 'gone', reason: 'its file is gone' };
+    if (found.size !== size)
+      return { code: 'size', reason: `its file has ${found.size} bytes, and ${size} were recorded` };
     if ((await sha256Of(file, signal)) === sha256) return undefined;
-    return 'its file is not the one that was written (SHA-256)';
+    return { code: 'content', reason: 'its file is not the one that was written (SHA-256)' };
   }
 
   /** Names of the files, newest first; without those that are being made. */
@@ -125,8 +132,8 @@ export class ColumnarBackups {
     const { name, tables } = backup;
     const file = join(this.folder, basename(name));
     const fault = await this.fileFault(backup, signal);
-    if (fault === 'its file is gone') return [fault];
-    const reasons = fault === undefined ? [] : [fault];
+    if (fault?.code === 'gone') return [fault.reason];
+    const reasons = fault ? [fault.reason] : [];
     const restored = await restoreElsewhere(file, this.folder, signal);
     if ('reason' in restored) return [...reasons, `it cannot be restored: ${restored.reason}`];
     return [...reasons, ...differences(tables, restored.tables)];

@@ -203,7 +203,7 @@ export class BackupSchedule {
     let file: FileReading;
     try {
       const fault = await this.#files.fileFault(newest, limit);
-      file = fault === undefined ? { state: 'ok' } : { state: 'fail', reason: fault };
+      file = fault === undefined ? { state: 'ok' } : { state: 'fail', reason: fault.reason };
     } catch (error) {
       const late = `it could not be read within ${INSPECT_MS / 1_000} s`;
       file = { state: 'unknown', reason: limit.aborted ? late : `it could not be read: ${String(error)}` };
