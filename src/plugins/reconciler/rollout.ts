@@ -58,14 +58,14 @@ function drillOf(command: CommandContext, flags: Flags, waitMs: number): Promise
 export const drillUla: CommandDefinition = {
   name: 'drill ula',
   summary:
-    'Stops the reconciler until both its alerts change state, starts it until both recover; prints the timeline',
+    'Stops the reconciler until both its alerts change state, and starts it again; exit 1 not both did, 3 not begun',
   example: 'holdfast drill ula --wait 10m',
   flags: [...FLAGS],
   async run(_args, flags, command) {
     const result = await drillOf(command, flags, waitOf(flags.wait, 'drill ula'));
     if (command.json) command.print(JSON.stringify(result));
     else command.print(stepLine({ step: 'drill', state: result.state, found: result.verdict }));
-    return result.state === 'ok' ? 0 : 1;
+    return exitOf([result]);
   },
 };
 
@@ -73,7 +73,7 @@ export const drillUla: CommandDefinition = {
 export const deployUla: CommandDefinition = {
   name: 'deploy ula',
   summary:
-    "Checks the reconciler's deployment in its order: secrets, monitor, push route, settings, then the drill",
+    "Checks the reconciler's deployment in its order, then drills it; exit 1 a step failed, 3 one could not be looked at",
   example: 'holdfast deploy ula --check',
   flags: [
     { flags: '--check', summary: 'verify the present deployment; this program deploys nothing' },
@@ -98,11 +98,18 @@ export const deployUla: CommandDefinition = {
     }
     const { timeline, ...last } = await drillStep(command, flags, waitMs, done);
     report(last);
-    const verified = done.every(({ state }) => state === 'ok' || state === 'skipped');
-    if (command.json) command.print(JSON.stringify({ ok: verified, steps: done, timeline }));
-    return verified ? 0 : 1;
+    const code = exitOf(done);
+    if (command.json) command.print(JSON.stringify({ ok: code === 0, steps: done, timeline }));
+    return code;
   },
 };
+
+/** A deployment that could not be looked at is not verified, and did not fail either. */
+function exitOf(steps: readonly { readonly state: Step['state'] }[]): 0 | 1 | 3 {
+  const has = (wanted: Step['state']) => steps.some(({ state }) => state === wanted);
+  if (has('fail')) return 1;
+  return has('unknown') ? 3 : 0;
+}
 
 /** The drill as the last step. After a failed step it could only show that failure again, so it is not tried. */
 async function drillStep(
