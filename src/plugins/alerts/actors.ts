@@ -5,21 +5,13 @@ import { alertOutbox } from '../../machines/alerts/outbox.ts';
 import { alertRule } from '../../machines/alerts/rule.ts';
 import { alertSilences } from '../../machines/alerts/silences.ts';
 import { alertsUnevaluated } from '../../machines/alerts/unevaluated.ts';
-import {
-  describeAlert,
-  describeOutbox,
-  describeRule,
-  describeUnevaluated,
-  isRoutineEvaluation,
-  isRoutineRepost,
-} from './words.ts';
+import { describeAlert, describeOutbox, describeRule, describeUnevaluated } from './words.ts';
 
 /** One actor a rule; its key is the rule's name. */
 export const ruleActor = defineActor({
   type: 'alerts.rule',
   machine: alertRule,
   version: 1,
-  durability: (record) => (isRoutineEvaluation(record) ? 'batched' : 'sync'),
   describe: describeRule,
 });
 
@@ -36,7 +28,6 @@ export const outboxActor = defineActor({
   type: 'alerts.outbox',
   machine: alertOutbox,
   version: 1,
-  durability: (record) => (isRoutineRepost(record) ? 'batched' : 'sync'),
   describe: describeOutbox,
 });
 

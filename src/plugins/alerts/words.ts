@@ -38,21 +38,13 @@ export function describeRule(record: RecordOf<typeof alertRule>): string | undef
 }
 
 /**
- * An evaluation that changes nothing. A crash may lose its record, because the next evaluation finds the same. The
- * begin and the end of a firing alert are notified only when they are durable.
+ * An evaluation that changes nothing.
  */
-export function isRoutineEvaluation({ from, to, effects, failed, event }: LogRecord): boolean {
+function isRoutineEvaluation({ from, to, effects, failed, event }: LogRecord): boolean {
   if (failed !== undefined || from === undefined || event.type === 'DEFINE') return false;
   const same = to.value === undefined || verdictOf(from) === verdictOf(to.value);
   return same && !effects.some(({ type }) => type === 'alerts.raise');
 }
-
-/**
- * A repeated notice of a firing alert. A crash may lose its record, because the notice is repeated again after the
- * start.
- */
-export const isRoutineRepost = ({ event, effects }: LogRecord): boolean =>
-  event.type === 'REPOSTED' && !effects.some(({ type }) => type === 'alerts.raise');
 
 /** The verdict of a rule from its state: `{ firing: 'resting' }` is `firing`. */
 export function verdictOf(value: unknown): string {

@@ -28,8 +28,7 @@ const LARGEST_PING = 100_000_000_000;
 const NOT_ACTIVE = 'Monitor not found or not active';
 
 /**
- * Takes one push. The monitor's machine decides what it means. A beat of a monitor that is up is answered when its record
- * is queued, any other when it is durable.
+ * Takes one push. The monitor's machine decides what it means; the answer follows when its record is durable.
  */
 export async function takePush(
   { actors, clock, tokens, beats }: PushReceiver,
@@ -50,14 +49,15 @@ export async function takePush(
   const up = status === 'up' || status === '';
   const msg = message === '' ? (up ? 'OK' : 'it gives no reason') : String(message);
   try {
-    const sent = actors.send(monitorActor, name, {
-      type: 'BEAT',
-      at,
-      up,
-      msg: plain(msg),
-      ...(ping !== undefined && { ping }),
-    });
-    const record = sent.record?.batched ? sent.record : await sent.durable();
+    const record = await actors
+      .send(monitorActor, name, {
+        type: 'BEAT',
+        at,
+        up,
+        msg: plain(msg),
+        ...(ping !== undefined && { ping }),
+      })
+      .durable();
     if (record.to.value === 'paused') return paused(name);
   } catch (error) {
     if (isCoded(error, 'HF_ACTOR_OVERLOADED')) return busy();

@@ -73,18 +73,20 @@ test('[C2] only an admitted call that writes nothing is batched: refusals, chang
   const rig = await Rig.start(t, {
     routes: [
       credentialFree({ name: 'repo_wiki', url: upstream.url }),
-      credentialFree({ name: 'columnar_rw', url: upstream.url, writes: true }),
+      credentialFree({ name: 'columnar_rw', url: upstream.url, writes: false }), // it may write, whatever is said
+      credentialFree({ name: 'tickets', url: upstream.url, writes: true }),
       credentialFree({ name: 'other', url: upstream.url }),
     ],
   });
-  const headers = admission(await rig.mint({ servers: ['repo_wiki', 'columnar_rw'] }));
+  const headers = admission(await rig.mint({ servers: ['repo_wiki', 'columnar_rw', 'tickets'] }));
   const isBatched = async (route: string) => {
     t.is((await rig.post(`/${route}/mcp`, initialize, headers)).status, 200, route);
     const calls = (await rig.records()).filter(({ event }) => event.type === 'CALL');
     return calls.at(-1)?.batched === true;
   };
   t.true(await isBatched('repo_wiki'), 'admitted');
-  t.false(await isBatched('columnar_rw'), 'admitted, and may write');
+  t.false(await isBatched('columnar_rw'), 'admitted, and may write into the database');
+  t.false(await isBatched('tickets'), 'admitted, and declared as one that may write');
   t.false(await isBatched('other'), 'refused');
   const records = await rig.records();
   t.true(records.some(({ event }) => event.type === 'KEY_CREATED'));

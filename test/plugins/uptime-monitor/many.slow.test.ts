@@ -43,7 +43,6 @@ test('[O16] 10,000 monitors beat each minute; the thousand that stop are told, o
     type: 'uptime-monitor.monitor',
     machine: monitor,
     version: 1,
-    durability: ({ event, from }) => (event.type === 'BEAT' && from === 'up' ? 'batched' : 'sync'),
     input: (name) => ({
       name,
       title: name,

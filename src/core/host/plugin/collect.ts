@@ -1,4 +1,5 @@
 import { ALERT_RAISE } from '../../contracts/alerts.ts';
+import { MAY_BE_BATCHED } from '../../contracts/gateway.ts';
 import { type ActorDefinition, effectTypes, type Route } from '../../kernel/actors/definition.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';
@@ -73,13 +74,16 @@ export function refuseConflicts(registrations: Registrations): void {
 }
 
 /**
- * The first declaration that points at something nobody declares: an actor that asks for an effect without a
- * handler, or a route to an unknown actor type. The plugin that owns it is the one that cannot work.
+ * The first declaration that cannot work: an actor that asks for an effect without a handler or whose effects would
+ * precede its records, or a route to an unknown actor type. The plugin that owns it is the one that cannot work.
  */
 export function findGap(registrations: Registrations): Gap | undefined {
   const { actors, effects, routes } = registrations;
   const handled = new Set(effects.map(({ type }) => type));
-  for (const { owner, type, machine } of actors) {
+  for (const { owner, type, machine, durability = 'sync' } of actors) {
+    if (durability !== 'sync' && !MAY_BE_BATCHED.has(type)) {
+      return { plugin: owner, error: new HostError('HF_ACTOR_BATCHED', { actor: type }) };
+    }
     const effect = effectTypes(machine).find((name) => !handled.has(name) && !isOfCore(name));
     if (effect !== undefined) {
       return { plugin: owner, error: new HostError('HF_EFFECT_UNHANDLED', { actor: type, effect }) };

@@ -68,7 +68,7 @@ export class PluginHost {
    * Lets every plugin declare, checks all declarations as a whole, and freezes them.
    *
    * @throws HF_PLUGIN_CONFLICT two plugins declare the same
-   * @throws HF_PLUGIN_FAILED, HF_PLUGIN_CONTRACT, HF_EFFECT_UNHANDLED, HF_ROUTE_TARGET of a plugin that must not fail
+   * @throws HF_PLUGIN_FAILED, HF_PLUGIN_CONTRACT, HF_ACTOR_BATCHED, HF_EFFECT_UNHANDLED, HF_ROUTE_TARGET of a plugin that must not fail
    */
   register(): Registrations {
     this.#registrations ??= this.#register();

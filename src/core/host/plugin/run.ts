@@ -6,7 +6,7 @@ import type { ConfiguredPlugin, OnFailure, PluginDefinition, PluginStatus, Servi
 import { createRegistrar, type Declared, type Registrar } from './registrar.ts';
 
 /** Codes whose errors name the plugin already; any other error is wrapped, so that plugin and phase are named. */
-const NAMES_PLUGIN = /^HF_(PLUGIN_|EFFECT_UNHANDLED$|ROUTE_TARGET$)/;
+const NAMES_PLUGIN = /^HF_(PLUGIN_|ACTOR_BATCHED$|EFFECT_UNHANDLED$|ROUTE_TARGET$)/;
 
 export type Phase = 'register' | 'start' | 'stop';
 

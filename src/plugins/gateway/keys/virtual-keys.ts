@@ -4,6 +4,7 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
+import { VIRTUAL_KEY } from '../../../core/contracts/gateway.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
@@ -15,7 +16,7 @@ import { describeGatewayRecord } from '../words.ts';
 
 /** A virtual key. The actor's key is the id of the first value it was presented by. */
 export const keyActor = defineActor({
-  type: 'gateway.key',
+  type: VIRTUAL_KEY,
   machine: virtualKey,
   version: 1,
   durability: durabilityOf,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { COLUMNAR_WRITES } from '../../../core/contracts/gateway.ts';
 import { problemsOf } from '../../../core/host/config/problem.ts';
 import { insecureOption, plaintextProblem } from '../../../core/host/http/plaintext.ts';
 import { secretReference } from '../../../core/host/secrets/secret-reference.ts';
@@ -30,7 +31,7 @@ const common = {
   tools: z.array(toolName).max(1_000).optional(),
   /** Cost of a call by the upstream's own name of the tool; `*` stands for all other tools. */
   costs: z.record(toolName, z.number().min(0)).default({}),
-  /** Its calls may change state: each decision is durable before the call is forwarded. */
+  /** Its calls may change state: each decision is durable before the call is forwarded. Those of `columnar_rw` always are. */
   writes: z.boolean().default(false),
   /** `gen_ai.request.model` of its calls in telemetry; `<server>/<tool>` unless set. */
   model: z.string().min(1).max(128).optional(),
@@ -51,37 +52,39 @@ const token = {
   secret: secretReference.optional(),
 };
 
-export const routeSchema = z.discriminatedUnion('disposition', [
-  z.strictObject({ ...common, ...token, disposition: z.literal('overwrite') }),
-  z.strictObject({
-    ...common,
-    disposition: z.literal('relay'),
-    /** The `aud` that the upstream expects in a token, for `holdfast gateway doctor`; `{gateway_url}` is replaced. */
-    audience: z.string().min(1).optional(),
-    /** Port of the client's login callback. */
-    callbackPort: z.int().min(1).max(65_535).optional(),
-    /** Scopes a client asks for when it can't register itself. */
-    scopes: z.array(scope).optional(),
-    /** The gateway's challenge names `scopes`, for an upstream that names them in its own challenge only. */
-    scopesInChallenge: z.boolean().optional(),
-    /** For an upstream without a protected-resource document: the gateway makes one of these and `scopes`. */
-    authorizationServers: z
-      .array(z.url({ protocol: /^https?$/ }))
-      .min(1)
-      .max(16)
-      .optional(),
-    /** `jsonrpc` turns an upstream's 401 and 403 into a JSON-RPC error in a 200. */
-    relayErrors: z.enum(['status', 'jsonrpc']).default('status'),
-  }),
-  z.strictObject({ ...common, disposition: z.literal('credential_free') }),
-  z.strictObject({
-    ...common,
-    ...token,
-    disposition: z.literal('custom'),
-    kind: z.custom<RouteKind>(isKind, 'it must be made with defineRouteKind'),
-    options: z.record(z.string(), z.unknown()).default({}),
-  }),
-]);
+export const routeSchema = z
+  .discriminatedUnion('disposition', [
+    z.strictObject({ ...common, ...token, disposition: z.literal('overwrite') }),
+    z.strictObject({
+      ...common,
+      disposition: z.literal('relay'),
+      /** The `aud` that the upstream expects in a token, for `holdfast gateway doctor`; `{gateway_url}` is replaced. */
+      audience: z.string().min(1).optional(),
+      /** Port of the client's login callback. */
+      callbackPort: z.int().min(1).max(65_535).optional(),
+      /** Scopes a client asks for when it can't register itself. */
+      scopes: z.array(scope).optional(),
+      /** The gateway's challenge names `scopes`, for an upstream that names them in its own challenge only. */
+      scopesInChallenge: z.boolean().optional(),
+      /** For an upstream without a protected-resource document: the gateway makes one of these and `scopes`. */
+      authorizationServers: z
+        .array(z.url({ protocol: /^https?$/ }))
+        .min(1)
+        .max(16)
+        .optional(),
+      /** `jsonrpc` turns an upstream's 401 and 403 into a JSON-RPC error in a 200. */
+      relayErrors: z.enum(['status', 'jsonrpc']).default('status'),
+    }),
+    z.strictObject({ ...common, disposition: z.literal('credential_free') }),
+    z.strictObject({
+      ...common,
+      ...token,
+      disposition: z.literal('custom'),
+      kind: z.custom<RouteKind>(isKind, 'it must be made with defineRouteKind'),
+      options: z.record(z.string(), z.unknown()).default({}),
+    }),
+  ])
+  .overwrite((entry) => (entry.name === COLUMNAR_WRITES ? { ...entry, writes: true } : entry));
 
 export type RouteEntry = z.output<typeof routeSchema>;
 /** A route as `plugins.config.ts` writes it. It is checked when the table is loaded. */

@@ -67,6 +67,17 @@ test('[C11] an effect that a machine may ask for must have a handler; those of c
   t.notThrows(() => new PluginHost([asking('bell.ring'), handler]).register());
 });
 
+test('[C2] only the decisions on calls may be batched: another actor type that asks for it is refused', (t) => {
+  for (const durability of ['batched', () => 'batched' as const] as const) {
+    const hasty = plugin('hasty', (ctx) => ctx.actor({ ...actor('hasty'), durability }));
+    const error = coded(t.throws(() => new PluginHost([hasty]).register()));
+    t.is(error.code, 'HF_ACTOR_BATCHED');
+    t.regex(error.message, /hasty/);
+  }
+  const patient = plugin('patient', (ctx) => ctx.actor({ ...actor('patient'), durability: 'sync' }));
+  t.notThrows(() => new PluginHost([patient]).register());
+});
+
 test('[C11] a route to an actor type that nobody registers is refused by plugin, topic and type', (t) => {
   const lost = plugin('lost', (ctx) => ctx.route(tick, actor('nowhere'), () => []));
   const error = coded(t.throws(() => new PluginHost([lost]).register()));

@@ -54,6 +54,11 @@ export const runtimeErrors = {
     what: 'The check of the data folder could not be finished: {reason}.',
     remedy: 'Look at the log lines before data.check_failed; it is tried again within an hour.',
   },
+  HF_ACTOR_BATCHED: {
+    status: 500,
+    what: 'Actor type {actor} asks for batched records, whose effects would run before they are durable.',
+    remedy: 'Leave out `durability`: only the decisions on calls of the gateway may be batched.',
+  },
   HF_EFFECT_UNHANDLED: {
     status: 500,
     what: 'Actor type {actor} asks for effect {effect}, which no plugin handles.',
