@@ -9,8 +9,8 @@ export interface DataOptions {
   /** The data folder, relative to the configuration file; `.holdfast` in the working directory unless set. */
   readonly dir?: string | undefined;
   /**
-   * Milliseconds that a batched record may wait for others before it is committed; 50 unless set. On flash 1,000
-   * is kinder: each small commit writes some 7 KiB.
+   * Milliseconds that a batched record may wait for others before it is committed; 40 unless set, so that it is durable
+   * 50 ms after its effect (C2). On flash 1,000 is kinder, and gives that up: each small commit writes some 7 KiB.
    */
   readonly lingerMs?: number | undefined;
   /** The log is signed every so many records, and at a stop; 1,000 unless set. */

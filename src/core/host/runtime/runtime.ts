@@ -45,7 +45,7 @@ export interface RuntimeOptions {
   readonly logger?: Logger;
   /** Where the plugins' options come from, for those that take changes up while they run. */
   readonly configFile?: OptionsFile | undefined;
-  /** How long a `batched` record may wait for others to share its commit, milliseconds; 50 unless set. */
+  /** How long a `batched` record may wait for others to share its commit, milliseconds; 40 unless set. */
   readonly lingerMs?: number;
   /** The log is signed at least every so many records, and at a stop; 1,000 unless set. */
   readonly signEvery?: number;
@@ -99,7 +99,7 @@ export class Runtime {
     this.#options = {
       clock: systemClock,
       logger: rest.logger ?? createLogger(),
-      lingerMs: 50,
+      lingerMs: 40,
       signEvery: 1_000,
       patienceMs: 5_000,
       checkpointEvery: 10_000,

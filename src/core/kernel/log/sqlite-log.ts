@@ -19,7 +19,7 @@ import { checkBeforeStart } from './trust.ts';
 
 export interface SqliteLogOptions {
   readonly dataDir: string;
-  /** How long a `batched` record may wait for others to share its commit, milliseconds; 50 unless set. */
+  /** How long a `batched` record may wait for others to share its commit, milliseconds; 40 unless set, which leaves 10 for the commit (C2). */
   readonly lingerMs?: number;
   /** A signature at least every so many records; 1,000 unless set. */
   readonly signEvery?: number;
@@ -77,7 +77,7 @@ export class SqliteLog implements EventLog {
    */
   constructor({
     dataDir,
-    lingerMs = 50,
+    lingerMs = 40,
     signEvery = 1_000,
     patienceMs = 5_000,
     checkpointEvery = 10_000,

@@ -56,7 +56,7 @@ test('[C2] records of one turn share one commit, in order', async (t) => {
 test('[C2] batched records wait for the linger, or for the next commit that must not wait', async (t) => {
   const { log, clock } = open(t);
   log.append(record(1), { durability: 'batched' });
-  await clock.advance(49);
+  await clock.advance(39);
   t.is(log.status().durableSeq, 0);
   await clock.advance(1);
   await log.whenDurable(1);
@@ -75,7 +75,7 @@ test('[C2] batched records that come while a commit is under way wait for the li
   log.append(record(2), { durability: 'batched' });
   await log.whenDurable(1);
   log.append(record(3), { durability: 'batched' });
-  await clock.advance(50);
+  await clock.advance(40);
   await log.whenDurable(3);
   t.deepEqual(commits, [1, 2]);
 });
