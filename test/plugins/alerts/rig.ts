@@ -80,10 +80,13 @@ export async function rig(
     await written;
   };
   const settled = async () => {
-    for (let round = 0; round < 3; round += 1) {
+    // An effect starts when its record is durable, and its outcome is a record again: three quiet rounds are the end.
+    for (let quiet = 0, rounds = 0; quiet < 3 && rounds < 100; rounds += 1) {
+      const before = log.lastSeq();
       await durable();
       await clock.advance(0);
       await delay(1);
+      quiet = log.lastSeq() === before ? quiet + 1 : 0;
     }
   };
   const ask = <T extends object = AlertsView>(verb: string, body: object = {}) =>

@@ -1,5 +1,5 @@
 import { ALERT_RAISE } from '../../contracts/alerts.ts';
-import { MAY_BE_BATCHED } from '../../contracts/gateway.ts';
+import { MAY_BE_BATCHED } from '../../contracts/calls.ts';
 import { type ActorDefinition, effectTypes, type Route } from '../../kernel/actors/definition.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';

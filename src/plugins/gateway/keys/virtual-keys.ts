@@ -4,7 +4,7 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
-import { VIRTUAL_KEY } from '../../../core/contracts/gateway.ts';
+import { VIRTUAL_KEY } from '../../../core/contracts/calls.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { COLUMNAR_WRITES } from '../../../core/contracts/gateway.ts';
+import { COLUMNAR_WRITES } from '../../../core/contracts/calls.ts';
 import { problemsOf } from '../../../core/host/config/problem.ts';
 import { insecureOption, plaintextProblem } from '../../../core/host/http/plaintext.ts';
 import { secretReference } from '../../../core/host/secrets/secret-reference.ts';

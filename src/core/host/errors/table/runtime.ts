@@ -57,7 +57,7 @@ export const runtimeErrors = {
   HF_ACTOR_BATCHED: {
     status: 500,
     what: 'Actor type {actor} asks for batched records, whose effects would run before they are durable.',
-    remedy: 'Leave out `durability`: only the decisions on calls of the gateway may be batched.',
+    remedy: 'Leave out `durability`: only the decisions on admitted calls may be batched.',
   },
   HF_EFFECT_UNHANDLED: {
     status: 500,

@@ -1,4 +1,4 @@
-/** What the host and other plugins know of the gateway. */
+/** What the host and other plugins know of the calls that the gateway decides. */
 
 /** The actor type of a virtual key: it decides the calls that come with the key. */
 export const VIRTUAL_KEY = 'gateway.key';
