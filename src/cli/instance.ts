@@ -2,6 +2,8 @@ import { isSocketBase } from '../core/host/http/addresses.ts';
 import type { Place } from '../core/host/http/contract.ts';
 import { HOST, runsOf } from '../core/host/lifecycle/records.ts';
 import type { StoppedReports } from '../core/host/plugin/definition.ts';
+import { storageFact } from '../core/host/retention/growth.ts';
+import { notedSettings } from '../core/host/retention/settings.ts';
 import { type RuntimeFile, readRuntimeFile } from '../core/host/runtime/runtime-file.ts';
 import { recover } from '../core/kernel/actors/recover.ts';
 import type { ActorState } from '../core/kernel/actors/transition.ts';
@@ -189,6 +191,7 @@ async function readLastRun(
       const fact = stopped(states, now);
       return fact === undefined ? [] : [[name, fact] as const];
     });
+    if (newest.seq > 0) facts.push(['storage', storageFact(log, dataDir, notedSettings(dataDir), now)]);
     return {
       log: { seq: newest.seq, durableSeq: newest.seq },
       facts: Object.fromEntries(facts),

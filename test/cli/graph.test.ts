@@ -19,6 +19,8 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
   end
   subgraph topics["Topics"]
     topic_data_checked(["data.checked"])
+    topic_log_archive_deleted(["log.archive_deleted"])
+    topic_log_archived(["log.archived"])
     topic_log_checkpoint_saved(["log.checkpoint_saved"])
     topic_test_knock(["test.knock"])
     topic_test_tick(["test.tick"])
@@ -26,6 +28,7 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
   subgraph actors["Actors"]
     actor_runtime_data_check["runtime.data_check<br><small>core</small>"]
     actor_runtime_lifecycle["runtime.lifecycle<br><small>core</small>"]
+    actor_runtime_retention["runtime.retention<br><small>core</small>"]
     actor_test_door["test.door<br><small>doors</small>"]
   end
   subgraph effects["Effects"]
@@ -45,6 +48,8 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
   effect_lamp_on --> adapter_lamp
   schedule_2a_2a_2a_2a_2a --> topic_test_tick
   topic_data_checked --> actor_runtime_data_check
+  topic_log_archive_deleted --> actor_runtime_retention
+  topic_log_archived --> actor_runtime_retention
   topic_log_checkpoint_saved --> actor_runtime_lifecycle
   topic_test_knock --> actor_test_door
   topic_test_tick --> actor_test_door

@@ -5,6 +5,7 @@ import { jsonText } from '../../core/host/terminal.ts';
 import type { LogReader } from '../../core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
+import { sourcesFrom } from './archived.ts';
 import { selectionOf, wholeNumber } from './flags.ts';
 import { parsePattern, printedText, type TextPattern } from './grep.ts';
 import { Layout } from './layout.ts';
@@ -22,8 +23,10 @@ export const listRecords: CommandRun = async (sources, flags, context) => {
   selectionOf(flags);
   const pattern = patternOf(flags.grep);
   const limit = wholeNumber(flags.limit, '--limit', 0, 'log list') || Number.POSITIVE_INFINITY;
-  noteDamage(sourcesOf(sources, context), context);
-  await withLog(sourcesOf(sources, context), async (log) => {
+  const places = [flags.from, flags.to].map((text) => (typeof text === 'string' ? text : undefined));
+  const read = sources.length > 0 ? sourcesOf(sources, context) : await sourcesFrom(places, context, true);
+  noteDamage(read, context);
+  await withLog(read, async (log) => {
     const chosen = selectionOf(flags, referenceTime(log));
     // Whoever selects a type of event wants to see it, even if it is routine.
     const all = flags.all === true || chosen.type !== undefined;
@@ -94,8 +97,9 @@ async function noMatch(log: LogReader, selection: Selection, signal: AbortSignal
 /** `holdfast log show`: one record in full, with its cause and its consequences. */
 export const showRecord: CommandRun = async ([text, ...sources], _flags, context) => {
   const seq = wholeNumber(text, 'The record', 1, 'log show');
-  noteDamage(sourcesOf(sources, context), context, seq);
-  const family = await withLog(sourcesOf(sources, context), (log) => familyOf(log, seq));
+  const read = sources.length > 0 ? sourcesOf(sources, context) : await sourcesFrom([text], context);
+  noteDamage(read, context, seq);
+  const family = await withLog(read, (log) => familyOf(log, seq));
   if (!context.json) {
     const words = new PluginWords(context);
     await words.prepare([family.record, ...family.children, ...(family.cause ? [family.cause] : [])]);

@@ -6,9 +6,10 @@ import { askIfRunning } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { progressOf } from '../../core/host/progress.ts';
 import type { PruneRequest } from '../../core/host/retention/plan.ts';
-import { archiveFolder, parseSize, planPrune } from '../../core/host/retention/plan.ts';
+import { parseSize, planPrune } from '../../core/host/retention/plan.ts';
 import type { Pruned } from '../../core/host/retention/prune-stopped.ts';
 import { pruneStopped } from '../../core/host/retention/prune-stopped.ts';
+import { notedSettings } from '../../core/host/retention/settings.ts';
 import { timestamp } from '../../core/host/terminal.ts';
 import { recover } from '../../core/kernel/actors/recover.ts';
 import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
@@ -25,7 +26,7 @@ const PRUNE_PATH = '/log/prune';
 export const pruneLog: CommandRun = async (_args, flags, context) => {
   const { dataDir, json, print } = context;
   const request = await requestOf(flags);
-  const folder = typeof flags.archive === 'string' ? resolve(flags.archive) : archiveFolder(dataDir);
+  const folder = typeof flags.archive === 'string' ? resolve(flags.archive) : notedSettings(dataDir).folder;
   const dryRun = flags.dryRun === true;
   const pruned = dryRun ? await dry(request, context) : await prune(request, folder, context);
   if (json) return print(JSON.stringify({ ...pruned, dryRun }, null, 2));
@@ -40,7 +41,7 @@ async function requestOf(flags: Readonly<Record<string, unknown>>): Promise<Prun
     throw usageError('log prune', `${name} takes ${like}, not ${String(flag)}.`);
   };
   const olderThanMs = read(flags.olderThan, '--older-than', parseDuration, 'an age such as 30d or 12h');
-  const keepBytes = read(flags.keepSize, '--keep-size', parseSize, 'a size such as 500MB or 2GB');
+  const keepBytes = read(flags.keepSize, '--keep-size', parseSize, 'a size such as 500MB or 2GiB');
   if (olderThanMs === undefined && keepBytes === undefined)
     throw usageError('log prune', '--older-than or --keep-size is needed.');
   return { olderThanMs, keepBytes };

@@ -9,32 +9,35 @@ import { readHead, readMark } from '../../core/kernel/log/head.ts';
 import type { IntegrityReport } from '../../core/kernel/log/integrity.ts';
 import { integritySteps } from '../../core/kernel/log/integrity.ts';
 import { findLogKey, isPublicKey } from '../../core/kernel/log/signing.ts';
+import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import type { Trust } from '../../core/kernel/log/trust.ts';
 import {
   compareWithWitness,
   readWitness,
   type WitnessReport,
 } from '../../core/kernel/log/witnessed-heads.ts';
+import { allSources } from './archived.ts';
 import { sourcesOf, withLog } from './source.ts';
 import { recordProgress, runSteps } from './steps.ts';
+import { type Verified, verifyParts } from './verify-parts.ts';
 
 /** `holdfast log verify`: checks that no record was changed and none is missing (C9). */
 export const verifyLog: CommandRun = async (sources, flags, context) => {
   const { json, print, note, terminal, signal } = context;
-  const places = sourcesOf(sources, context);
+  const places = sources.length > 0 ? sourcesOf(sources, context) : allSources(context.dataDir);
   const trust = await trustIn(places.at(-1) ?? '', flags);
   const witness = await witnessOf(sources, flags.witness, context);
-  const { report, witnessed } = await withLog(
-    places,
-    async (log) => {
-      const steps = integritySteps(log, trust);
-      const report = await runSteps(steps, context, recordProgress('Checking', log, context));
-      if (witness === undefined) return { report };
-      const heads = await readWitness(witness);
-      return { report, witnessed: compareWithWitness(log, heads, trust.key, witness) };
-    },
-    signal,
-  );
+  const check = async (log: SqliteReader, against: Trust, isLast = true): Promise<Verified> => {
+    const steps = integritySteps(log, against);
+    const report = await runSteps(steps, context, recordProgress('Checking', log, context));
+    if (witness === undefined) return { report };
+    const heads = (await readWitness(witness)).filter(({ seq }) => isLast || seq <= report.last);
+    return { report, witnessed: compareWithWitness(log, heads, trust.key, witness) };
+  };
+  const { report, witnessed } =
+    sources.length > 0
+      ? await withLog(places, (log) => check(log, trust), signal)
+      : await verifyParts(places, trust, check, signal);
   if (json) return print(jsonText({ ok: true, ...report, ...(witnessed && { witness: witnessed }) }, 2));
   const { first, last, records, checkpoints, partial, head, signed, missing = [] } = report;
   const lost = missing.map(

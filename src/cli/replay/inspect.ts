@@ -5,6 +5,7 @@ import type { ActorState } from '../../core/kernel/actors/transition.ts';
 import { diffContext } from '../../core/kernel/json.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { causesOf, sentenceOf } from '../../core/kernel/replay/explain.ts';
+import { sourcesFrom } from '../log/archived.ts';
 import { wholeNumber } from '../log/flags.ts';
 import { seqOfPlace } from '../log/place.ts';
 import { actorMatcher } from '../log/select.ts';
@@ -17,7 +18,7 @@ export const showMoment: CommandRun = async ([place = '', ...sources], flags, co
   const whole = typeof flags.actor === 'string';
   const isWanted = typeof flags.actor === 'string' ? actorMatcher(flags.actor) : () => true;
   const { moment, actors } = await withLog(
-    sourcesOf(sources, context),
+    sources.length > 0 ? sourcesOf(sources, context) : await sourcesFrom([place], context),
     async (log) => {
       const moment = momentAt(log, await seqOfPlace(log, place));
       const actors = moment.actors.filter(({ ref }) => isWanted(ref));
@@ -43,7 +44,7 @@ function enteredState(log: SqliteReader, state: ActorState): EnteredState {
 /** `holdfast replay diff`: how the actors changed between two places (C7). */
 export const showDifference: CommandRun = async ([a = '', b = '', ...sources], _flags, context) => {
   const [before, after] = await withLog(
-    sourcesOf(sources, context),
+    sources.length > 0 ? sourcesOf(sources, context) : await sourcesFrom([a, b], context, true),
     async (log) => {
       const seqs = [await seqOfPlace(log, a), await seqOfPlace(log, b)].sort((x, y) => x - y);
       return [momentAt(log, seqs[0] ?? 0), momentAt(log, seqs[1] ?? 0)] as const;
@@ -73,8 +74,9 @@ export const showDifference: CommandRun = async ([a = '', b = '', ...sources], _
 /** `holdfast replay explain`: the chain of causes of a record, in sentences (C7). */
 export const explainRecord: CommandRun = async ([text, ...sources], _flags, context) => {
   const seq = wholeNumber(text, 'The record', 1, 'replay explain');
-  noteDamage(sourcesOf(sources, context), context);
-  const chain = await withLog(sourcesOf(sources, context), async (log) => causesOf(log, seq), context.signal);
+  const read = sources.length > 0 ? sourcesOf(sources, context) : await sourcesFrom([text], context);
+  noteDamage(read, context);
+  const chain = await withLog(read, async (log) => causesOf(log, seq), context.signal);
   const words = new PluginWords(context);
   await words.prepare(chain.flatMap(({ record, cause }) => (cause ? [record, cause] : [record])));
   const wording = {

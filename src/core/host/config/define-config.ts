@@ -17,13 +17,20 @@ export interface DataOptions {
   readonly signEvery?: number | undefined;
   /** Milliseconds that the disk may take for one commit before requests are refused; 5,000 unless set. */
   readonly patienceMs?: number | undefined;
-  /** Which records are moved from the log to an archive automatically, once an hour; none unless set. */
+  /**
+   * How much of the log is kept. Unless set otherwise, the live log holds at most 1 GiB and 90 days; what is older is
+   * archived, compressed, and the archives hold at most 4 GiB: beyond that the oldest one is deleted. Each step is
+   * recorded. `false`: nothing is archived or deleted.
+   */
   readonly retention?:
+    | false
     | {
-        /** Records older than this, e.g. `30d`. */
-        readonly olderThan?: string | undefined;
-        /** The oldest records, until the database holds no more than e.g. `500MB`. */
-        readonly keepSize?: string | undefined;
+        /** The oldest that a record of the live log may be; `90d` unless set, `false` for any age. */
+        readonly olderThan?: string | false | undefined;
+        /** The most that the live log holds, from `1MB`; `1GiB` unless set, `false` for any size. */
+        readonly keepSize?: string | false | undefined;
+        /** The most that the archives hold, from `1MB`; `4GiB` unless set, `false` to keep every archive. */
+        readonly keepArchives?: string | false | undefined;
         /** Where archives go, relative to the configuration file; `archive` in the data folder unless set. */
         readonly archive?: string | undefined;
       }
@@ -59,6 +66,25 @@ export interface Config {
   readonly data?: DataOptions;
 }
 
+const HOUR_MS = 3_600_000;
+const MB = 1_000_000;
+
+const age = z.union([
+  z.literal(false),
+  z
+    .string()
+    .refine((text) => (parseDuration(text) ?? 0) >= HOUR_MS, 'an age such as 30d, or 1h at least, is needed'),
+]);
+const size = z.union([
+  z.literal(false),
+  z
+    .string()
+    .refine(
+      (text) => (parseSize(text) ?? 0) >= MB,
+      'a size such as 500MB or 2GiB, or 1MB at least, is needed',
+    ),
+]);
+
 /** The settings beside the plugins; a misspelt one is refused by name. */
 export const settingsSchema = z.strictObject({
   plugins: z.array(z.unknown()),
@@ -70,21 +96,15 @@ export const settingsSchema = z.strictObject({
       patienceMs: z.int().min(100).max(600_000).optional(),
       witness: witnessSchema.optional(),
       retention: z
-        .strictObject({
-          olderThan: z
-            .string()
-            .refine((text) => parseDuration(text) !== undefined, 'an age such as 30d or 12h is needed')
-            .optional(),
-          keepSize: z
-            .string()
-            .refine((text) => parseSize(text) !== undefined, 'a size such as 500MB or 2GB is needed')
-            .optional(),
-          archive: z.string().min(1).optional(),
-        })
-        .refine(
-          ({ olderThan, keepSize }) => olderThan !== undefined || keepSize !== undefined,
-          'olderThan or keepSize is needed',
-        )
+        .union([
+          z.literal(false),
+          z.strictObject({
+            olderThan: age.optional(),
+            keepSize: size.optional(),
+            keepArchives: size.optional(),
+            archive: z.string().min(1).optional(),
+          }),
+        ])
         .optional(),
     })
     .optional(),

@@ -4,8 +4,8 @@ import { isObject } from '../../kernel/json.ts';
 import { parseDuration } from '../duration.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { ConfiguredPlugin, PluginEntry } from '../plugin/definition.ts';
-import { archiveFolder, parseSize } from '../retention/plan.ts';
-import type { RetentionSettings } from '../retention/prune-running.ts';
+import { parseSize } from '../retention/plan.ts';
+import { archiveFolder, DEFAULT_LIMITS, type RetentionSettings } from '../retention/settings.ts';
 import type { WitnessSettings } from '../witness/witness.ts';
 import { type ConfigSource, resolveDataDir } from './data-dir.ts';
 import { type Config, type DataOptions, settingsSchema } from './define-config.ts';
@@ -25,7 +25,7 @@ export interface ResolvedConfig {
   readonly patienceMs?: number;
   /** Where the signed heads of the log go. */
   readonly witness?: WitnessSettings;
-  /** Which records are archived automatically. */
+  /** How much of the log is kept; absent when nothing is archived or deleted automatically. */
   readonly retention?: RetentionSettings;
 }
 
@@ -60,7 +60,7 @@ export function resolveConfig(config: Config, source: ConfigSource = {}): Resolv
     ...(data?.signEvery !== undefined && { signEvery: data.signEvery }),
     ...(data?.patienceMs !== undefined && { patienceMs: data.patienceMs }),
     ...(data?.witness && { witness: witnessOf(data.witness, source) }),
-    ...(data?.retention && { retention: retentionOf(data.retention, dataDir, source) }),
+    ...(data?.retention !== false && { retention: retentionOf(data?.retention ?? {}, dataDir, source) }),
   };
 }
 
@@ -75,13 +75,19 @@ function witnessOf(
 }
 
 function retentionOf(
-  { olderThan, keepSize, archive }: NonNullable<DataOptions['retention']>,
+  { olderThan, keepSize, keepArchives, archive }: Exclude<NonNullable<DataOptions['retention']>, false>,
   dataDir: string,
   { file, cwd = process.cwd() }: ConfigSource,
 ): RetentionSettings {
+  const limit = (
+    text: string | false | undefined,
+    parse: (text: string) => number | undefined,
+    usual: number,
+  ) => (text === undefined ? usual : text === false ? undefined : parse(text));
   return {
-    olderThanMs: olderThan === undefined ? undefined : parseDuration(olderThan),
-    keepBytes: keepSize === undefined ? undefined : parseSize(keepSize),
+    olderThanMs: limit(olderThan, parseDuration, DEFAULT_LIMITS.olderThanMs),
+    keepBytes: limit(keepSize, parseSize, DEFAULT_LIMITS.keepBytes),
+    keepArchiveBytes: limit(keepArchives, parseSize, DEFAULT_LIMITS.keepArchiveBytes),
     folder:
       archive === undefined ? archiveFolder(dataDir) : resolve(cwd, file ? dirname(file) : '.', archive),
   };

@@ -5,6 +5,7 @@ import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/json.ts';
 import { CHECKPOINT, type LogRecord } from '../../kernel/log/record.ts';
 import { DATA_CHECK, describeDataCheck } from '../integrity/records.ts';
+import { describeRetention, RETENTION } from '../retention/records.ts';
 import type { LifecycleContext } from './machine.ts';
 
 /** The one actor that remembers the runs of a data folder. */
@@ -13,6 +14,7 @@ export const HOST = CHECKPOINT.actor as ActorRef;
 export const words: RecordWords = {
   [parseActorRef(HOST).type]: describeLifecycle,
   [parseActorRef(DATA_CHECK).type]: describeDataCheck,
+  [parseActorRef(RETENTION).type]: describeRetention,
 };
 
 /** What the actor of a data folder remembers; nothing before its first run. */

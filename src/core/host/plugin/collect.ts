@@ -6,6 +6,7 @@ import { HostError } from '../errors/host-error.ts';
 import { HTTP_REPLY } from '../http/pending-replies.ts';
 import { dataCheckActor, dataCheckedRoute } from '../integrity/actor.ts';
 import { checkpointRoute, lifecycleActor } from '../lifecycle/run.ts';
+import { archiveDeletedRoute, recordsArchivedRoute, retentionActor } from '../retention/actor.ts';
 import { commandWords } from './command.ts';
 import { type Declared, summarise } from './registrar.ts';
 import type { Owned, Registrations } from './registrations.ts';
@@ -15,12 +16,15 @@ import type { PluginRun } from './run.ts';
 export const CORE = 'core';
 
 /** What core itself declares: part of every instance, whatever plugins it has. */
-const coreActors: readonly Owned<ActorDefinition>[] = [lifecycleActor, dataCheckActor].map((actor) =>
-  Object.freeze({ ...actor, owner: CORE }),
+const coreActors: readonly Owned<ActorDefinition>[] = [lifecycleActor, dataCheckActor, retentionActor].map(
+  (actor) => Object.freeze({ ...actor, owner: CORE }),
 );
-const coreRoutes: readonly Owned<Route>[] = [checkpointRoute, dataCheckedRoute].map((route) =>
-  Object.freeze({ ...route, owner: CORE }),
-);
+const coreRoutes: readonly Owned<Route>[] = [
+  checkpointRoute,
+  dataCheckedRoute,
+  recordsArchivedRoute,
+  archiveDeletedRoute,
+].map((route) => Object.freeze({ ...route, owner: CORE }));
 
 /** Effect types that core carries out itself (`runtime/wiring.ts`); a trailing `*` stands for any rest. */
 const CORE_EFFECTS: readonly string[] = ['timer.*', HTTP_REPLY, ALERT_RAISE];

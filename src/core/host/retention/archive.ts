@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { recover } from '../../kernel/actors/recover.ts';
-import type { ErrorData } from '../../kernel/errors/holdfast-error.ts';
+import { type ErrorData, isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../kernel/errors/kernel-error.ts';
 import { readChained } from '../../kernel/log/chain.ts';
 import { portableHeader, portableLines } from '../../kernel/log/portable/export.ts';
@@ -9,6 +9,7 @@ import { counted, writePortable } from '../../kernel/log/portable/file.ts';
 import { openReader } from '../../kernel/log/portable/open-reader.ts';
 import { findLogKey } from '../../kernel/log/signing.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { type ArchiveFile, archiveName, archivesIn } from './archive-files.ts';
 import type { PrunePlan, PruneRequest } from './plan.ts';
 
 /**
@@ -26,8 +27,7 @@ export async function archive(
   signal?: AbortSignal,
   onProgress?: (bytes: number, part?: number) => void,
 ): Promise<string> {
-  const name = (seq: number) => String(seq).padStart(12, '0');
-  const file = join(folder, `log-${name(from)}-${name(to)}.jsonl.gz`);
+  const file = join(folder, archiveName(from, to));
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
@@ -39,14 +39,45 @@ export async function archive(
   const before = from > 1 ? recover(reader, from - 1).states.values() : [];
   const lines = portableLines(reader, part, header, before, findLogKey(dataDir));
   await writePortable(file, counted(lines, to - from + 1, onProgress), signal);
+  if (await holds(file, reader, part, signal)) return file;
+  throw new KernelError('HF_LOG_CORRUPT', { seq: to, reason: `it is not in ${file} as it was written` });
+}
+
+/** Reads a file back. @returns whether it holds the records of a part of a log, chained, to the last one's hash */
+async function holds(
+  file: string,
+  reader: SqliteReader,
+  { from, to }: { readonly from: number; readonly to: number },
+  signal?: AbortSignal,
+): Promise<boolean> {
   const written = await openReader(file, signal);
   try {
     for (const _ of readChained(written, from));
-    if (written.lastSeq() === to && written.hashOf(to) === reader.hashOf(to)) return file;
+    return written.lastSeq() === to && written.hashOf(to) === reader.hashOf(to);
   } finally {
     written.close();
   }
-  throw new KernelError('HF_LOG_CORRUPT', { seq: to, reason: `it is not in ${file} as it was written` });
+}
+
+/**
+ * Finds the archive that a run made which was killed before it deleted what is in it: nothing need be written again.
+ *
+ * @returns undefined when there is none, or it does not hold what the log has
+ */
+export async function archivedBefore(
+  reader: SqliteReader,
+  { from }: PrunePlan,
+  folder: string,
+): Promise<ArchiveFile | undefined> {
+  const left = archivesIn(folder).findLast(
+    (archive) => archive.from === from && archive.to < reader.lastSeq(),
+  );
+  try {
+    return left && (await holds(left.file, reader, left)) ? left : undefined;
+  } catch (error) {
+    if (isCoded(error)) return undefined; // a new one takes its place, under another name or the same
+    throw error;
+  }
 }
 
 /** The states of all actors where what stays begins, in parts: actor and state, one after another. */

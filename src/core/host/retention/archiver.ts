@@ -1,9 +1,11 @@
 /** The thread that archives while the runtime goes on: it reads the log, compresses, and folds states. */
+import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import type { ArchiverData, ArchiverMessage } from './archive.ts';
-import { archive, statesAt } from './archive.ts';
+import { archive, archivedBefore, statesAt } from './archive.ts';
+import { clearParts } from './archive-files.ts';
 import { planPrune } from './plan.ts';
 
 const say = (message: ArchiverMessage) => parentPort?.postMessage(message);
@@ -11,15 +13,24 @@ const say = (message: ArchiverMessage) => parentPort?.postMessage(message);
 async function work({ dataDir, request, folder, now }: ArchiverData): Promise<void> {
   const reader = new SqliteReader(dataDir);
   try {
-    const plan = planPrune(reader, request, now);
-    if (plan.to < plan.from) return say({ kind: 'archived', plan });
-    say({ kind: 'archived', plan, file: await archive(reader, dataDir, plan, folder, now) });
+    const wanted = planPrune(reader, request, now);
+    if (wanted.to < wanted.from) return say({ kind: 'archived', plan: wanted });
+    clearParts(folder);
+    const before = await archivedBefore(reader, wanted, folder);
+    const plan = before ? { ...wanted, to: before.to, until: reader.record(before.to).at } : wanted;
+    const file = before?.file ?? (await archive(reader, dataDir, plan, folder, now));
+    say({ kind: 'archived', plan, file });
     for (const rows of statesAt(reader, plan.to)) say({ kind: 'states', rows });
   } finally {
     reader.close();
   }
 }
 
+try {
+  setPriority(0, 19); // on Linux the 0 is this thread alone
+} catch {
+  // It competes with the rest, then.
+}
 try {
   await work(workerData as ArchiverData);
   say({ kind: 'end' });

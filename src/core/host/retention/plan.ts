@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { recover } from '../../kernel/actors/recover.ts';
 import { seqOfEffect } from '../../kernel/ids.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
@@ -9,6 +8,10 @@ export interface PruneRequest {
   readonly olderThanMs?: number | undefined;
   /** The oldest records beyond so many bytes of database. */
   readonly keepBytes?: number | undefined;
+  /** At most so many bytes of database at once, about. */
+  readonly mostBytes?: number | undefined;
+  /** Whether an open effect or timer keeps the record that it came from, and all later ones; true unless set. */
+  readonly openStays?: boolean | undefined;
 }
 
 /** A prefix that may go, and what keeps more from going. */
@@ -37,8 +40,9 @@ export function planPrune(reader: SqliteReader, request: PruneRequest, now: numb
   const byAge = request.olderThanMs === undefined ? 0 : newestBefore(reader, now - request.olderThanMs);
   const over = request.keepBytes === undefined ? 0 : reader.usedBytes() - request.keepBytes;
   const bySize = over > 0 ? from - 1 + Math.ceil(over / perRecord) : 0;
-  const wanted = Math.min(Math.max(byAge, bySize), last - 1);
-  const held = wanted >= from ? oldestOpen(reader) : undefined;
+  const most = from - 1 + Math.ceil((request.mostBytes ?? Number.POSITIVE_INFINITY) / perRecord);
+  const wanted = Math.min(Math.max(byAge, bySize), most, last - 1);
+  const held = wanted >= from && request.openStays !== false ? oldestOpen(reader) : undefined;
   const holds = held !== undefined && held.seq <= wanted;
   const to = holds ? held.seq - 1 : wanted;
   return {
@@ -73,15 +77,17 @@ function oldestOpen(reader: SqliteReader): { seq: number; actor: string } | unde
   return oldest;
 }
 
-const SIZES: Readonly<Record<string, number>> = { KB: 1_000, MB: 1_000_000, GB: 1_000_000_000 };
+const SIZES: Readonly<Record<string, number>> = {
+  KB: 1_000,
+  MB: 1_000_000,
+  GB: 1_000_000_000,
+  KIB: 2 ** 10,
+  MIB: 2 ** 20,
+  GIB: 2 ** 30,
+};
 
-/** @returns bytes of a text such as `500MB`, `2GB`; undefined when it is none */
+/** @returns bytes of a text such as `500MB`, `2GB` or `1GiB`; undefined when it is none */
 export function parseSize(text: string): number | undefined {
-  const [, amount, unit = ''] = /^(\d{1,9})(KB|MB|GB)$/i.exec(text) ?? [];
+  const [, amount, unit = ''] = /^(\d{1,9})([KMG]i?B)$/i.exec(text) ?? [];
   return amount === undefined ? undefined : Number(amount) * (SIZES[unit.toUpperCase()] ?? 0);
-}
-
-/** Where archives go unless somebody says otherwise. */
-export function archiveFolder(dataDir: string): string {
-  return join(dataDir, 'archive');
 }

@@ -1,66 +1,19 @@
-import type { Clock } from '../../kernel/clock.ts';
-import { HoldfastError, isCoded } from '../../kernel/errors/holdfast-error.ts';
+import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import { startWorker } from '../../kernel/worker.ts';
 import { HostError } from '../errors/host-error.ts';
-import type { Logger } from '../logging/logger.ts';
 import type { ArchiverMessage } from './archive.ts';
 import type { PruneRequest } from './plan.ts';
 import type { Pruned } from './prune-stopped.ts';
 
-/** What a runtime lets go by itself. */
-export interface RetentionSettings extends PruneRequest {
-  /** Absolute path; where archives go. */
-  readonly folder: string;
-}
-
-/** The start has enough to do; after it, once an hour is often enough. */
-const FIRST_MS = 60_000;
-const EVERY_MS = 3_600_000;
-
-/** Prunes a running log from time to time. A failure is logged and tried again an hour later; nothing is lost by it. */
-export class AutomaticRetention {
-  readonly #log: EventLog;
-  readonly #dataDir: string;
-  readonly #settings: RetentionSettings;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
-  #cancel: () => void;
-  #running: Promise<void> | undefined;
-
-  constructor(log: EventLog, dataDir: string, settings: RetentionSettings, clock: Clock, logger: Logger) {
-    this.#log = log;
-    this.#dataDir = dataDir;
-    this.#settings = settings;
-    this.#clock = clock;
-    this.#logger = logger;
-    this.#cancel = clock.after(FIRST_MS, () => this.#run());
-  }
-
-  /** Ends what is under way, and begins nothing new. */
-  async stop(): Promise<void> {
-    this.#cancel();
-    await this.#running;
-  }
-
-  #run(): void {
-    this.#cancel = this.#clock.after(EVERY_MS, () => this.#run());
-    this.#running = this.#prune();
-  }
-
-  async #prune(): Promise<void> {
-    const { folder, ...request } = this.#settings;
-    try {
-      const { plan, file } = await pruneRunning(this.#log, this.#dataDir, request, folder, this.#clock.now());
-      if (file !== undefined) this.#logger.info({ from: plan.from, to: plan.to, file }, 'log.pruned');
-    } catch (error) {
-      const code = isCoded(error) ? error.code : 'HF_INTERNAL';
-      this.#logger.error({ code, err: error }, 'log.prune_failed');
-    }
-  }
-}
-
 const running = new WeakSet<EventLog>();
+
+interface PruneOptions {
+  /** Called when the archive is on the disk and was read back, before anything is deleted. Waited for. */
+  readonly onArchived?: (file: string) => Promise<void>;
+  /** Ends the archiving. What is being deleted is deleted to its end. */
+  readonly signal?: AbortSignal;
+}
 
 /**
  * Prunes the log of a running instance. A thread of its own archives; the writer deletes a little at a time, between
@@ -74,19 +27,25 @@ export async function pruneRunning(
   request: PruneRequest,
   folder: string,
   now: number,
+  { onArchived, signal }: PruneOptions = {},
 ): Promise<Pruned> {
   if (running.has(log)) throw new HostError('HF_LOG_PRUNING', { dir: dataDir });
   running.add(log);
   try {
-    const { pruned, states } = await archived({ dataDir, request, folder, now });
-    if (pruned.file !== undefined) await log.prune(pruned.plan.to, states);
+    const { pruned, states } = await archived({ dataDir, request, folder, now }, signal);
+    if (pruned.file === undefined) return pruned;
+    await onArchived?.(pruned.file);
+    await log.prune(pruned.plan.to, states);
     return pruned;
   } finally {
     running.delete(log);
   }
 }
 
-function archived(data: object): Promise<{ pruned: Pruned; states: readonly (readonly string[])[] }> {
+function archived(
+  data: object,
+  signal?: AbortSignal,
+): Promise<{ pruned: Pruned; states: readonly (readonly string[])[] }> {
   const { promise, resolve, reject } = Promise.withResolvers<{
     pruned: Pruned;
     states: readonly (readonly string[])[];
@@ -112,5 +71,8 @@ function archived(data: object): Promise<{ pruned: Pruned; states: readonly (rea
     onEnd: (reason) => reject(new HostError('HF_LOG_ARCHIVE', { reason })),
   });
   worker.ref();
-  return promise;
+  const end = () => void worker.terminate();
+  if (signal?.aborted) end();
+  signal?.addEventListener('abort', end, { once: true });
+  return promise.finally(() => signal?.removeEventListener('abort', end));
 }

@@ -4,6 +4,7 @@ import { type Clock, newCorrelation, systemClock } from '../../kernel/clock.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { lockDataDir } from '../../kernel/log/lock.ts';
 import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
+import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { version } from '../../kernel/version.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Place } from '../http/contract.ts';
@@ -18,8 +19,9 @@ import { Metrics } from '../metrics/metrics.ts';
 import type { ConfiguredPlugin, OptionsFile } from '../plugin/definition.ts';
 import { PluginHost, type RuntimeServices } from '../plugin/host.ts';
 import type { Registrations } from '../plugin/registrations.ts';
-import { archiveFolder } from '../retention/plan.ts';
-import { AutomaticRetention, type RetentionSettings } from '../retention/prune-running.ts';
+import { AutomaticRetention } from '../retention/automatic.ts';
+import { storageFact } from '../retention/growth.ts';
+import { archiveFolder, noteSettings, type RetentionSettings } from '../retention/settings.ts';
 import { openVault, type Vault } from '../secrets/vault.ts';
 import { WitnessSender } from '../witness/sender.ts';
 import { openWitness, type WitnessSettings } from '../witness/witness.ts';
@@ -53,7 +55,7 @@ export interface RuntimeOptions {
   readonly patienceMs?: number;
   /** Actors are saved every so many records, so that a start reads no more than that; 10,000 unless set. */
   readonly checkpointEvery?: number;
-  /** When parts of the log are archived automatically; never unless set. */
+  /** When old records are archived automatically, and archives deleted; never unless set. `loadConfig` gives the default. */
   readonly retention?: RetentionSettings | undefined;
   /** Where the signed heads of the log go; nowhere unless set. */
   readonly witness?: WitnessSettings | undefined;
@@ -249,7 +251,7 @@ export class Runtime {
 
   /** What happens by the clock: the plugins' schedules, the check of the data folder, and the archiving of old records. */
   #startRecurringWork(services: RuntimeServices): void {
-    const { bus, log, clock, logger, dataDir } = services;
+    const { bus, clock, dataDir } = services;
     this.#undo.push(startSchedules(this.#host.started(this.registrations.schedules), bus, clock));
     const { retention, witness } = this.#options;
     const archives = retention?.folder ?? archiveFolder(dataDir);
@@ -257,10 +259,15 @@ export class Runtime {
     const overwritten = this.registrations.overwrittenFiles.map(({ path }) => path);
     const check = new BackgroundCheck({ dataDir, archives, overwritten, ...place }, services);
     this.#host.addFact('data', () => check.fact());
+    const kept = retention ?? { folder: archives };
+    noteSettings(dataDir, kept);
+    const reader = new SqliteReader(dataDir);
+    this.#host.addFact('storage', () => storageFact(reader, dataDir, kept, clock.now()));
+    this.#undo.push(() => reader.close());
     this.#undo.push(() => check.stop());
     this.#sendToWitness(services);
     if (!retention) return;
-    const automatic = new AutomaticRetention(log, dataDir, retention, clock, logger);
+    const automatic = new AutomaticRetention(services, retention);
     this.#undo.push(() => automatic.stop());
   }
 

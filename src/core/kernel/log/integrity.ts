@@ -1,7 +1,7 @@
 import { KernelError } from '../errors/kernel-error.ts';
 import { readChained } from './chain.ts';
 import type { MissingRange } from './missing.ts';
-import { CHECKPOINT, type LogRecord, logRecordSchema } from './record.ts';
+import { ARCHIVE_DELETED, CHECKPOINT, type LogRecord, logRecordSchema } from './record.ts';
 import { isGenuine, type Signature } from './signing.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
 import type { Trust } from './trust.ts';
@@ -45,7 +45,7 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
   let records = 0;
   let checkpoints = 0;
   const seal = new Seal(reader, trust);
-  seal.checkBegin(first);
+  let isBeginRecorded = false;
   for (const record of readChained(reader, Math.max(first, 1), undefined, 'known')) {
     const { seq } = record;
     const bad = (reason: string) => new KernelError('HF_LOG_CORRUPT', { seq, reason });
@@ -62,11 +62,13 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
       throw new KernelError('HF_LOG_CORRUPT', { seq: seal.upTo + 1, reason });
     }
     seal.pass(seq);
+    isBeginRecorded ||= record.actor === ARCHIVE_DELETED.actor && isDeletionUpTo(record, first - 1);
     if (checksStates(reader, record, first)) checkpoints += 1;
     at = record.at;
     records += 1;
     if (records % STEP === 0) yield seq;
   }
+  if (!isBeginRecorded) seal.checkBegin(first);
   const saved = reader.snapshotSeq();
   const expectedLast = Math.max(saved, anchor?.seq ?? 0, mark?.seq ?? 0, seal.newest);
   if (expectedLast > last) {
@@ -92,6 +94,11 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
       signed: { key: seal.key, upTo: seal.upTo, signatures: seal.signatures },
     }),
   };
+}
+
+/** Whether a record says that archives up to another one were deleted: then nothing before it can be missed. */
+function isDeletionUpTo({ event }: LogRecord, seq: number): boolean {
+  return event.type === ARCHIVE_DELETED.event && event.to === seq;
 }
 
 /** A checkpoint's digest covers the states saved at its seq, in the order in which they were saved. */

@@ -5,6 +5,9 @@ import { isJson, isObject, type Json, type JsonObject } from '../json.ts';
 /** The records that hold the digest of saved states: their actor and their event. */
 export const CHECKPOINT = { actor: 'runtime.lifecycle/host', event: 'CHECKPOINT' } as const;
 
+/** The record that says that an archive was deleted: its `to` is the last record that is gone. */
+export const ARCHIVE_DELETED = { actor: 'runtime.retention/host', event: 'ARCHIVE_DELETED' } as const;
+
 /** What a machine asks for: a named side effect with plain parameters. */
 export interface EffectRequest {
   readonly type: string;

@@ -1,0 +1,160 @@
+import type { Bus } from '../../../bus/bus.ts';
+import type { ActorSystem } from '../../kernel/actors/system.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { isCoded } from '../../kernel/errors/holdfast-error.ts';
+import type { EventLog } from '../../kernel/log/event-log.ts';
+import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { HostError } from '../errors/host-error.ts';
+import type { Logger } from '../logging/logger.ts';
+import { archiveDeleted, recordsArchived } from './actor.ts';
+import { type ArchiveFile, archivesIn, beyondLimit, deleteArchive } from './archive-files.ts';
+import type { RetentionContext } from './machine.ts';
+import type { PruneRequest } from './plan.ts';
+import { pruneRunning } from './prune-running.ts';
+import { RETENTION, retentionOf } from './records.ts';
+import type { RetentionSettings } from './settings.ts';
+
+/** The start has enough to do; after it, each look costs a millisecond. */
+const FIRST_MS = 60_000;
+const EVERY_MS = 60_000;
+/** A look that failed is tried again later, so that a full disk is not written to all the time. */
+const RETRY_MS = 3_600_000;
+
+/** One archive holds at most so many bytes of the live log: it is read and deleted as a whole. */
+const ARCHIVE_BYTES = 64 * 2 ** 20;
+
+const DAY_MS = 86_400_000;
+/** More goes than must, so that records go by the thousand, not one by one. */
+const SPARE_SIZE = 0.1;
+const SPARE_AGE = 0.1;
+
+interface Services {
+  readonly log: EventLog;
+  readonly bus: Bus;
+  readonly actors: ActorSystem;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly dataDir: string;
+}
+
+/**
+ * Keeps a running log within its limits: it archives the oldest records, deletes them from the live log, and deletes the
+ * oldest archives. Each step is recorded before it is irrevocable. A failure is logged and tried again an hour later;
+ * nothing is lost by it.
+ */
+export class AutomaticRetention {
+  readonly #services: Services;
+  readonly #settings: RetentionSettings;
+  readonly #archiveBytes: number;
+  #cancel: () => void;
+  #running: Promise<void> | undefined;
+  readonly #end = new AbortController();
+
+  /** @param archiveBytes of the live log in one archive, about */
+  constructor(services: Services, settings: RetentionSettings, archiveBytes: number = ARCHIVE_BYTES) {
+    this.#services = services;
+    this.#settings = settings;
+    this.#archiveBytes = archiveBytes;
+    this.#cancel = services.clock.after(FIRST_MS, () => this.#due());
+  }
+
+  /** Archives and deletes what the limits let go now, or waits for what is under way. @throws what `pruneRunning` throws */
+  run(): Promise<void> {
+    this.#running ??= this.#keepLimits().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  /** Ends what is under way, and begins nothing new. */
+  async stop(): Promise<void> {
+    this.#end.abort();
+    this.#cancel();
+    await this.#running?.catch(() => {});
+  }
+
+  #due(): void {
+    const { clock, logger } = this.#services;
+    const again = (ms: number) => {
+      if (!this.#end.signal.aborted) this.#cancel = clock.after(ms, () => this.#due());
+    };
+    this.run().then(
+      () => again(EVERY_MS),
+      (error: unknown) => {
+        const code = isCoded(error) ? error.code : 'HF_INTERNAL';
+        if (!this.#end.signal.aborted) logger.error({ code, err: error }, 'log.prune_failed');
+        again(RETRY_MS);
+      },
+    );
+  }
+
+  async #keepLimits(): Promise<void> {
+    for (let request = this.#wanted(); request && !this.#end.signal.aborted; request = this.#wanted()) {
+      if (!(await this.#archive(request))) break;
+    }
+    const { folder, keepArchiveBytes = Number.POSITIVE_INFINITY } = this.#settings;
+    for (const archive of beyondLimit(archivesIn(folder), keepArchiveBytes)) {
+      if (this.#end.signal.aborted) return;
+      // Recorded first: an archive that is gone without a record would look like damage.
+      await this.#record('deleted', archive);
+      deleteArchive(archive);
+      const { from, to, file } = archive;
+      this.#services.logger.info({ from, to, file }, 'log.archive_deleted');
+    }
+  }
+
+  /** What must go from the live log now; undefined while it keeps its limits. */
+  #wanted(): PruneRequest | undefined {
+    const { dataDir, clock } = this.#services;
+    const { keepBytes, olderThanMs } = this.#settings;
+    const reader = new SqliteReader(dataDir);
+    try {
+      const [first, last] = [reader.firstSeq(), reader.lastSeq()];
+      if (first === 0 || last <= first) return undefined;
+      const bySize = keepBytes !== undefined && reader.usedBytes() > keepBytes;
+      const age = clock.now() - reader.record(first).at;
+      const byAge = olderThanMs !== undefined && age > olderThanMs;
+      if (!bySize && !byAge) return undefined;
+      return {
+        keepBytes: bySize ? Math.floor(keepBytes * (1 - SPARE_SIZE)) : undefined,
+        olderThanMs: byAge ? olderThanMs - Math.min(DAY_MS, olderThanMs * SPARE_AGE) : undefined,
+        mostBytes: this.#archiveBytes,
+        openStays: false,
+      };
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** @returns whether anything went */
+  async #archive(request: PruneRequest): Promise<boolean> {
+    const { log, clock, logger, dataDir } = this.#services;
+    const { plan, file } = await pruneRunning(log, dataDir, request, this.#settings.folder, clock.now(), {
+      onArchived: (made) => this.#recordArchived(made),
+      signal: this.#end.signal,
+    });
+    if (file === undefined) return false;
+    logger.info({ from: plan.from, to: plan.to, file }, 'log.pruned');
+    return true;
+  }
+
+  async #recordArchived(path: string): Promise<void> {
+    const made = archivesIn(this.#settings.folder).find(({ file }) => file === path);
+    if (!made) throw new HostError('HF_LOG_ARCHIVE', { reason: `${path} is gone` });
+    // After a kill before the deletion the archive is the same one, and recorded.
+    if (this.#remembered().archived?.file !== made.name) await this.#record('archived', made);
+  }
+
+  /** @throws HF_LOG_ARCHIVE the step could not be recorded: then it must not go on */
+  async #record(step: keyof RetentionContext, { name: file, from, to, bytes }: ArchiveFile): Promise<void> {
+    const { bus, log } = this.#services;
+    bus.publish(step === 'archived' ? recordsArchived : archiveDeleted, { file, from, to, bytes });
+    if (this.#remembered()[step]?.file !== file)
+      throw new HostError('HF_LOG_ARCHIVE', { reason: 'the log takes no records' });
+    await log.whenDurable(log.lastSeq());
+  }
+
+  #remembered(): RetentionContext {
+    return retentionOf(this.#services.actors.snapshot(RETENTION));
+  }
+}
