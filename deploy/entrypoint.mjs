@@ -13,6 +13,8 @@ const {
   RUNTIME_DIRECTORY: own = '/run/secrets/holdfast',
 } = process.env;
 
+// A pod has no other users, and its volumes are writable for all that run in it.
+if (process.env.RUNTIME_DIRECTORY === undefined) process.env.HOLDFAST_SOLE_USER ??= '1';
 process.umask(0o077);
 process.env.CREDENTIALS_DIRECTORY = own;
 if (copySecrets()) await import('../bin/holdfast.js');

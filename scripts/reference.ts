@@ -187,6 +187,8 @@ function surfacesPage({ surfaces, listeners }: Registrations): string {
 const CORE_VARIABLES = {
   HOLDFAST_DATA_DIR:
     'Data folder; `--data-dir` goes before it, `.holdfast` of the working directory is the default.',
+  HOLDFAST_SOLE_USER:
+    '`1` says that nobody else uses this machine, as in a container: folders that others may write are accepted for secrets and data ([security](../security.md#files-and-folders)).',
 };
 
 function variablesPage(definitions: readonly PluginDefinition[]): string {

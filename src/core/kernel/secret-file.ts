@@ -10,12 +10,14 @@ import {
   openSync,
   readSync,
   renameSync,
+  type Stats,
   statSync,
   unlinkSync,
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { KernelError } from './errors/kernel-error.ts';
+import { isTrusted, octal, userOf, whoCouldReplace } from './ownership.ts';
 import { syncPath } from './sync-path.ts';
 
 /** No key or password of ours is longer; a larger file is not what it should be. */
@@ -27,11 +29,14 @@ const OTHERS = 0o077;
  *
  * @param file absolute path
  * @param largest bytes that it may have; 64 KiB unless set
+ * @param owner a user whose file it may be as well: that of the data folder whose log is read
  * @throws HF_CONFIG_SECRET_MISSING there is no such file, or it cannot be opened
  * @throws HF_CONFIG_SECRET_MODE group or others have any right on it
+ * @throws HF_CONFIG_SECRET_OWNER it is neither root's nor this user's
+ * @throws HF_CONFIG_SECRET_FOLDER others could put another file in its place
  * @throws HF_CONFIG_SECRET_INVALID it is not a regular file, or larger than that
  */
-export function readSecretFile(file: string, largest = LARGEST_SECRET_BYTES): Buffer {
+export function readSecretFile(file: string, largest = LARGEST_SECRET_BYTES, owner?: number): Buffer {
   const descriptor = openSecret(file);
   try {
     const stat = fstatSync(descriptor);
@@ -39,6 +44,7 @@ export function readSecretFile(file: string, largest = LARGEST_SECRET_BYTES): Bu
     if ((stat.mode & OTHERS) !== 0) {
       throw new KernelError('HF_CONFIG_SECRET_MODE', { file, mode: octal(stat.mode) });
     }
+    checkOwner(file, stat, owner);
     if (stat.size > largest) invalid(file, `it is larger than ${largest} bytes`);
     const content = Buffer.alloc(stat.size);
     return content.subarray(0, readSync(descriptor, content, 0, stat.size, 0));
@@ -52,7 +58,7 @@ export function readSecretFile(file: string, largest = LARGEST_SECRET_BYTES): Bu
  * several creators at once one wins, and nobody ever sees a part of it.
  *
  * @returns false when the file was there already; it is then left as it is
- * @throws HF_CONFIG_SECRET_FOLDER group or others may change the folder
+ * @throws HF_CONFIG_SECRET_FOLDER others may change the folder, or one on the way to it
  */
 export function createSecretFile(file: string, content: Uint8Array): boolean {
   const folder = ownFolder(file);
@@ -75,7 +81,7 @@ export function createSecretFile(file: string, content: Uint8Array): boolean {
  * Puts a secret file, mode 0600, in the place of one that may be there, and makes it durable. Whoever reads meanwhile
  * has the old content or the new one, never a part.
  *
- * @throws HF_CONFIG_SECRET_FOLDER group or others may change the folder
+ * @throws HF_CONFIG_SECRET_FOLDER others may change the folder, or one on the way to it
  */
 export function replaceSecretFile(file: string, content: Uint8Array): void {
   const folder = ownFolder(file);
@@ -96,13 +102,30 @@ export function removeSecretFile(file: string): void {
   syncPath(dirname(file));
 }
 
+/**
+ * Checks who could have written an opened file, or put it there. The owner is that of the opened file, so that no other one can be
+ * put in its place in between; and a file of root or this user, whoever linked it there, holds what they wrote.
+ *
+ * @throws HF_CONFIG_SECRET_OWNER, HF_CONFIG_SECRET_FOLDER
+ */
+function checkOwner(file: string, { uid }: Pick<Stats, 'uid'>, owner?: number): void {
+  if (!isTrusted(uid, owner))
+    throw new KernelError('HF_CONFIG_SECRET_OWNER', {
+      file,
+      owner: userOf(uid),
+      user: userOf(process.geteuid?.() ?? 0),
+    });
+  const reason = whoCouldReplace(file, owner);
+  if (reason !== undefined) throw new KernelError('HF_CONFIG_SECRET_FOLDER', { file, reason });
+}
+
 /** The folder of a secret file, made when it is not there. */
 function ownFolder(file: string): string {
   const folder = dirname(file);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const mode = statSync(folder).mode;
   // Whoever may write into the folder may put another key in place of ours, whatever the file's own mode.
-  if ((mode & 0o022) !== 0) throw new KernelError('HF_CONFIG_SECRET_FOLDER', { folder, mode: octal(mode) });
+  const reason = whoCouldReplace(folder);
+  if (reason !== undefined) throw new KernelError('HF_CONFIG_SECRET_FOLDER', { file, reason });
   return folder;
 }
 
@@ -143,10 +166,6 @@ function removeDraft(draft: string): void {
 
 function invalid(file: string, reason: string): never {
   throw new KernelError('HF_CONFIG_SECRET_INVALID', { file, reason });
-}
-
-function octal(mode: number): string {
-  return (mode & 0o777).toString(8).padStart(4, '0');
 }
 
 function errno(error: unknown): string | undefined {

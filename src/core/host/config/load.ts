@@ -1,9 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { registerHooks } from 'node:module';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
+import { whoCouldReplace } from '../../kernel/ownership.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { ConfigSource } from './data-dir.ts';
 import type { Config } from './define-config.ts';
@@ -29,14 +30,22 @@ let loads = 0;
  * validates it.
  *
  * @throws HF_CONFIG_NOT_FOUND there is no such file
+ * @throws HF_CONFIG_OWNER it was found, not named, and somebody but root and this user could have written it
  * @throws HF_CONFIG_LOAD it cannot be imported, or exports no configuration
  * @throws what `resolveConfig` throws
  */
 export async function loadConfig(source: LoadSource = {}): Promise<LoadedConfig> {
   const file = resolve(source.cwd ?? process.cwd(), source.file ?? CONFIG_FILE);
   if (!existsSync(file) || !statSync(file).isFile()) throw new HostError('HF_CONFIG_NOT_FOUND', { file });
+  if (source.file === undefined) mayRun(file);
   const config = await importConfig(file, source.fresh === true);
   return { file, ...resolveConfig(config, { ...source, file }) };
+}
+
+/** A configuration is code. Git's rule for `safe.directory`: what merely lies in the working directory must be ours. @throws HF_CONFIG_OWNER */
+function mayRun(file: string): void {
+  const reason = whoCouldReplace(dirname(file)) ?? whoCouldReplace(file);
+  if (reason !== undefined) throw new HostError('HF_CONFIG_OWNER', { file, reason });
 }
 
 async function importConfig(file: string, fresh: boolean): Promise<Config> {

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { KernelError } from '../errors/kernel-error.ts';
+import { userOf, whoCouldReplace } from '../ownership.ts';
 
 /** Somebody who only looks whether the folder is taken holds it for an instant; so long a start waits. */
 const PATIENCE_MS = 200;
@@ -20,9 +21,11 @@ export function runtimeFile(dataDir: string): string {
  * @returns lets go of the folder
  * @throws HF_LOG_LOCKED another process holds it; the error names its pid
  * @throws HF_LOG_FOLDER the folder cannot be made or written
+ * @throws HF_LOG_OWNER it, its log or its keys are somebody else's, or others may write to a folder on the way
  */
 export function lockDataDir(dataDir: string): () => void {
   let db: DatabaseSync | undefined;
+  checkOwners(dataDir);
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     db = new DatabaseSync(lockFile(dataDir), { timeout: PATIENCE_MS });
@@ -38,6 +41,16 @@ export function lockDataDir(dataDir: string): () => void {
   writeAnew(join(dataDir, 'lock.pid'), `${process.pid}\n`);
   const held = db;
   return () => held.close();
+}
+
+/** Files of somebody else in the folder may have been put there before it was closed to others. @throws HF_LOG_OWNER */
+function checkOwners(dataDir: string): void {
+  const files = existsSync(dataDir) ? readdirSync(dataDir).map((name) => join(dataDir, name)) : [];
+  for (const path of [dataDir, ...files]) {
+    const reason = whoCouldReplace(path);
+    if (reason === undefined) continue;
+    throw new KernelError('HF_LOG_OWNER', { dir: dataDir, reason, user: userOf(process.geteuid?.() ?? 0) });
+  }
 }
 
 /** Writes a file of mode 0600 in the place of what is there: never through a link that somebody else left. */

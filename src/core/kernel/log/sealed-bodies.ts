@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fdatasyncSync, openSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { isCoded } from '../errors/holdfast-error.ts';
@@ -131,7 +131,7 @@ export class BodyKeys {
   constructor(dataDir: string) {
     this.#file = keysFile(dataDir);
     if (!existsSync(this.#file)) return;
-    const bytes = readSecretFile(this.#file, LARGEST);
+    const bytes = readSecretFile(this.#file, LARGEST, statSync(dataDir).uid);
     this.#size = bytes.length - (bytes.length % SLOT);
     for (let at = 0; at < this.#size; at += SLOT) {
       const slot = bytes.subarray(at, at + SLOT);
@@ -193,7 +193,7 @@ export class BodyKeys {
 function findBodyKey(dataDir: string, id: string): BodyKey | undefined {
   const file = keysFile(dataDir);
   if (!existsSync(file)) return undefined;
-  const bytes = readSecretFile(file, LARGEST);
+  const bytes = readSecretFile(file, LARGEST, statSync(dataDir).uid);
   const wanted = Buffer.from(id, 'hex');
   for (let at = 0; at + SLOT <= bytes.length; at += SLOT) {
     if (!bytes.subarray(at, at + ID_BYTES).equals(wanted)) continue;

@@ -6,8 +6,8 @@ import {
   sign,
   verify,
 } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { KernelError } from '../errors/kernel-error.ts';
 import { createSecretFile, readSecretFile } from '../secret-file.ts';
@@ -118,7 +118,7 @@ function keyFile(dataDir: string): string {
 }
 
 function readKey(file: string): LogKey {
-  const bytes = readSecretFile(file);
+  const bytes = readSecretFile(file, undefined, statSync(dirname(dirname(file))).uid);
   try {
     const key = createPrivateKey(bytes);
     if (key.asymmetricKeyType === 'ed25519') return new LogKey(key);

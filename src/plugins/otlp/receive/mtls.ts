@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type * as Grpc from '@grpc/grpc-js';
 import type { Listener } from '../../../core/host/http/contract.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
+import { whoCouldReplace } from '../../../core/kernel/ownership.ts';
 import { OtlpError } from '../errors.ts';
 import { type GrpcDependencies, grpcListener } from './grpc.ts';
 
@@ -116,6 +118,9 @@ class Certificates implements Grpc.experimental.CertificateProvider {
 async function readFiles({ certFile, keyFile, clientCaFile }: MtlsOptions): Promise<Files> {
   const read = async (option: string, file: string | undefined): Promise<Buffer> => {
     if (file === undefined) throw new OtlpError('HF_OTLP_MTLS', { reason: `mtls.${option} is not set` });
+    const reason = whoCouldReplace(resolve(file));
+    if (reason !== undefined)
+      throw new OtlpError('HF_OTLP_MTLS', { reason: `${file} (mtls.${option}): ${reason}` });
     try {
       return await readFile(file);
     } catch (error) {

@@ -13,6 +13,12 @@ export const configErrors = {
     what: 'There is no configuration at {file}.',
     remedy: 'Run the command in the folder of plugins.config.ts, or name the file with --config FILE.',
   },
+  HF_CONFIG_OWNER: {
+    status: 500,
+    what: '{file} is not run, because others could have written it: {reason}.',
+    remedy:
+      'If you trust it, name it: --config {file}. Otherwise run as its owner, or run `chown` and `chmod go-w` on the file and its folder.',
+  },
   HF_CONFIG_LOAD: {
     status: 500,
     what: '{file} could not be loaded: {reason}.',

@@ -17,6 +17,12 @@ export const logErrors = {
     what: 'The data folder {dir} cannot be used: {reason}.',
     remedy: 'Make it writable for this user, mount its disk writable, or name another with --data-dir.',
   },
+  HF_LOG_OWNER: {
+    status: 500,
+    what: 'The data folder {dir} is not only in the hands of root and of {user}: {reason}.',
+    remedy:
+      'Run `chmod go-w` or `chown` on what it names, run the command as its owner (`sudo -u`), or name another folder with --data-dir. Where nobody else uses the machine, as in a container, set HOLDFAST_SOLE_USER=1.',
+  },
   HF_LOG_FORMAT: {
     status: 500,
     what: 'The log in {dir} has format {found}, this runtime reads {supported}.',

@@ -18,9 +18,15 @@ export const secretFileErrors = {
     what: 'The secret {file} cannot be read ({reason}).',
     remedy: 'Create it (a file with mode 600), or correct the option that names it.',
   },
+  HF_CONFIG_SECRET_OWNER: {
+    status: 500,
+    what: 'The secret file {file} belongs to {owner}; only a file of root or of {user} is used.',
+    remedy: 'Check what it holds, then run `chown` on it; or run the command as its owner (`sudo -u`).',
+  },
   HF_CONFIG_SECRET_FOLDER: {
     status: 500,
-    what: 'The folder of secrets {folder} may be changed by others (mode {mode}).',
-    remedy: 'Run `chmod 700 {folder}`, and check that its files are still yours.',
+    what: 'Others could put another file in the place of the secret {file}: {reason}.',
+    remedy:
+      'Run `chmod go-w` (or `chown`) on what it names, and check that the file is still yours; or put it elsewhere. Where nobody else uses the machine, as in a container, set HOLDFAST_SOLE_USER=1.',
   },
 } as const satisfies ErrorTable;

@@ -1,0 +1,87 @@
+import { lstatSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+
+/** `1` says that nobody else uses this machine, as in a container: then folders that others may write are accepted. */
+const SOLE_USER = 'HOLDFAST_SOLE_USER';
+const WRITE_OF_GROUP = 0o020;
+const WRITE_OF_OTHERS = 0o002;
+const STICKY = 0o1000;
+const MOST_LINKS = 40;
+
+/**
+ * Says who, besides root and the user of this process, could put something else in the place of a file or a folder: whoever owns
+ * or may write a folder on the way to it. Links are followed, and the folders on their way count as well. In a sticky folder
+ * such as /tmp others can add names, but not replace those of root and of this user. (The rule of ssh's StrictModes.)
+ *
+ * @param path absolute; what is not there is left out
+ * @param owner a user who is trusted as well
+ * @returns a sentence's end that names the folder; undefined when nobody could
+ */
+export function whoCouldReplace(path: string, owner?: number): string | undefined {
+  const rest = partsOf(resolve(path));
+  let at = '/';
+  for (let links = 0; ; ) {
+    const found = lstatSync(at, { throwIfNoEntry: false });
+    if (!found) return undefined;
+    if (!isTrusted(found.uid, owner)) return `${at} belongs to ${userOf(found.uid)}`;
+    if (found.isSymbolicLink()) {
+      links += 1;
+      if (links > MOST_LINKS) return `${at} is one of too many links`;
+      const target = readlinkSync(at);
+      rest.unshift(...partsOf(target));
+      at = target.startsWith('/') ? '/' : dirname(at);
+      continue;
+    }
+    const isShared = found.isDirectory() && rest.length > 0 && (found.mode & STICKY) !== 0;
+    if (!isShared && mayOthersWrite(found)) return `others may write to ${at} (mode ${octal(found.mode)})`;
+    const next = rest.shift();
+    if (next === undefined) return undefined;
+    at = join(at, next); // `..` of a link too, because no link is left in `at`
+  }
+}
+
+/** Whether a file or folder is root's or this user's own. @param owner a user who is trusted as well */
+export function isTrusted(uid: number, owner?: number): boolean {
+  return uid === 0 || uid === process.geteuid?.() || uid === owner;
+}
+
+/** A user's name and number, for people. */
+export function userOf(uid: number): string {
+  const [name] = fieldsOf('/etc/passwd').find(([, , number]) => Number(number) === uid) ?? [];
+  return name === undefined ? `user ${uid}` : `user ${name} (${uid})`;
+}
+
+/** Of a mode, as `chmod` takes it. */
+export function octal(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0');
+}
+
+function mayOthersWrite({ mode, gid }: Stats): boolean {
+  if (process.env[SOLE_USER] === '1') return false;
+  return (mode & WRITE_OF_OTHERS) !== 0 || ((mode & WRITE_OF_GROUP) !== 0 && hasOthers(gid));
+}
+
+/** Whether anybody but root and this user is in a group: with umask 002 each user has a group of their own, which may write. */
+export function hasOthers(gid: number): boolean {
+  const users = fieldsOf('/etc/passwd');
+  const [, , , members = ''] = fieldsOf('/etc/group').find(([, , number]) => Number(number) === gid) ?? [];
+  const named = members.split(',').filter((name) => name !== '');
+  return users.some(
+    ([name = '', , uid, group]) => !isTrusted(Number(uid)) && (Number(group) === gid || named.includes(name)),
+  );
+}
+
+/** Lines of a database of the system, by colons; none where it cannot be read. */
+function fieldsOf(file: string): string[][] {
+  try {
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .map((line) => line.split(':'));
+  } catch {
+    return [];
+  }
+}
+
+function partsOf(path: string): string[] {
+  return path.split('/').filter((part) => part !== '');
+}
