@@ -124,7 +124,9 @@ function ownFolder(file: string): string {
   const folder = dirname(file);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   // Whoever may write into the folder may put another key in place of ours, whatever the file's own mode.
-  const reason = whoCouldReplace(folder);
+  const { mode } = statSync(folder);
+  const isOpen = (mode & 0o022) !== 0;
+  const reason = isOpen ? `others may write to ${folder} (mode ${octal(mode)})` : whoCouldReplace(folder);
   if (reason !== undefined) throw new KernelError('HF_CONFIG_SECRET_FOLDER', { file, reason });
   return folder;
 }
