@@ -163,7 +163,7 @@ test('[R27] a folder that a group may write is accepted while the group has no o
   t.is(String(readSecretFile(join(dir, 'secret'))), 'x', 'nobody is in it');
 });
 
-test('[L1] a data folder of somebody else, a way that others may write, and files of others in it are refused before they are opened', (t) => {
+test('[C9] a data folder of somebody else, a way that others may write, and files of others in it are refused before they are opened', (t) => {
   const foreign = folder(tempDir(t), 'data', 0o700, NOBODY);
   t.throws(() => lockDataDir(foreign), { code: 'HF_LOG_OWNER', message: /belongs to user nobody/ });
   t.false(existsSync(join(foreign, 'lock.db')));
@@ -181,7 +181,7 @@ test('[L1] a data folder of somebody else, a way that others may write, and file
   lockDataDir(own)();
 });
 
-test('[R2] a configuration that lies in the working directory is run only if nobody else could have written it', async (t) => {
+test('[C11] a configuration that lies in the working directory is run only if nobody else could have written it', async (t) => {
   const text = 'globalThis.ranBy = import.meta.url; export default { plugins: [] };';
   const refusedIn = async (cwd: string, message: RegExp) => {
     await t.throwsAsync(loadConfig({ cwd, env: {} }), { code: 'HF_CONFIG_OWNER', message });
@@ -217,7 +217,7 @@ test('[R2] a configuration that lies in the working directory is run only if nob
   await t.notThrowsAsync(loadConfig({ cwd: ours, env: {} }));
 });
 
-test('[R2] the command line runs no configuration of others as root, whatever the command', (t) => {
+test('[C11] the command line runs no configuration of others as root, whatever the command', (t) => {
   const cwd = folder(tempDir(t), 'theirs', 0o755, NOBODY);
   writeFileSync(
     join(cwd, 'plugins.config.ts'),
