@@ -101,12 +101,10 @@ test('[R27] a link that somebody else put into a sticky folder is refused, even 
   const dir = tempDir(t);
   const shared = folder(dir, 'shared', 0o1777);
   file(dir);
-  execFileSync('chown', [
-    '-h',
-    'nobody',
-    (symlinkSync('../secret', join(shared, 'link')), join(shared, 'link')),
-  ]);
-  t.throws(() => readSecretFile(join(shared, 'link')), {
+  const link = join(shared, 'link');
+  symlinkSync('../secret', link);
+  execFileSync('chown', ['-h', 'nobody', link]);
+  t.throws(() => readSecretFile(link), {
     code: 'HF_CONFIG_SECRET_FOLDER',
     message: /link belongs to user nobody/,
   });
