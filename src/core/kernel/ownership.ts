@@ -62,7 +62,7 @@ function mayOthersWrite({ mode, gid }: Stats): boolean {
 }
 
 /** Whether anybody but root and this user is in a group: with umask 002 each user has a group of their own, which may write. */
-export function hasOthers(gid: number): boolean {
+function hasOthers(gid: number): boolean {
   const users = fieldsOf('/etc/passwd');
   const [, , , members = ''] = fieldsOf('/etc/group').find(([, , number]) => Number(number) === gid) ?? [];
   const named = members.split(',').filter((name) => name !== '');
