@@ -137,6 +137,7 @@ export const gateway = definePlugin({
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',
         keyedPath: { method: 'GET', path: '/key/info' },
+        writeBudget: 'own', // by key, and what has none is one record a second
         errorBody: surfaceErrorBody,
       },
       (http, started) => {

@@ -101,7 +101,10 @@ export class EmbeddedScratch implements ScratchStores {
       const { createSurface } = await import('../../core/host/http/surface.ts');
       const socket = { path: join(this.#folder(id), 's'), mode: '0600' } as const;
       const where = isClosed ? { port: 0, socket } : { port: 0 };
-      const surface = createSurface({ ...surfaceOf('memoryScratch'), ...where }, dependencies);
+      const surface = createSurface(
+        { ...surfaceOf('memoryScratch'), ...where, writeBudget: 'own' }, // a drill is its only caller
+        dependencies,
+      );
       server.serve(surface.http);
       const { url } = await surface.listen();
       return { server, surface, url: urlForPaths(url) };

@@ -22,7 +22,8 @@ const origin = z
 
 export const memoryStoreOptions = z.strictObject({
   /** The token is the key that clients of the real store send, as `api-key` or as a bearer token. */
-  ...listenOptions(6333),
+  // Searches are posts, and a program may fill a store point by point.
+  ...listenOptions(6333, { burst: 100_000, perSecond: 2_000 }),
   /** Origins that snapshots may be fetched from, beside the store's own. */
   recoverFrom: z.array(origin).max(20).default([]),
   /** A scratch instance that a killed process left is removed after this, milliseconds. */

@@ -113,6 +113,7 @@ export const otlp = definePlugin({
         requestTimeoutMs,
         admission: 'own',
         keyedPath: { method: 'POST', path: '/v1/traces' },
+        writeBudget: 'own', // the memory of bodies, and the spool
         errorBody: otlpErrorBody,
       },
       (http, { receiver }) => otlpRoutes(http, receiver, bodyLimit),

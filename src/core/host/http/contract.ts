@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { CodedError } from '../../kernel/errors/holdfast-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { BucketSize } from '../token-bucket.ts';
 import type { CertificateFiles, CertificateStatus } from './certificate.ts';
 import type { SocketOptions } from './listen-options.ts';
 import type { UnhandledListener } from './requests.ts';
@@ -21,6 +22,8 @@ export interface SurfaceOptions {
   readonly tls?: CertificateFiles;
   /** It may listen beyond loopback without TLS; not unless set. */
   readonly insecure?: boolean;
+  /** Writes that one peer may make; 1,000 at once and 50 a second unless set. `own` where the surface has limits of its own. */
+  readonly writeBudget?: BucketSize | 'own';
   /** It is the control socket of a data folder, which lies there whatever the folder's rights. */
   readonly isControl?: boolean;
   /** What answers 401 to a caller without a key, where handlers decide who may call: `doctor security` tries it. */

@@ -1,8 +1,10 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { readTokenFile } from '../secrets/token-file.ts';
+import type { BucketSize } from '../token-bucket.ts';
 import { certificateOptions } from './certificate.ts';
 import { insecureOption } from './plaintext.ts';
+import { USUAL_WRITES } from './request-budget.ts';
 
 /** A Unix socket in place of a port: whom it lets in is decided by the rights on the file. */
 const socketOptions = z.strictObject({
@@ -41,14 +43,19 @@ export function addressOptions(port: number) {
  * `addressOptions` alone.
  *
  * @param port unless set
+ * @param writes of one caller, unless set
  */
-export function listenOptions(port: number) {
+export function listenOptions(port: number, writes: BucketSize = USUAL_WRITES) {
   return {
     ...addressOptions(port),
     /** `loopback`: callers from this machine need no token where it listens on loopback or a socket. `token`: everybody does. */
     auth: z.enum(['loopback', 'token']).default('loopback'),
     /** File (mode 0600) with the bearer token, read at each request; needed with `auth: 'token'`, and beyond loopback. */
     tokenFile: z.string().min(1).optional(),
+    /** Writes that one caller (address, or user of this machine) may make at once, and how many more each second allows. */
+    writeBudget: z
+      .strictObject({ burst: z.int().min(1).max(10_000_000), perSecond: z.number().min(0.01).max(1_000_000) })
+      .default(writes),
   };
 }
 
@@ -71,10 +78,10 @@ export function addressOf({ port, host, allowedHosts, socket, tls, insecure }: A
 
 /** As `addressOf`, with the token. */
 export function listeningOf(options: ListenOptions) {
-  const { auth, tokenFile } = options;
+  const { auth, tokenFile, writeBudget } = options;
   const file = tokenFile === undefined ? undefined : resolve(tokenFile);
   const token = () => (file === undefined ? undefined : readTokenFile(file));
-  return { ...addressOf(options), auth, token, ...(file !== undefined && { tokenFile: file }) };
+  return { ...addressOf(options), auth, token, writeBudget, ...(file !== undefined && { tokenFile: file }) };
 }
 
 /** @returns the absolute path of a socket that the options name */

@@ -14,12 +14,14 @@ import { newCorrelation } from '../../kernel/clock.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Logger } from '../logging/logger.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import { bracketed, urlOf } from './addresses.ts';
 import { Admission, isLoopback, isWrite, requireMediaTypes } from './admission.ts';
 import { type KeyPair, ServedCertificate } from './certificate.ts';
 import type { HttpSurface, Place, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { parseJsonBody } from './json-body.ts';
-import { uidOf } from './peer.ts';
+import { type Uid, uidOf } from './peer.ts';
+import { peerOf, RequestBudget, USUAL_WRITES } from './request-budget.ts';
 import { hasUnreadBody, headersOfAll, OpenRequests, type UnhandledListener } from './requests.ts';
 import { listenOnSocket } from './socket.ts';
 import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
@@ -61,10 +63,13 @@ export function createSurface(
     ...{ token, tokenHeader, tokenRequired },
     secretsNeedToken: options.secretsNeedToken === true && socket === undefined,
   });
-  const { lenientPaths = false } = options;
+  const { writeBudget = USUAL_WRITES, lenientPaths = false } = options;
   const routes = new PathMethods(lenientPaths);
   const log = logger.child({ surface: name });
   const requests = new OpenRequests({ surface: name, log, metrics });
+  const onRefused = overBudgetMetric(name, metrics);
+  const isLimited = writeBudget !== 'own' && options.isControl !== true;
+  const budget = isLimited ? new RequestBudget({ size: writeBudget, logger: log, onRefused }) : undefined;
   const enter = (request: FastifyRequest, reply: FastifyReply): void => {
     const { raw, id: correlation } = request;
     requests.enter({ raw, response: reply.raw, route: routeOf(request), correlation });
@@ -157,7 +162,16 @@ export function createSurface(
     const { recordsSender = options.recordsSenders } = request.routeOptions.config;
     // Asked for while the body comes.
     if (senders && recordsSender && isWrite(request.method)) void uidOf(request.raw.socket);
-    done(request.is404 ? notFound(request, reply, routes) : undefined);
+    if (request.is404) return done(notFound(request, reply, routes));
+    if (!budget || !isCounted(request)) return done();
+    const spend = (uid?: Uid) => {
+      const seconds = budget.spend(peerOf(request.raw.socket.remoteAddress, uid));
+      if (seconds === undefined) return done();
+      reply.header('retry-after', seconds);
+      done(new HostError('HF_HTTP_BUDGET', { surface: name, seconds }));
+    };
+    if (socket === undefined && !options.recordsSenders) return spend();
+    void uidOf(request.raw.socket).then(spend);
   });
   app.addHook('preHandler', (request, _reply, done) => {
     const { recordsSender = options.recordsSenders } = request.routeOptions.config;
@@ -239,6 +253,19 @@ export function createSurface(
       return closing;
     },
   };
+}
+
+/** Writes, and the reads that record something. */
+function isCounted({ method, routeOptions }: FastifyRequest): boolean {
+  return isWrite(method) || routeOptions.config.writes?.types === 'any';
+}
+
+function overBudgetMetric(surface: string, metrics: Metrics | undefined): () => void {
+  const refusals = metrics?.counter('http_over_budget_total', {
+    help: 'Writes that were refused because their peer makes more than it may.',
+    labels: ['surface'],
+  });
+  return () => refusals?.inc({ surface });
 }
 
 function limitConnections(

@@ -47,7 +47,8 @@ const redisOptions = {
 
 /** Options of the embedded router. Times are milliseconds unless they say otherwise. */
 export const routerOptions = z.strictObject({
-  ...listenOptions(8837),
+  // Each write is a whole config in the log.
+  ...listenOptions(8837, { burst: 600, perSecond: 5 }),
   /**
    * Whether reads whose answer holds the config's secrets (`/v1/config/active`, `wans`, `lans`, `interfaces`) need the token or
    * the socket even where nothing else does.

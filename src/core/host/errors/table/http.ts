@@ -83,6 +83,12 @@ export const httpErrors = {
     what: 'The certificate of surface {surface} cannot be used: {reason}.',
     remedy: 'Correct its `tls` option or the files: a certificate in PEM form, and its key with mode 0600.',
   },
+  HF_HTTP_BUDGET: {
+    status: 429,
+    what: 'This caller writes more often than surface {surface} allows to one.',
+    remedy:
+      'Wait {seconds} s, as the header Retry-After says; the writeBudget option of the surface sets the rate.',
+  },
   HF_HTTP_SECRETS: {
     status: 401,
     what: 'The answer holds secrets, which are given only to callers with the token of this surface, or on its Unix socket.',
