@@ -135,3 +135,28 @@ testInNamespace('[R12] with a real kernel the fields are what its devices have',
   t.deepEqual(gone.config.ipv6, ['fd00:7::1/64'], 'configured, and not on the link');
   t.like((await read(rig, 'interfaces/eth5')).state, { present: false, mac: null, ip6: null });
 });
+
+test('[R32] with secretsNeedToken every read with secrets in it needs the token, and R2 holds for who has it', async (t) => {
+  const tokenFile = join(tempDir(t), 'token');
+  writeFileSync(tokenFile, 'a-token-for-the-router\n', { mode: 0o600 });
+  const rig = await Rig.start(t, { options: { secretsNeedToken: true, tokenFile } });
+  const headers = { authorization: 'Bearer a-token-for-the-router' };
+  const get = async (path: string, sent = {}) => {
+    const answer = await fetch(rig.url + path, { headers: sent });
+    return { status: answer.status, body: await answer.text() };
+  };
+  const whole = await get('/v1/config/active', headers);
+  t.is(whole.status, 200);
+  const secrets = ['active', 'wans', 'lans', 'interfaces', 'interfaces/eth1.10'].map(
+    (name) => `/v1/config/${name}`,
+  );
+  for (const path of secrets) {
+    const { status, body } = await get(path);
+    t.is(status, 401, path);
+    t.is(JSON.parse(body).code, 'HF_HTTP_SECRETS', path);
+    t.not((await get(path, headers)).status, 401, path);
+  }
+  for (const path of ['/v1/config/history', '/v1/config/wan/connectivity', '/v1/config/phy_interfaces']) {
+    t.is((await get(path)).status, 200, `${path} holds none`);
+  }
+});

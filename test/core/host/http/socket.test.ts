@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { join } from 'node:path';
@@ -151,3 +152,26 @@ test('[R32] with secretsNeedToken only routes with secrets in their answer ask f
   await serve(t, { secretsNeedToken: true, socket: { path, mode: '0600' } }, build);
   t.is(await ask(path, { path: '/secret' }), 200, 'the rights of a socket are enough');
 });
+
+const isRoot = process.geteuid?.() === 0;
+const CLIENT = `
+  require('node:net').connect(process.argv[1], () => process.exit(0)).on('error', ({ code }) => process.exit(code === 'EACCES' ? 3 : 4));
+`;
+
+(isRoot ? test : test.skip)(
+  '[C14] another user of this machine connects only where the mode lets them',
+  async (t) => {
+    const folder = tempDir(t);
+    chmodSync(folder, 0o755);
+    const asNobody = async (mode: '0600' | '0660' | '0666', group?: number) => {
+      const path = join(folder, `s${mode}${group}`);
+      await serve(t, { socket: { path, mode, ...(group !== undefined && { group }) } });
+      const child = spawn(process.execPath, ['-e', CLIENT, path], { uid: 65_534, gid: 65_534, cwd: '/' });
+      return new Promise((resolve) => child.once('close', resolve));
+    };
+    t.is(await asNobody('0600'), 3);
+    t.is(await asNobody('0660'), 3);
+    t.is(await asNobody('0660', 65_534), 0, 'its group is that of the socket');
+    t.is(await asNobody('0666'), 0);
+  },
+);
