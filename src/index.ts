@@ -45,6 +45,7 @@ export { type Config, defineConfig } from './core/host/config/define-config.ts';
 export { type LoadedConfig, loadConfig } from './core/host/config/load.ts';
 export { resolveConfig } from './core/host/config/resolve.ts';
 export type { HttpSurface, SurfaceOptions } from './core/host/http/contract.ts';
+export { type ListenOptions, listeningOf, listenOptions } from './core/host/http/listen-options.ts';
 export type { Reply } from './core/host/http/pending-replies.ts';
 export {
   definePlugin,

@@ -5,7 +5,7 @@
  *     curl -X POST http://127.0.0.1:7900/ring/front
  *     npx holdfast log list --config examples/doorbell/plugins.config.ts --data-dir /tmp/doorbell
  */
-import { defineActor, defineErrors, definePlugin, defineTopic } from 'holdfast';
+import { defineActor, defineErrors, definePlugin, defineTopic, listeningOf, listenOptions } from 'holdfast';
 import { z } from 'zod';
 import { door } from './door.ts';
 
@@ -29,7 +29,8 @@ const doorActor = defineActor({
 export const doorbell = definePlugin({
   name: 'doorbell',
   options: z.strictObject({
-    port: z.int().min(0).max(65_535).default(7900),
+    /** Where it listens, and who needs its token: the same options as of every surface. */
+    ...listenOptions(7900),
     /** After how many rings the bell jams. */
     jamsAfter: z.int().min(1).default(100),
   }),
@@ -39,7 +40,7 @@ export const doorbell = definePlugin({
   start({ bus, logger }, { jamsAfter }) {
     return { bus, logger, jamsAfter };
   },
-  register(ctx, { port }) {
+  register(ctx, options) {
     ctx.actor(doorActor);
     ctx.route(rung, doorActor, ({ payload }) => [{ key: payload.door, event: { type: 'RUNG' } }]);
     ctx.effect(
@@ -50,7 +51,8 @@ export const doorbell = definePlugin({
       },
       { onRecovery: 'fail' }, // a chime that a crash interrupted is not repeated an hour later
     );
-    ctx.http({ name: 'doorbell', port, portVariable: 'HOLDFAST_DOORBELL_PORT' }, (http, { bus }) => {
+    const portVariable = 'HOLDFAST_DOORBELL_PORT';
+    ctx.http({ name: 'doorbell', portVariable, ...listeningOf(options) }, (http, { bus }) => {
       // Nothing is decided here: the surface publishes the ring, and the machine decides.
       http.post<{ Params: { door: string } }>('/ring/:door', async (request) => {
         bus.publish(rung, { door: request.params.door }, { correlation: request.id });

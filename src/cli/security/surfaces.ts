@@ -125,7 +125,8 @@ function socketReach(path: string, url: string, owner: number): Reach | CheckRes
 function socketUsers({ mode, uid, gid }: Stats): Reach {
   if ((mode & OPEN_TO_ALL) !== 0) return { who: 'every user of this machine', kind: 'local' };
   const group = (mode & OPEN_TO_GROUP) === 0 ? '' : `, group ${groupName(gid)}`;
-  return { who: `${userName(uid)}${group} and root`, kind: 'chosen' };
+  const users = uid === 0 ? userName(uid) : `${userName(uid)}, user root`;
+  return { who: users + group, kind: 'chosen' };
 }
 
 /** What a caller without any credential gets. */
