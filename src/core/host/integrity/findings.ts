@@ -48,12 +48,11 @@ export function bounded(findings: readonly Finding[]): Pick<CheckResult, 'findin
 
 /** A finding as a sentence without its end. */
 export function textOf({ kind, file, reason, records, movedTo }: Finding): string {
+  const isMany = records !== undefined && records.from !== records.to;
   const range =
-    records && (records.from === records.to ? `${records.from}` : `${records.from} to ${records.to}`);
-  const where =
-    range === undefined ? file : `${file}, record${records?.from === records?.to ? '' : 's'} ${range}`;
+    records && (isMany ? `, records ${records.from} to ${records.to}` : `, record ${records.from}`);
   const moved = movedTo === undefined ? '' : `; it was moved to ${movedTo}`;
-  return `${where} ${kind === 'missing' ? 'is missing' : `is ${kind}`}: ${reason}${moved}`;
+  return `${file}${range ?? ''} ${isMany ? 'are' : 'is'} ${kind}: ${reason}${moved}`;
 }
 
 /** So many findings stand in an alert. */

@@ -183,6 +183,9 @@ test('[C9] a repaired log is gone on with where states were saved behind what is
   const expected = states(dir);
   t.true((await repaired(t, early, before)).missing.length > 0);
   t.is(states(early), expected);
+  const out = join(tempDir(t), 'part.jsonl');
+  t.regex((await call(['log', 'export', early, '--out', out], { cwd: early })).err, /^HF_LOG_REPAIRED/);
+  t.false(existsSync(out));
   t.true((await repaired(t, late, before)).missing.length > 0);
   t.throws(() => states(late), { code: 'HF_LOG_CORRUPT', message: /a repair could not save it/ });
 });

@@ -62,6 +62,11 @@ export const logErrors = {
     remedy:
       'There is nothing to repair. A log that was rewritten with its own key is no damage: see `holdfast log verify --witness`.',
   },
+  HF_LOG_REPAIRED: {
+    status: 409,
+    what: 'Records {from} to {to} are missing since a repair, and an export or archive must be whole.',
+    remedy: 'Export what stands before and behind them, each with --from and --to.',
+  },
   HF_LOG_LOST: {
     status: 500,
     what: 'Not one record of the log can be read.',

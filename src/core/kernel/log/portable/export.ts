@@ -31,8 +31,14 @@ interface StateBefore {
   readonly ref: string;
 }
 
-/** Where an export begins and ends, and what is in it: one walk over the records, and none is kept. */
+/**
+ * Where an export begins and ends, and what is in it: one walk over the records, and none is kept.
+ *
+ * @throws HF_LOG_REPAIRED a repair could not save some of these records
+ */
 export function portableHeader(reader: SqliteReader, part: ExportPart, now: number): PortableHeader {
+  const gap = reader.missing().find(({ from, to }) => from <= part.to && to >= part.from);
+  if (gap) throw new KernelError('HF_LOG_REPAIRED', { from: gap.from, to: gap.to });
   const machines = new Map<string, { machine: string; versions: Set<number> }>();
   let first: { seq: number; at: number } | undefined;
   let last = { seq: 0, at: 0 };
