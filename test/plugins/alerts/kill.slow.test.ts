@@ -1,62 +1,17 @@
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { ColumnarDatabase } from '../../../src/core/contracts/columnar-database.ts';
-import { postControl } from '../../../src/core/host/operations/control-client.ts';
-import { readRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts';
-import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
-import { tempDir } from '../../support/temp.ts';
 import { status, webhook } from '../../support/webhook.ts';
+import { killableAlerts } from './killable.ts';
 import { rig } from './rig.ts';
 
 test('[O17] kill -9 while a receiver is posted to: the same post comes again under its key, and nothing is lost', async (t) => {
   const receiver = await webhook(t);
-  const cwd = tempDir(t);
-  const dataDir = join(cwd, 'data');
   const options = {
     receivers: { phone: { url: receiver.url, batchSeconds: 0 } },
     routes: [{ steps: [{ to: ['phone'] }] }],
     rules: [],
   };
-  const config = writeConfig(
-    cwd,
-    `const raiser = definePlugin({
-       name: 'raiser',
-       options: z.strictObject({}),
-       register: (context) => context.control((surface, { bus, log }) => surface.post('/raise', async ({ body }) => {
-         bus.publish(alertRaised, { name: body.name, severity: 'critical', text: 'It is.', labels: { state: 'firing' } });
-         await log.whenDurable(log.lastSeq());
-         return {};
-       })),
-     });
-     export default defineConfig({ plugins: [alerts(${JSON.stringify(options)}), raiser()] });`,
-    [
-      `import { alerts } from '${root}src/plugins/alerts/index.ts';`,
-      `import { alertRaised } from '${root}src/core/contracts/alerts.ts';`,
-    ],
-  );
-  const until = async (what: string, holds: () => unknown) => {
-    const end = performance.now() + 60_000;
-    while (!holds()) {
-      if (performance.now() > end) throw new Error(`it did not come about: ${what}`);
-      await delay(10);
-    }
-  };
-  const start = async () => {
-    const { child, ended, err } = spawnHoldfast(t, ['start', '--data-dir', dataDir, '--config', config], {
-      cwd,
-    });
-    await until('it runs', () => child.exitCode !== null || readRuntimeFile(dataDir)?.pid === child.pid);
-    t.is(child.exitCode, null, err());
-    return async (signal: NodeJS.Signals) => {
-      child.kill(signal);
-      await ended;
-    };
-  };
-  const raise = async (name: string) => {
-    const answer = await postControl(dataDir, '/raise', { name }, AbortSignal.timeout(20_000));
-    t.is(answer.status, 200);
-  };
+  const { start, raise, until, holdfast } = killableAlerts(t, options, 60_000);
   // It has the post, and its answer does not come.
   receiver.behave(() => {});
   const kill = await start();
@@ -82,7 +37,7 @@ test('[O17] kill -9 while a receiver is posted to: the same post comes again und
   t.not(other, first);
   const bodies = receiver.received.slice(0, 3).map(({ body }) => body);
   t.is(new Set(bodies).size, 1, 'one key, one body');
-  const replayed = await call(['replay', 'verify', '--data-dir', dataDir, '--config', config], { cwd });
+  const replayed = await holdfast('replay', 'verify');
   t.is(replayed.code, 0, replayed.err);
 });
 

@@ -1,11 +1,7 @@
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { postControl } from '../../../src/core/host/operations/control-client.ts';
-import { readRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts';
-import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
-import { tempDir } from '../../support/temp.ts';
 import { status, webhook } from '../../support/webhook.ts';
+import { killableAlerts } from './killable.ts';
 import { rig } from './rig.ts';
 
 const to = (url: string) => ({
@@ -72,45 +68,9 @@ test('[O17] all that fires is told again in one post a minute, over restarts and
 
 test('[O17] kill -9 between and during repetitions: the firing alerts are told again within a minute of the start', async (t) => {
   const receiver = await webhook(t);
-  const cwd = tempDir(t);
-  const dataDir = join(cwd, 'data');
-  const config = writeConfig(
-    cwd,
-    `const raiser = definePlugin({
-       name: 'raiser',
-       options: z.strictObject({}),
-       register: (context) => context.control((surface, { bus, log }) => surface.post('/raise', async () => {
-         bus.publish(alertRaised, { name: 'a.b', severity: 'critical', text: 'It is.', labels: { state: 'firing' } });
-         await log.whenDurable(log.lastSeq());
-         return {};
-       })),
-     });
-     export default defineConfig({ plugins: [alerts(${JSON.stringify(to(receiver.url))}), raiser()] });`,
-    [
-      `import { alerts } from '${root}src/plugins/alerts/index.ts';`,
-      `import { alertRaised } from '${root}src/core/contracts/alerts.ts';`,
-    ],
-  );
-  const until = async (what: string, holds: () => unknown) => {
-    const end = performance.now() + 90_000;
-    while (!holds()) {
-      if (performance.now() > end) throw new Error(`it did not come about: ${what}`);
-      await delay(10);
-    }
-  };
-  const start = async () => {
-    const { child, ended, err } = spawnHoldfast(t, ['start', '--data-dir', dataDir, '--config', config], {
-      cwd,
-    });
-    await until('it runs', () => child.exitCode !== null || readRuntimeFile(dataDir)?.pid === child.pid);
-    t.is(child.exitCode, null, err());
-    return async (signal: NodeJS.Signals) => {
-      child.kill(signal);
-      await ended;
-    };
-  };
+  const { start, raise, until, holdfast } = killableAlerts(t, to(receiver.url), 90_000);
   const kill = await start();
-  t.is((await postControl(dataDir, '/raise', {}, AbortSignal.timeout(20_000))).status, 200);
+  await raise('a.b');
   await until('it is told', () => receiver.received.length === 1);
   const toldAt = performance.now();
   // Until the answer is recorded.
@@ -134,6 +94,6 @@ test('[O17] kill -9 between and during repetitions: the firing alerts are told a
     t.is(labels.alertname, 'a.b');
     t.true(Date.parse(endsAt) > Date.now());
   }
-  const replayed = await call(['replay', 'verify', '--data-dir', dataDir, '--config', config], { cwd });
+  const replayed = await holdfast('replay', 'verify');
   t.is(replayed.code, 0, replayed.err);
 });
