@@ -26,7 +26,7 @@ const kernelOptions = {
    * installed. `none`: they are a model that `router explain` reads.
    */
   packetFilter: z.enum(['nft', 'ipset', 'none']).optional(),
-  /** From a change of addresses until the packet filter's sets follow. */
+  /** From a change of addresses until the packet filter's sets follow; with `ipset` also between two looks at what others did to them. */
   addressSetsMs: z.int().min(10).max(60_000).default(45_000),
 };
 
