@@ -3,7 +3,7 @@ import { unindex } from './record-index.ts';
 import type { LogKey } from './signing.ts';
 
 /** How many records one transaction deletes, so that the commit behind it waits only some milliseconds. */
-const SLICE = 2_000;
+const SLICE = 500;
 
 /**
  * Deletes records up to one at which all states have been saved, a slice at a time. From the first slice on the log

@@ -287,8 +287,7 @@ export class SqliteReader implements LogReader {
     try {
       const text = String(this.#db.prepare('PRAGMA integrity_check(1)').get()?.integrity_check);
       if (text !== 'ok') return text;
-      const missing = this.#hasIndex ? missingInIndex(this.#db, this.#begin()) : undefined;
-      return missing && `record ${missing.seq} is missing in the index by ${missing.column}`;
+      return this.#missingInIndex();
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
@@ -313,7 +312,12 @@ export class SqliteReader implements LogReader {
     return this.#number('SELECT min(seq) FROM checkpoints WHERE seq >= ?', seq) || undefined;
   }
 
-  /** Everything that SQLite's own check finds wrong with the file, at most so many texts. */
+  #missingInIndex(): string | undefined {
+    const missing = this.#hasIndex ? missingInIndex(this.#db, this.#begin()) : undefined;
+    return missing && `record ${missing.seq} is missing in the index by ${missing.column}`;
+  }
+
+  /** Everything that SQLite's own check, and that of the index, find wrong with the file, at most so many texts. */
   damages(most: number): string[] {
     try {
       const rows = this.#db.prepare(`PRAGMA integrity_check(${most})`).all();

@@ -128,6 +128,9 @@ test('[C9] a record that the index lacks is found by log verify, and named', asy
   const db = new DatabaseSync(logFile(dir));
   db.exec('DELETE FROM records_by_correlation WHERE seq = 1234');
   db.close();
+  const reader = new SqliteReader(dir);
+  t.deepEqual(reader.damages(5), ['record 1234 is missing in the index by correlation']);
+  reader.close();
   const { code, err } = await call(['log', 'verify', dir], { cwd: dir });
   t.is(code, 1);
   t.regex(err, /^HF_LOG_DAMAGED\n.*record 1234 is missing in the index by correlation/);
