@@ -1,10 +1,10 @@
-// `npm run verify`: what must be true of every commit, as fast as it can be known. Format, lint, types and spec run
-// beside the fast tests; what one of them has to say is shown in one piece, when it has ended.
+// `npm run verify`: what must be true of every commit, as fast as it can be known. Format, lint, types, spec and
+// audit run beside the fast tests; what one of them has to say is shown in one piece, when it has ended.
 import { spawn } from 'node:child_process';
 import { BootstrapError, bootstrap, root } from './bootstrap.mjs';
 
 /** Chains that run side by side; within one, the next begins when the one before has passed. */
-const CHAINS = [['format:check', 'lint', 'spec -- --quiet'], ['types'], ['test -- --fast']];
+const CHAINS = [['format:check', 'lint', 'spec -- --quiet'], ['types'], ['audit'], ['test -- --fast']];
 
 /** @returns whether it passed */
 function run(script) {

@@ -1,5 +1,5 @@
 /** The image of deploy/, built without a container engine, and every job of deploy/ run in it. */
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -134,6 +134,28 @@ test.serial('[B11] the layout is an OCI image of this release: digests and sizes
   t.is(config.os, 'linux');
   t.is(config.config.User, '65532:65532');
 });
+
+test.serial(
+  'the packed release lists each package for use with its version, and says how to report a fault',
+  (t) => {
+    const packed = (name: string) =>
+      execFileSync('tar', ['-xzOf', release, `package/${name}`], { encoding: 'utf8', maxBuffer: 1 << 24 });
+    const { components, metadata, ...bill } = JSON.parse(packed('sbom.cdx.json'));
+    t.is(bill.bomFormat, 'CycloneDX');
+    t.is(metadata.component.purl, `pkg:npm/holdfast@${version}`);
+    const listed = components.map(({ name, version }: Record<string, string>) => `${name}@${version}`);
+    const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+    const used = Object.entries<any>(packages)
+      .filter(([path, { dev }]) => path !== '' && !dev)
+      .map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`);
+    t.deepEqual([...new Set(listed)].toSorted(), [...new Set(used)].toSorted());
+    const { dependencies } = JSON.parse(packed('package.json'));
+    t.true(Object.keys(dependencies).length > 20);
+    for (const [name, version] of Object.entries(dependencies))
+      t.true(listed.includes(`${name}@${version}`), name);
+    t.regex(packed('SECURITY.md'), /private vulnerability reporting/);
+  },
+);
 
 test.serial(
   '[B11] deploy/Dockerfile makes the same tree again, with nothing but the files that it lets through',
