@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { chmodSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import test, { type ExecutionContext } from 'ava';
 import { type Uid, uidInRow, uidOf } from '../../../../src/core/host/http/peer.ts';
@@ -32,10 +32,11 @@ async function askedOf(
   const target =
     typeof address === 'object' && address
       ? (connectTo?.(address.port) ?? { port: address.port, host: address.address })
-      : listen;
+      : { path: 'path' in listen ? basename(listen.path) : '' };
   const child = spawn(process.execPath, ['-e', CLIENT, JSON.stringify(target)], {
     uid,
-    cwd: '/',
+    // A socket is named in its folder: those above may be closed to others.
+    cwd: 'path' in listen ? dirname(listen.path) : '/',
     stdio: 'ignore',
   });
   t.teardown(() => child.kill('SIGKILL'));

@@ -164,9 +164,11 @@ const CLIENT = `
     const folder = tempDir(t);
     chmodSync(folder, 0o755);
     const asNobody = async (mode: '0600' | '0660' | '0666', group?: number) => {
-      const path = join(folder, `s${mode}${group}`);
-      await serve(t, { socket: { path, mode, ...(group !== undefined && { group }) } });
-      const child = spawn(process.execPath, ['-e', CLIENT, path], { uid: 65_534, gid: 65_534, cwd: '/' });
+      const name = `s${mode}${group}`;
+      await serve(t, { socket: { path: join(folder, name), mode, ...(group !== undefined && { group }) } });
+      // By its name in the folder: those above may be closed to others.
+      const user = { uid: 65_534, gid: 65_534, cwd: folder };
+      const child = spawn(process.execPath, ['-e', CLIENT, name], user);
       return new Promise((resolve) => child.once('close', resolve));
     };
     t.is(await asNobody('0600'), 3);
