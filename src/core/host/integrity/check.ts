@@ -58,12 +58,10 @@ export async function* checkFolder({
     yield (0.5 * Math.min(bytes, total)) / total;
   }
   const findings = [...ledger.found, ...damagedLedger, ...step.value.findings];
-  let databases = 0;
   for (const path of filesIn(dataDir).filter(isDatabase)) {
     if (join(dataDir, path) === logFile(dataDir)) continue;
     findings.push(...databaseFindings(dataDir, path));
     bytes += statOf(join(dataDir, path))?.size ?? 0;
-    databases += 1;
     yield 0.5;
   }
   const log = readLog(dataDir);
@@ -76,7 +74,7 @@ export async function* checkFolder({
   const read = yield* checkArchives(dataDir, archives, ledger);
   return {
     result: {
-      files: step.value.files + databases + 1,
+      files: step.value.files,
       bytes,
       records: part.value.records,
       archives: read.archives,

@@ -205,6 +205,23 @@ test('[C9] a byte that changed without a new time is damage, until the file is r
   await runtime.stop('test');
 });
 
+test('[C9] a database that nobody wrote, and that is another one, is damaged although its pages fit', async (t) => {
+  const dir = await folder(t);
+  const file = join(dir, 'store.db');
+  const db = new DatabaseSync(file);
+  db.exec("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('as it was written')");
+  db.close();
+  const longAgo = Math.floor(Date.now() / 1_000) - 3_600;
+  utimesSync(file, longAgo, longAgo);
+  const { next } = await started(t, dir);
+  t.deepEqual((await next(5_000)).findings, []);
+  const bytes = readFileSync(file);
+  bytes.write('AS', bytes.indexOf('as it was written'));
+  writeFileSync(file, bytes);
+  utimesSync(file, longAgo, longAgo);
+  t.like((await next(DAY)).findings[0], { kind: 'damaged', file: 'store.db' });
+});
+
 test('[C9] what somebody overwrote while nothing ran is named, whatever file it is', async (t) => {
   const dir = await folder(t);
   flipBytes(join(dir, 'secrets', 'sealing-key'), 1, seeded(3));
