@@ -1,8 +1,6 @@
 import { type ArchiveFile, archivesIn } from '../../core/host/retention/archive-files.ts';
 import { notedSettings } from '../../core/host/retention/settings.ts';
 import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
-import { readLines } from '../../core/kernel/log/portable/file.ts';
-import { parseHeader } from '../../core/kernel/log/portable/format.ts';
 import { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { type Place, parsePlace, referenceTime } from './place.ts';
 
@@ -27,9 +25,9 @@ export async function sourcesFrom(
   { dataDir, note }: Context,
   whole = false,
 ): Promise<string[]> {
-  const archives = archivesIn(notedSettings(dataDir).folder);
   const given = places.filter((text) => text !== undefined);
-  if (archives.length === 0 || given.length === 0) return [dataDir];
+  const archives = given.length === 0 ? [] : archivesIn(notedSettings(dataDir).folder);
+  if (archives.length === 0) return [dataDir];
   const live = new SqliteReader(dataDir);
   let older: ArchiveFile[];
   try {
@@ -99,6 +97,11 @@ async function begins({ file, from }: ArchiveFile, wanted: readonly Place[]): Pr
 
 /** @returns the time of its first record, epoch milliseconds */
 async function beginOf(file: string): Promise<number> {
+  // Most commands read no archive.
+  const [{ readLines }, { parseHeader }] = await Promise.all([
+    import('../../core/kernel/log/portable/file.ts'),
+    import('../../core/kernel/log/portable/format.ts'),
+  ]);
   for await (const { text } of readLines(file)) return parseHeader(text, file).time.from;
   throw new KernelError('HF_PORTABLE_FOREIGN', { file, reason: 'it is empty' });
 }

@@ -89,14 +89,20 @@ export class AutomaticRetention {
   }
 
   async #keepLimits(): Promise<void> {
+    // First what makes room on a full disk; then after each archive, so that the limit holds all the time.
+    await this.#deleteArchives();
     for (let request = this.#wanted(); request && !this.#end.signal.aborted; request = this.#wanted()) {
-      if (!(await this.#archive(request))) break;
+      if (!(await this.#archive(request))) return;
+      await this.#deleteArchives();
     }
+  }
+
+  async #deleteArchives(): Promise<void> {
     const { folder, keepArchiveBytes = Number.POSITIVE_INFINITY } = this.#settings;
     for (const archive of beyondLimit(archivesIn(folder), keepArchiveBytes)) {
       if (this.#end.signal.aborted) return;
-      // Recorded first: an archive that is gone without a record would look like damage.
-      await this.#record('deleted', archive);
+      // Recorded first: an archive that is gone without a record would look like damage. After a kill it is recorded.
+      if (this.#remembered().deleted?.file !== archive.name) await this.#record('deleted', archive);
       deleteArchive(archive);
       const { from, to, file } = archive;
       this.#services.logger.info({ from, to, file }, 'log.archive_deleted');

@@ -75,7 +75,9 @@ for (const step of [
     await next.close();
     const left = archivesIn(settings.folder);
     t.true(totalBytes(left) <= settings.keepArchiveBytes);
-    const gone = new Set(steps.filter(({ type }) => type === 'ARCHIVE_DELETED').map(({ file }) => file));
+    const deleted = steps.filter(({ type }) => type === 'ARCHIVE_DELETED').map(({ file }) => file);
+    const gone = new Set(deleted);
+    t.is(gone.size, deleted.length, 'none is recorded twice');
     t.deepEqual(
       left.map(({ name }) => name),
       made.map(({ file }) => file).filter((file) => !gone.has(file)),
