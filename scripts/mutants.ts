@@ -186,7 +186,7 @@ async function verdict(candidate: Candidate): Promise<Result> {
   for await (const { each, without } of inOrder(candidate.tests, mutated.file)) {
     if (without.outcome.kind !== 'passed') broken = each.file;
     // What a test reads and doesn't load, such as a file of deploy/, is seen only with the change in its place.
-    const mayLoad = !mutated.file.endsWith('.ts') || without.loads.has(mutated.file);
+    const mayLoad = !mutated.file.startsWith('src/') || without.loads.has(mutated.file);
     if (without.outcome.kind !== 'passed' || !mayLoad) continue;
     const limitMs = Number(flags.patience) * 1000 + PATIENCE * without.tookMs;
     const { outcome } = await tryTests(root, each, { mutated, limitMs });

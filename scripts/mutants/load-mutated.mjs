@@ -29,7 +29,7 @@ registerHooks({
   },
 });
 
-if (url !== undefined && !url.endsWith('.ts')) {
+if (url !== undefined && !url.startsWith(sources)) {
   const isMeant = (file) => (file instanceof URL ? file.href === url : file === fileURLToPath(url));
   const content = (options) => (options ? text : Buffer.from(text));
   const instead = (read, answer) => (file, options) => {

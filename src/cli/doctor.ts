@@ -8,6 +8,7 @@ import type { CheckContext, CheckDefinition, CheckResult } from '../core/host/pl
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import { plainText, wrapped } from '../core/host/terminal.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
+import { whoCouldReplace } from '../core/kernel/ownership.ts';
 import { FAILED, OK } from './failure.ts';
 import { inspectInstance } from './instance.ts';
 import { certificateCheck } from './security/certificates.ts';
@@ -193,6 +194,11 @@ function dataCheck(dataDir: string): CheckResult {
   } catch {
     const found = `it belongs to user ${uid} with mode ${octal}, and this user (${process.getuid?.()}) cannot write it`;
     return { state: 'fail', lookedAt, found, remedy: `Run as its owner, or change the owner with chown.` };
+  }
+  const unsafe = whoCouldReplace(dataDir);
+  if (unsafe !== undefined) {
+    const remedy = 'Run chmod go-w, or chown, on what it names: a start refuses the folder (HF_LOG_OWNER).';
+    return { state: 'fail', lookedAt, found: unsafe, remedy };
   }
   if ((mode & 0o077) !== 0) {
     const remedy = `chmod 700 ${dataDir}`;

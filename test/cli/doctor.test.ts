@@ -100,6 +100,17 @@ test.serial('a data folder that other users can read is reported', async (t) => 
   t.regex(out, /warn +host\.data +other users can read it \(mode 0755\)\n.*\n +do +chmod 700/);
 });
 
+test.serial('[C9] a data folder that others could replace is a failure that names the folder', async (t) => {
+  const cwd = tempDir(t);
+  writeConfig(cwd, withChecks(well));
+  const open = join(cwd, 'open');
+  mkdirSync(join(open, 'data'), { recursive: true, mode: 0o700 });
+  chmodSync(open, 0o777);
+  const { code, out } = await call(['doctor', 'host', '--data-dir', join(open, 'data')], { cwd });
+  t.is(code, 1);
+  t.regex(out, /fail +host\.data +others may write to .*open \(mode 0777\)/);
+});
+
 test('a Node that is too old, and a disk that is nearly full, are told before they hurt', (t) => {
   t.is(nodeCheck('24.12.0').state, 'ok');
   t.is(nodeCheck('26.0.0').state, 'ok');

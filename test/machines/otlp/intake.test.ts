@@ -13,6 +13,7 @@ test('a database that is unavailable for a minute is one alert, which its return
       .then({
         state: { requests: 'taken', database: 'unavailable' },
         context: { unavailable: 'it is gone', unavailableSince: 7 },
+        timers: { patience: 60_000 },
       })
       .when(elapsed('patience'))
       .then({

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import test from 'ava';
 import type { SignalRow } from '../../../src/core/contracts/columnar-database.ts';
 import { OWN_SERVICE, PROBE_SERVICE, SIGNAL_TABLES } from '../../../src/core/contracts/columnar-tables.ts';
@@ -340,5 +341,29 @@ test.serial(
       );
     const [row] = await database.query('SELECT Events.Attributes AS events FROM otel_traces');
     t.deepEqual(row, { events: [{ exception: { type: 'Error' } }] });
+  },
+);
+
+test.serial(
+  '[O20] every statement that the pages, errors and findings tell people to type is one that runs',
+  async (t) => {
+    const root = new URL('../../../', import.meta.url);
+    const texts = [
+      'docs/stack.md',
+      'src/plugins/columnar/commands/query.ts',
+      'src/plugins/columnar/errors.ts',
+    ].map((file) => readFileSync(new URL(file, root), 'utf8'));
+    const typed = texts.flatMap((text) =>
+      [...text.matchAll(/stack query (?:"([^"]+)"|'([^']+)')/g)].map(
+        ([, double, single]) => double ?? single ?? '',
+      ),
+    );
+    const statements = typed.filter((sql) => !/[<…]/.test(sql));
+    t.true(statements.length >= 4, statements.join('\n'));
+    const schema = await rig.database.schema('otel_traces');
+    const fileAges =
+      "SELECT Attributes, TimeUnix, Value FROM otel_metrics_sum WHERE MetricName = 'file.mtime' ORDER BY TimeUnix DESC LIMIT 20";
+    for (const sql of [...statements, mcpCalls(schema), fileAges])
+      await t.notThrowsAsync(rig.database.ask(sql, 10), sql);
   },
 );

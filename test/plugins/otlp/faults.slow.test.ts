@@ -6,12 +6,16 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import test from 'ava';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
+import { createRuntime } from '../../../src/index.ts';
+import { otlp } from '../../../src/plugins/otlp/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { FailingDatabase } from './database.ts';
 import { callGrpc } from './grpc-client.ts';
-import { nanos, post, type Receiving, receive, span, traces, until } from './rig.ts';
+import { database, nanos, post, type Receiving, receive, span, traces, until } from './rig.ts';
 
 /** The records of the receiver, by event. */
 async function toldOf({ runtime, dataDir }: Receiving): Promise<LogRecord[]> {
@@ -206,12 +210,16 @@ test('[O4] broken bodies are 400 in the encoding of the request, other methods a
   );
 });
 
-test('[O2] a stranger is answered before its body is read', async (t) => {
-  const receiving = await receive(t, new FailingDatabase());
-  const answered = await new Promise<number | undefined>((resolve, reject) => {
-    const sent = request(`${receiving.http}/v1/traces`, {
+/** The status that answers a request of which only the first byte of so many comes. */
+function answerBeforeBody({ http }: Pick<Receiving, 'http'>, length: number, authorization?: string) {
+  return new Promise<number | undefined>((resolve, reject) => {
+    const sent = request(`${http}/v1/traces`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'content-length': '1000000' },
+      headers: {
+        'content-type': 'application/json',
+        'content-length': String(length),
+        ...(authorization !== undefined && { authorization }),
+      },
     });
     sent.on('response', (response) => {
       resolve(response.statusCode);
@@ -220,7 +228,31 @@ test('[O2] a stranger is answered before its body is read', async (t) => {
     sent.on('error', reject);
     sent.write('{'); // and never the rest
   });
-  t.is(answered, 401);
+}
+
+test('[O2] a stranger is answered before its body is read', async (t) => {
+  const receiving = await receive(t, new FailingDatabase());
+  t.is(await answerBeforeBody(receiving, 1_000_000), 401);
+});
+
+test('[O4] a body that is announced as too large is refused before it is read', async (t) => {
+  const receiving = await receive(t, new FailingDatabase(), { bodyLimit: 1_024 });
+  t.is(await answerBeforeBody(receiving, 1_025, receiving.key), 413);
+});
+
+test('[O2] where no plugin provides ingest keys, nobody is admitted', async (t) => {
+  const { plugins } = resolveConfig(
+    { plugins: [database(new FailingDatabase()), otlp({ port: 0, grpcPort: 0 })] },
+    {},
+  );
+  const logger = createLogger({ level: 'silent' });
+  const runtime = createRuntime({ plugins, dataDir: tempDir(t), logger });
+  t.teardown(() => runtime.stop('test over'));
+  await runtime.start();
+  const http = runtime.surfaces.otlpHttp?.url ?? '';
+  const answer = await post({ http, key: 'any' }, '/v1/traces', traces('s', span('x')));
+  t.is(answer.status, 503);
+  t.regex(await answer.text(), /No plugin provides the ingest keys/);
 });
 
 test('more than memory is set aside for is refused with the time to wait, and the log tells it once', async (t) => {

@@ -1,10 +1,11 @@
-import type { Worker } from 'node:worker_threads';
+import { type ChildProcess, fork } from 'node:child_process';
+import { setPriority } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import type { Bus } from '../../../bus/bus.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Json } from '../../kernel/json.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
-import { startWorker } from '../../kernel/worker.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import { dataChecked } from './actor.ts';
@@ -20,6 +21,8 @@ const EVERY_MS = 86_400_000;
 const RETRY_MS = 3_600_000;
 /** Old enough for the JSON of a large record, far less than would hurt. */
 const HEAP_MIB = 192;
+/** Of `nice`. */
+const LOWEST_PRIORITY = 19;
 
 interface Services {
   readonly bus: Bus;
@@ -29,12 +32,15 @@ interface Services {
   readonly logger: Logger;
 }
 
-/** Reads the whole data folder once after a start and then once a day, in a thread of its own (C9). */
+/**
+ * Reads the whole data folder once after a start and then once a day (C9), in a process of its own: its memory goes back
+ * when it ends, and the system schedules it after everything else.
+ */
 export class BackgroundCheck {
   readonly #request: CheckRequest;
   readonly #services: Services;
   #cancel: () => void;
-  #worker: Worker | undefined;
+  #checker: ChildProcess | undefined;
   #running: Promise<CheckResult> | undefined;
   #part: number | undefined;
   #failed: string | undefined;
@@ -78,7 +84,7 @@ export class BackgroundCheck {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();
-    await this.#worker?.terminate();
+    this.#checker?.kill('SIGKILL');
     await this.#running?.catch(() => {});
   }
 
@@ -112,7 +118,7 @@ export class BackgroundCheck {
       );
     bus.publish(dataChecked, result);
     await log.whenDurable(log.lastSeq());
-    this.#worker?.postMessage('recorded');
+    this.#checker?.send('recorded', () => {});
     await this.#ended;
     this.#failed = undefined;
     this.#hasChecked = true;
@@ -127,22 +133,45 @@ export class BackgroundCheck {
     const { promise, resolve, reject } = Promise.withResolvers<Omit<CheckResult, 'at' | 'tookMs'>>();
     const ended = Promise.withResolvers<void>();
     this.#ended = ended.promise;
-    this.#worker = startWorker({
-      module: './checker',
-      base: import.meta.url,
-      name: 'data-checker',
-      data: this.#request,
-      heapMiB: HEAP_MIB,
-      onMessage: (message: CheckerMessage) => {
-        if (message.kind === 'progress') this.#part = message.part;
-        else resolve(message.result);
-      },
-      onEnd: (reason) => {
-        this.#worker = undefined;
-        ended.resolve();
-        reject(new HostError('HF_DATA_CHECK', { reason }));
-      },
+    let failure: string | undefined;
+    const checker = startChecker(this.#request);
+    this.#checker = checker;
+    checker.on('message', (message: CheckerMessage) => {
+      if (message.kind === 'progress') this.#part = message.part;
+      else if (message.kind === 'checked') resolve(message.result);
+      else failure = message.reason;
+    });
+    checker.once('error', (error) => {
+      failure = error.message;
+    });
+    checker.once('close', (code, signal) => {
+      this.#checker = undefined;
+      ended.resolve();
+      const reason = failure ?? `the process that checks ended with ${signal ?? `code ${code}`}`;
+      reject(new HostError('HF_DATA_CHECK', { reason }));
     });
     return promise;
   }
+}
+
+/** From source or compiled, whichever runs. It keeps nothing of the environment, where secrets may be. */
+function startChecker(request: CheckRequest): ChildProcess {
+  const { url } = import.meta;
+  const module = fileURLToPath(new URL(`./checker${url.endsWith('.ts') ? '.ts' : '.js'}`, url));
+  const { NODE_OPTIONS, NODE_COMPILE_CACHE } = process.env;
+  const checker = fork(module, [], {
+    execArgv: [`--max-old-space-size=${HEAP_MIB}`, '--disable-warning=ExperimentalWarning'],
+    env: { ...(NODE_OPTIONS && { NODE_OPTIONS }), ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) },
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  try {
+    if (checker.pid !== undefined) setPriority(checker.pid, LOWEST_PRIORITY);
+  } catch {
+    // The pauses of the checker are all that keeps it slow.
+  }
+  checker.send(request, () => {});
+  checker.unref();
+  checker.channel?.unref();
+  return checker;
 }

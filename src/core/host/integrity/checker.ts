@@ -1,49 +1,54 @@
-/** The thread that reads the whole data folder: at low priority, a little at a time, so that nothing else waits for it. */
-import { setPriority } from 'node:os';
+/** The process that reads the whole data folder, a little at a time, so that nothing else waits for the disk. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { parentPort, workerData } from 'node:worker_threads';
 import { type CheckRequest, checkFolder } from './check.ts';
 import type { CheckResult } from './findings.ts';
 import { saveLedger } from './ledger.ts';
 
-/** What the thread says: how far it is, now and then, and at last what it found. */
+/** What the process says: how far it is, now and then, and at last what it found, or why it could not go on. */
 export type CheckerMessage =
   | { readonly kind: 'progress'; readonly part: number }
-  | { readonly kind: 'checked'; readonly result: Omit<CheckResult, 'at' | 'tookMs'> };
+  | { readonly kind: 'checked'; readonly result: Omit<CheckResult, 'at' | 'tookMs'> }
+  | { readonly kind: 'failed'; readonly reason: string };
 
 /** It works for so long, and then rests three times as long. Milliseconds. */
 const SLICE_MS = 10;
 const REST = 3;
 const PROGRESS_MS = 500;
 
-const say = (message: CheckerMessage) => parentPort?.postMessage(message);
+const say = (message: CheckerMessage) => process.send?.(message);
 
-try {
-  setPriority(0, 19); // on Linux the 0 is this thread alone
-} catch {
-  // The rests are all that keeps it slow.
-}
-const request = workerData as CheckRequest;
-const steps = checkFolder(request);
-let began = performance.now();
-let told = began;
-for (;;) {
-  const { done, value } = await steps.next();
-  if (done) {
-    // What changed is noted only when it has been recorded: a kill before that must not hide it.
-    parentPort?.once('message', () => {
-      saveLedger(request.dataDir, value.ledger);
-      parentPort?.close();
-    });
-    say({ kind: 'checked', result: value.result });
-    break;
+/** The parent sends one request, and `recorded` when what was found is in the log. When the parent ends, so does this. */
+process.once('disconnect', () => process.exit(1));
+process.once('message', (request: CheckRequest) => {
+  check(request).catch((error: unknown) => {
+    say({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+    process.exitCode = 1;
+    process.disconnect();
+  });
+});
+
+async function check(request: CheckRequest): Promise<void> {
+  const steps = checkFolder(request);
+  let began = performance.now();
+  let told = began;
+  for (;;) {
+    const { done, value } = await steps.next();
+    if (done) {
+      // What changed is noted only when it has been recorded: a kill before that must not hide it.
+      process.once('message', () => {
+        saveLedger(request.dataDir, value.ledger);
+        process.exit(0);
+      });
+      say({ kind: 'checked', result: value.result });
+      return;
+    }
+    const now = performance.now();
+    if (now - told > PROGRESS_MS) {
+      told = now;
+      say({ kind: 'progress', part: value });
+    }
+    if (now - began < SLICE_MS) continue;
+    await delay((now - began) * REST);
+    began = performance.now();
   }
-  const now = performance.now();
-  if (now - told > PROGRESS_MS) {
-    told = now;
-    say({ kind: 'progress', part: value });
-  }
-  if (now - began < SLICE_MS) continue;
-  await delay((now - began) * REST);
-  began = performance.now();
 }
