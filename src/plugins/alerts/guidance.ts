@@ -89,6 +89,20 @@ const GUIDANCE: readonly (readonly [string, Guidance])[] = [
     step('`holdfast backup status`, then take a snapshot by hand: `holdfast backup snapshot`.', 'memory.md'),
   ],
   [
+    'data.',
+    step(
+      '`holdfast doctor host` names what is damaged; keep the folder as it is until there is a copy of it, then see `holdfast log repair`.',
+      'log.md#damage-is-found-by-itself',
+    ),
+  ],
+  [
+    'witness.',
+    step(
+      '`holdfast doctor host` shows why the witness takes no heads, and `holdfast log verify` compares those that it has.',
+      'log.md#a-witness-outside',
+    ),
+  ],
+  [
     'log.',
     step(
       'Make room on the disk of the data folder: the runtime goes on by itself as soon as it can write.',

@@ -26,6 +26,8 @@ import { hasUnreadBody, headersOfAll, OpenRequests, type UnhandledListener } fro
 import { listenOnSocket } from './socket.ts';
 import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
 
+/** What the token of the surface would open. */
+const OPENED_BY_TOKEN: ReadonlySet<string> = new Set(['HF_HTTP_UNAUTHORIZED', 'HF_HTTP_SECRETS']);
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_PARAM_LENGTH = 256;
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -81,7 +83,7 @@ export function createSurface(
       const level = coded.code === 'HF_INTERNAL' ? 'error' : 'warn';
       log[level]({ err: coded, route: routeOf(request), correlation: request.id }, 'http.failed');
     }
-    if (coded.status === 401 && coded.code.startsWith('HF_HTTP_')) reply.header('www-authenticate', 'Bearer');
+    if (OPENED_BY_TOKEN.has(coded.code)) reply.header('www-authenticate', 'Bearer');
     reply.code(coded.status).send(errorBody(coded, options.errorBody, request.raw.url));
   };
 
