@@ -26,6 +26,8 @@ export const START = {
 const MOUNT_POINTS = {
   '/tmp': 0o1777,
   '/data': 0o755,
+  // A new volume takes the mode over, so that the image's user may make its data folder in it.
+  '/var/lib/holdfast': 0o1777,
   '/etc/holdfast': 0o755,
   '/run/secrets/mounted': 0o755,
   '/run/secrets/holdfast': 0o755,

@@ -138,13 +138,22 @@ test('[B11] the workflow publishes for both platforms, and keeps the manifests t
     PATH: `${bin}:${process.env.PATH}`,
     GITHUB_REPOSITORY: 'You/Holdfast',
     GITHUB_REF_NAME: 'v0.2.0',
+    GITHUB_ENV: join(work, 'variables'),
+  };
+  writeFileSync(env.GITHUB_ENV, '');
+  // What a step writes there are variables of those after it.
+  const written = () => {
+    const lines = readFileSync(env.GITHUB_ENV, 'utf8').trim().split('\n');
+    return Object.fromEntries(lines.map((line) => line.split(/=(.*)/s, 2)));
   };
   for (const step of jobs.publish.steps.filter(({ run }: { run?: string }) => run !== undefined)) {
-    await run('bash', ['-ec', step.run], { cwd: work, env });
+    await run('bash', ['-ec', step.run], { cwd: work, env: { ...written(), ...env } });
   }
   const args = JSON.parse(readFileSync(join(work, 'docker.json'), 'utf8'));
   t.deepEqual(args.slice(0, 2), ['buildx', 'build']);
   t.true(args.includes('linux/amd64,linux/arm64'));
+  const base = args[args.indexOf('--build-arg') + 1];
+  t.regex(base, /^NODE=24[\d.]+-bookworm-slim@sha256:b{64}$/, 'the base by its digest');
   const { path } = jobs.publish.steps.at(-1).with;
   for (const name of Object.keys(keptManifests())) {
     const [job] = objectsOf(readFileSync(join(work, path, basename(name)), 'utf8'));
@@ -154,6 +163,10 @@ test('[B11] the workflow publishes for both platforms, and keeps the manifests t
 
 function stubOfDocker(args: string[]): void {
   const { existsSync, writeFileSync: write } = process.getBuiltinModule('node:fs');
+  if (args[1] === 'imagetools') {
+    if (/^node:24[\w.-]+$/.test(args[3] ?? '')) console.log(`sha256:${'b'.repeat(64)}`);
+    return;
+  }
   const after = (flag: string) => args[args.indexOf(flag) + 1] ?? '';
   if (!existsSync(after('--file')) || !args.includes('--push')) process.exit(1);
   write('docker.json', JSON.stringify(args));
