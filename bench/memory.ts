@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
 import { postControl } from '../src/core/host/operations/control-client.ts';
 import { readRuntimeFile } from '../src/core/host/runtime/runtime-file.ts';
-import { syncPath } from '../src/core/kernel/sync-path.ts';
+import { syncPath } from '../src/core/kernel/durable-file.ts';
 import { storePoints, vectorOf } from '../test/plugins/memory-store/rig.ts';
 import { type Benchmark, fastest, median, type Result, withFolder } from './measure.ts';
 

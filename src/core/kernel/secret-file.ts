@@ -4,7 +4,6 @@ import {
   constants,
   existsSync,
   fstatSync,
-  fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
@@ -13,16 +12,17 @@ import {
   type Stats,
   statSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { syncPath } from './durable-file.ts';
 import { KernelError } from './errors/kernel-error.ts';
 import { isTrusted, octal, userOf, whoCouldReplace } from './ownership.ts';
-import { syncPath } from './sync-path.ts';
 
 /** No key or password of ours is longer; a larger file is not what it should be. */
 const LARGEST_SECRET_BYTES = 64 * 1024;
 const OTHERS = 0o077;
+const NEW_AND_DURABLE = { flag: 'wx', mode: 0o600, flush: true } as const;
 
 /**
  * Reads a secret file as it is now. Its mode is checked on the opened file, so nobody can swap it in between.
@@ -65,7 +65,7 @@ export function createSecretFile(file: string, content: Uint8Array): boolean {
   if (existsSync(file)) return false;
   const draft = draftOf(file);
   try {
-    writeDurably(draft, content);
+    writeFileSync(draft, content, NEW_AND_DURABLE);
     linkSync(draft, file); // unlike a rename, a link never replaces what another process has just made
     syncPath(folder);
     return true;
@@ -87,7 +87,7 @@ export function replaceSecretFile(file: string, content: Uint8Array): void {
   const folder = ownFolder(file);
   const draft = draftOf(file);
   try {
-    writeDurably(draft, content);
+    writeFileSync(draft, content, NEW_AND_DURABLE);
     renameSync(draft, file);
     syncPath(folder);
   } finally {
@@ -145,16 +145,6 @@ function openSecret(file: string): number {
       { file, reason: errno(error) ?? 'it cannot be opened' },
       { cause: error },
     );
-  }
-}
-
-function writeDurably(file: string, content: Uint8Array): void {
-  const descriptor = openSync(file, 'wx', 0o600);
-  try {
-    for (let done = 0; done < content.length; ) done += writeSync(descriptor, content, done);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
 }
 

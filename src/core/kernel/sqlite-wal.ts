@@ -1,8 +1,15 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 
-const HEADER = 32;
-const FRAME = 24;
+/** Bytes before the first frame. */
+export const WAL_HEADER = 32;
+/** Bytes of a frame before its page. */
+export const FRAME_HEADER = 24;
 const MAGIC = 0x377f0682;
+
+/** @returns whether a database of SQLite may have pages of so many bytes */
+export function isPageSize(bytes: number): boolean {
+  return bytes >= 512 && bytes <= 65_536 && (bytes & (bytes - 1)) === 0;
+}
 
 /** What is wrong with a write-ahead log. */
 export interface WalDamage {
@@ -23,7 +30,7 @@ export interface WalDamage {
  */
 export function findWalDamage(file: string): WalDamage | undefined {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (size < HEADER) return undefined;
+  if (size < WAL_HEADER) return undefined;
   const descriptor = openSync(file, 'r');
   try {
     return check(descriptor, size);
@@ -33,26 +40,25 @@ export function findWalDamage(file: string): WalDamage | undefined {
 }
 
 function check(descriptor: number, size: number): WalDamage | undefined {
-  const header = read(descriptor, 0, HEADER);
+  const header = read(descriptor, 0, WAL_HEADER);
   const magic = header.readUInt32BE(0);
   const pageSize = header.readUInt32BE(8) || 65_536;
-  const isPowerOfTwo = pageSize >= 512 && pageSize <= 65_536 && (pageSize & (pageSize - 1)) === 0;
   const sum = new Checksum((magic & 1) === 1);
-  if ((magic & ~1) >>> 0 !== MAGIC || !isPowerOfTwo) return { frame: 0, frames: 0 };
+  if ((magic & ~1) >>> 0 !== MAGIC || !isPageSize(pageSize)) return { frame: 0, frames: 0 };
   sum.add(header.subarray(0, 24));
   if (!sum.equals(header.readUInt32BE(24), header.readUInt32BE(28))) return { frame: 0, frames: 0 };
   let damaged: number | undefined;
   /** The newest frame that ends a transaction and fits what stands before it. */
   let committed = 0;
   let frame = 0;
-  for (let at = HEADER; at + FRAME + pageSize <= size; at += FRAME + pageSize) {
-    const bytes = read(descriptor, at, FRAME + pageSize);
+  for (let at = WAL_HEADER; at + FRAME_HEADER + pageSize <= size; at += FRAME_HEADER + pageSize) {
+    const bytes = read(descriptor, at, FRAME_HEADER + pageSize);
     const isOfThisGeneration = bytes.subarray(8, 16).equals(header.subarray(16, 24));
     // A salt that differs ends the generation, or was hit itself: then frames of this generation follow.
     if (!isOfThisGeneration && damaged !== undefined) continue;
     frame += 1;
     sum.add(bytes.subarray(0, 8));
-    sum.add(bytes.subarray(FRAME));
+    sum.add(bytes.subarray(FRAME_HEADER));
     const [first, second] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
     const fits = isOfThisGeneration && sum.equals(first, second);
     if (!fits) {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
+import { replaceFile } from '../../kernel/durable-file.ts';
 import { isObject } from '../../kernel/json.ts';
-import { syncPath } from '../../kernel/sync-path.ts';
 import type { NotedFile } from './files.ts';
 import { type Finding, findingSchema } from './findings.ts';
 
@@ -53,17 +53,7 @@ export function saveLedger(dataDir: string, { files, stopped, read, found }: Led
     read: [...read],
     files: Object.fromEntries(rows),
   });
-  const file = ledgerFile(dataDir);
-  const draft = `${file}.new`;
-  const descriptor = openSync(draft, 'w', 0o600);
-  try {
-    writeSync(descriptor, `${body}\n${digestOf(body)}\n`);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(draft, file);
-  syncPath(dirname(file));
+  replaceFile(ledgerFile(dataDir), `${body}\n${digestOf(body)}\n`);
 }
 
 /** Databases may be other ones from now on: a command writes the folder while nothing runs. */

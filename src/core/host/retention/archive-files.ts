@@ -1,6 +1,6 @@
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { syncPath } from '../../kernel/sync-path.ts';
+import { syncPath } from '../../kernel/durable-file.ts';
 
 /** A file of archived records. */
 export interface ArchiveFile {

@@ -1,5 +1,5 @@
 import { isCoded } from '../errors/holdfast-error.ts';
-import { chainHash } from './chain-hash.ts';
+import { CHAIN_START, chainHash } from './chain-hash.ts';
 import { type Anchor, readHead, readMark } from './head.ts';
 import { parseRecord } from './record.ts';
 import { findLogKey, isGenuine, type Signature } from './signing.ts';
@@ -168,7 +168,7 @@ function settle(
 }
 
 function expectedHash(previous: string | undefined, { seq, body }: RawRecord): string | undefined {
-  if (seq === 1) return chainHash('0'.repeat(64), body);
+  if (seq === 1) return chainHash(CHAIN_START, body);
   return previous === undefined ? undefined : chainHash(previous, body);
 }
 

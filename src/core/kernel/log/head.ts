@@ -1,9 +1,9 @@
 // What is noted beside the key of a log: its newest signature and the newest record that was acknowledged. The thread that
 // writes the log loads this file, and must not load the schemas with which others read it.
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { replaceFile } from '../durable-file.ts';
 import { KernelError } from '../errors/kernel-error.ts';
-import { syncPath } from '../sync-path.ts';
 import { headFile, parseSignature, type Signature } from './signing.ts';
 
 /** A record's number and hash that were noted elsewhere. */
@@ -17,17 +17,7 @@ export interface Anchor {
  * does not reach it. The file appears whole or not at all.
  */
 export function writeHead(dataDir: string, head: Signature): void {
-  const file = headFile(dataDir);
-  const draft = `${file}.new`;
-  const descriptor = openSync(draft, 'w', 0o600);
-  try {
-    writeSync(descriptor, `${JSON.stringify(head)}\n`);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(draft, file);
-  syncPath(dirname(file));
+  replaceFile(headFile(dataDir), `${JSON.stringify(head)}\n`);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { FRAME_HEADER, isPageSize, WAL_HEADER } from '../sqlite-wal.ts';
 import type { RawRecord } from './sqlite-reader.ts';
 
 // Reads records from the pages of a database without SQLite, which gives up where its own structure is damaged: the file
@@ -7,8 +8,6 @@ import type { RawRecord } from './sqlite-reader.ts';
 
 const TABLE_LEAF = 0x0d;
 const DATABASE_HEADER = 100;
-const WAL_HEADER = 32;
-const FRAME_HEADER = 24;
 const HASH = /^[0-9a-f]{64}$/;
 /** Seq (in the row's own number), actor, correlation, body and hash. */
 const COLUMNS = 5;
@@ -40,10 +39,6 @@ export function pageSizeOf(file: string): number | undefined {
   return sizes
     .map((size) => (size === 1 ? 65_536 : size))
     .find((size) => size !== undefined && isPageSize(size));
-}
-
-function isPageSize(size: number): boolean {
-  return size >= 512 && size <= 65_536 && (size & (size - 1)) === 0;
 }
 
 function bytesAt(file: string, at: number, length: number): Buffer | undefined {

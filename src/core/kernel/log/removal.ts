@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { unindex } from './record-index.ts';
-import type { LogKey } from './signing.ts';
+import { insertBegin, type LogKey } from './signing.ts';
 
 /** How many records one transaction deletes, so that the commit behind it waits only some milliseconds. */
 const SLICE = 500;
@@ -25,15 +25,8 @@ export function pruneSlice(db: DatabaseSync, key: LogKey, to: number): boolean {
 
 function begins(db: DatabaseSync, key: LogKey, begin: number): void {
   const last = db.prepare('SELECT hash FROM records WHERE seq = ?').get(begin - 1);
-  const { seq, hash, signature } = key.sign('begin', begin, last?.hash as string);
   db.prepare('DELETE FROM links WHERE seq < ?').run(begin);
-  db.prepare('INSERT OR REPLACE INTO links (seq, hash, key, signature) VALUES (?, ?, ?, ?)').run(
-    seq,
-    hash,
-    key.text,
-    signature,
-  );
-  db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('begin', ?)").run(String(begin));
+  insertBegin(db, key.sign('begin', begin, String(last?.hash)));
   db.prepare('DELETE FROM signatures WHERE seq < ?').run(begin);
   for (const table of ['snapshots', 'checkpoints'])
     db.prepare(`DELETE FROM ${table} WHERE seq < ?`).run(begin - 1);

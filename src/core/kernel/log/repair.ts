@@ -2,9 +2,9 @@ import { existsSync, linkSync, mkdirSync, mkdtempSync, renameSync, rmSync } from
 import { basename, dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { newCorrelation } from '../clock.ts';
+import { syncPath } from '../durable-file.ts';
 import { isCoded } from '../errors/holdfast-error.ts';
 import { KernelError } from '../errors/kernel-error.ts';
-import { syncPath } from '../sync-path.ts';
 import { chainHash } from './chain-hash.ts';
 import { findDamage } from './damage.ts';
 import { type Anchor, Mark, readHead, readMark, writeHead } from './head.ts';
@@ -14,7 +14,14 @@ import { CHECKPOINT, type LogRecord, parseRecord, type StateValue } from './reco
 import { indexAll } from './record-index.ts';
 import { Salvage, type Salvaged } from './salvage.ts';
 import { hasTable, INSERT_RECORD, logFile, openForReading, openForWriting } from './schema.ts';
-import { insertSignature, isGenuine, type LogKey, openLogKey, type Signature } from './signing.ts';
+import {
+  insertBegin,
+  insertSignature,
+  isGenuine,
+  type LogKey,
+  openLogKey,
+  type Signature,
+} from './signing.ts';
 import { SqliteReader } from './sqlite-reader.ts';
 
 /** What a repair made of a damaged log. */
@@ -171,16 +178,6 @@ function insertRecords(db: DatabaseSync, records: Iterable<Salvaged>): Written {
 
 function insertLink(db: DatabaseSync, seq: number, hash: string): void {
   db.prepare('INSERT OR REPLACE INTO links (seq, hash) VALUES (?, ?)').run(seq, hash);
-}
-
-function insertBegin(db: DatabaseSync, { seq, hash, key, signature }: Signature): void {
-  db.prepare('INSERT OR REPLACE INTO links (seq, hash, key, signature) VALUES (?, ?, ?, ?)').run(
-    seq,
-    hash,
-    key,
-    signature,
-  );
-  db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('begin', ?)").run(String(seq));
 }
 
 /** Those that are genuine and sign a record as it was saved. */

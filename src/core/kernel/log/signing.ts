@@ -146,6 +146,12 @@ export function insertSignature(db: DatabaseSync, { seq, hash, key, signature }:
   );
 }
 
+/** Lets the log begin at a record: it is chained to the signed hash of the one before, which is not there any more. */
+export function insertBegin(db: DatabaseSync, { seq, hash, key, signature }: Signature): void {
+  db.prepare(`INSERT OR REPLACE INTO links (${COLUMNS}) VALUES (?, ?, ?, ?)`).run(seq, hash, key, signature);
+  db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('begin', ?)").run(String(seq));
+}
+
 /** The newest signature that a key made. */
 export function newestSignature(db: DatabaseSync, key: string): Signature | undefined {
   const newest = `SELECT ${COLUMNS} FROM signatures WHERE key = ? ORDER BY seq DESC LIMIT 1`;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { syncPath } from '../../../core/kernel/sync-path.ts';
+import { syncPath } from '../../../core/kernel/durable-file.ts';
 import { MemoryStoreError } from '../errors.ts';
 import { SPARE_BYTES } from '../limits.ts';
 

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { syncPath } from '../../../core/kernel/sync-path.ts';
+import { syncPath } from '../../../core/kernel/durable-file.ts';
 import { decodeContent, encodeFrame, framesOf, type Placed } from './frames.ts';
 import type { Frame } from './protocol.ts';
 
