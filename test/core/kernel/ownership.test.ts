@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path';
 import test from 'ava';
 import { loadConfig } from '../../../src/core/host/config/load.ts';
+import { readRuntimeFile, writeRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts';
 import { lockDataDir } from '../../../src/core/kernel/log/lock.ts';
 import { createSecretFile, readSecretFile } from '../../../src/core/kernel/secret-file.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -177,6 +178,22 @@ test('[C9] a data folder of somebody else, a way that others may write, and file
   t.throws(() => lockDataDir(linked), { code: 'HF_LOG_OWNER' });
   const own = folder(tempDir(t), 'data', 0o700);
   lockDataDir(own)();
+});
+
+test('[C9] the runtime.json of a folder of somebody else names no file whose token would be sent to its address', (t) => {
+  const place = { url: 'http://127.0.0.1:9', tokenFile: '/root/token' };
+  const content = { pid: 1, startedAt: 'now', version: '1', surfaces: { console: place } };
+  const tokensIn = (dir: string) => {
+    writeRuntimeFile(dir, content);
+    return readRuntimeFile(dir)?.surfaces.console;
+  };
+  t.deepEqual(tokensIn(folder(tempDir(t), 'data', 0o700, NOBODY)), { url: place.url });
+  t.deepEqual(tokensIn(folder(tempDir(t), 'data', 0o777)), { url: place.url });
+  const planted = folder(tempDir(t), 'data', 0o700);
+  writeRuntimeFile(planted, content);
+  chownSync(join(planted, 'runtime.json'), NOBODY, 0);
+  t.deepEqual(readRuntimeFile(planted)?.surfaces.console, { url: place.url });
+  t.deepEqual(tokensIn(folder(tempDir(t), 'data', 0o700)), place);
 });
 
 test('[C11] a configuration that lies in the working directory is run only if nobody else could have written it', async (t) => {

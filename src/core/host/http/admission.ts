@@ -74,11 +74,15 @@ export class Admission {
   }
 
   /**
+   * @param acts whether it does something, as writes do and few reads
    * @throws HF_HTTP_REQUEST_INVALID the target is not a path, the Host header is missing or given twice, or the
    *   Transfer-Encoding is another than `chunked`
    * @throws HF_HTTP_HOST, HF_HTTP_ORIGIN, HF_HTTP_UNAUTHORIZED; HF_HTTP_SECRETS of a `secret` route
    */
-  check({ headers, rawHeaders, method, url, socket }: IncomingMessage, credential?: RouteCredential): void {
+  check(
+    { headers, rawHeaders, method, url, socket }: IncomingMessage,
+    { credential, acts = isWrite(method) }: { credential?: RouteCredential | undefined; acts?: boolean } = {},
+  ): void {
     if (!url?.startsWith('/') && url !== '*') invalid('its target is not a path');
     if (headers.host === undefined) invalid('it has no Host header');
     if (countHosts(rawHeaders) > 1) invalid('it has more than one Host header');
@@ -88,7 +92,7 @@ export class Admission {
       invalid('its Transfer-Encoding is another than chunked, or given twice');
     }
     if (!this.#serves(headers.host, socket)) throw new HostError('HF_HTTP_HOST');
-    if (isWrite(method) || (this.#checkReads && headers.origin !== undefined)) {
+    if (acts || (this.#checkReads && headers.origin !== undefined)) {
       refuseForeignPage(headers, headers.host, this.#origins);
     }
     if (credential === 'open') return;

@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from '../logging/logger.ts';
@@ -68,15 +67,14 @@ export class RequestBudget {
 
 /**
  * Who counts as one: a user of this machine where that is known, an address, the network of 64 bits of an IPv6 address, or
- * all who share a Unix socket.
+ * all who share a Unix socket. Whoever calls from loopback may take any of its 16 million addresses, so these are one.
  */
 export function peerOf(address: string | undefined, uid: Uid | undefined): string {
   if (typeof uid === 'number') return `uid ${uid}`;
   if (address === undefined) return 'unix';
-  if (!isIPv6(address)) return address;
   const parsed = ipaddr.process(address);
+  if (parsed.range() === 'loopback') return 'loopback';
   if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
-  if (parsed.range() === 'loopback') return parsed.toString();
   return `${parsed.parts
     .slice(0, 4)
     .map((part) => part.toString(16))

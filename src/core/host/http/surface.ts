@@ -160,12 +160,14 @@ export function createSurface(
       reply.header('connection', 'close');
       return done(new HostError('HF_HTTP_STOPPING'));
     }
-    admission.check(request.raw, request.routeOptions.config?.credential);
+    const isLimitedCall = budget !== undefined && isCounted(request);
+    const { credential } = request.routeOptions.config;
+    admission.check(request.raw, { credential, acts: isLimitedCall || isWrite(request.method) });
     const { recordsSender = options.recordsSenders } = request.routeOptions.config;
     // Asked for while the body comes.
     if (senders && recordsSender && isWrite(request.method)) void uidOf(request.raw.socket);
     if (request.is404) return done(notFound(request, reply, routes));
-    if (!budget || !isCounted(request)) return done();
+    if (!isLimitedCall) return done();
     const spend = (uid?: Uid) => {
       const seconds = budget.spend(peerOf(request.raw.socket.remoteAddress, uid));
       if (seconds === undefined) return done();

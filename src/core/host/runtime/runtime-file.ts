@@ -1,6 +1,8 @@
 import { readFileSync, renameSync, rmSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import { runtimeFile, writeAnew } from '../../kernel/log/lock.ts';
+import { whoCouldReplace } from '../../kernel/ownership.ts';
 
 const certificate = z.object({
   file: z.string(),
@@ -36,10 +38,18 @@ export function writeRuntimeFile(dataDir: string, content: RuntimeFile): void {
   renameSync(`${file}.new`, file);
 }
 
-/** @returns what the instance on this data folder wrote, also when it has ended without a stop; undefined without one */
+/**
+ * Where others could have written the file, as in a folder that is theirs, it names no token files: it could name any file of
+ * this user, and an address of theirs to send it to.
+ *
+ * @returns what the instance on this data folder wrote, also when it has ended without a stop; undefined without one
+ */
 export function readRuntimeFile(dataDir: string): RuntimeFile | undefined {
   try {
-    return schema.parse(JSON.parse(readFileSync(runtimeFile(dataDir), 'utf8')));
+    const file = runtimeFile(dataDir);
+    const isOwn = whoCouldReplace(resolve(file)) === undefined;
+    const content = schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return isOwn ? content : withoutTokens(content);
   } catch {
     return undefined;
   }
@@ -48,4 +58,9 @@ export function readRuntimeFile(dataDir: string): RuntimeFile | undefined {
 /** A clean stop leaves none. */
 export function removeRuntimeFile(dataDir: string): void {
   rmSync(runtimeFile(dataDir), { force: true });
+}
+
+function withoutTokens({ surfaces, ...rest }: RuntimeFile): RuntimeFile {
+  const bare = Object.entries(surfaces).map(([name, { tokenFile: _, ...place }]) => [name, place] as const);
+  return { ...rest, surfaces: Object.fromEntries(bare) };
 }
