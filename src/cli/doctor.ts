@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { HostError } from '../core/host/errors/host-error.ts';
+import { clockCheck } from '../core/host/clock/doctor.ts';
 import { damageCheck, witnessCheck } from '../core/host/integrity/doctor.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';
 import type { CommandContext, CommandRun, Terminal } from '../core/host/plugin/command.ts';
@@ -162,6 +163,7 @@ const hostChecks: readonly CheckDefinition[] = [
   { name: 'host.node', run: () => nodeCheck(process.versions.node) },
   { name: 'host.data', run: ({ dataDir }) => dataCheck(dataDir) },
   { name: 'host.disk', run: ({ dataDir }) => diskCheck(dataDir) },
+  { name: 'host.clock', run: clockCheck },
   { name: 'host.damage', run: damageCheck },
   { name: 'host.witness', run: witnessCheck },
 ];

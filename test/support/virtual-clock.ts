@@ -15,14 +15,33 @@ const START = 1_767_225_600_000;
 /** Time that moves only when a test says so. Timers fire in order of their due time, then of their arming. */
 export class VirtualClock implements Clock {
   #now: number;
+  readonly #began: number;
+  #ahead = 0;
   readonly #timers = new Set<Timer>();
 
   constructor(now: number = START) {
     this.#now = now;
+    this.#began = now;
   }
 
   now(): EpochMs {
-    return asEpochMs(this.#now);
+    return asEpochMs(this.#now + this.#ahead);
+  }
+
+  monotonic(): number {
+    return this.#now - this.#began;
+  }
+
+  /** The machine's start, when a test names it: it lasts as long as this clock, over restarts of a runtime. */
+  boot: string | undefined;
+
+  sinceBoot(): { readonly boot: string; readonly ms: number } | undefined {
+    return this.boot === undefined ? undefined : { boot: this.boot, ms: this.monotonic() };
+  }
+
+  /** Sets the wall clock, while time goes on as it did. @param ms ahead of where it is; negative for back */
+  set(ms: number): void {
+    this.#ahead += ms;
   }
 
   after(delayMs: number, callback: () => void): () => void {

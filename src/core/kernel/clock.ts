@@ -1,10 +1,17 @@
 import { randomFillSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { uptime } from 'node:os';
 import { v7 } from 'uuid';
 import { asEpochMs, type EpochMs } from './ids.ts';
 
 /** Time as the runtime sees it. Tests hand in `VirtualClock` and move it by hand. */
 export interface Clock {
+  /** The wall clock, which can be set: for what is shown, and for terms that name a date. */
   now(): EpochMs;
+  /** Milliseconds since some moment of this process; nothing but time passing changes it: for durations. */
+  monotonic(): number;
+  /** How long the machine has been up, and which start of it that was; absent where no system says so reliably. */
+  sinceBoot?(): { readonly boot: string; readonly ms: number } | undefined;
   /** Calls back once after `delayMs`; the returned function cancels. Never keeps the process alive. */
   after(delayMs: number, callback: () => void): () => void;
 }
@@ -22,8 +29,21 @@ export function isoTime(at: number): string {
 /** Node fires a timer with a longer delay at once, so a longer wait is made in steps. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
+/** Linux counts the time since its start apart from the wall clock, also while it is suspended. */
+const BOOT = bootId();
+
+function bootId(): string | undefined {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export const systemClock: Clock = {
   now: () => asEpochMs(Date.now()),
+  monotonic: () => performance.now(),
+  sinceBoot: () => (BOOT === undefined ? undefined : { boot: BOOT, ms: Math.round(uptime() * 1_000) }),
   after(delayMs, callback) {
     let timer: NodeJS.Timeout;
     const arm = (remainingMs: number) => {

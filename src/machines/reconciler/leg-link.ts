@@ -45,7 +45,7 @@ export const legWithLink = legSetup.extend({
       event.type === 'LINK_READ' &&
       !event.present &&
       link?.state === 'missing' &&
-      event.at - link.since >= linkSettleMs,
+      (event.at - link.since >= linkSettleMs || event.at < link.since), // the clock was set back
     linkAlerted: ({ context }) => context.linkAlerted === true,
     mayReapply: ({ context }) => context.remedy === 'reapply' && context.observes !== true,
     ofLink: ({ event }) => 'effect' in event && event.effect === 'reconciler.read_link',

@@ -136,7 +136,9 @@ export const legSetup = setup({
     })),
     shortenPause: assign(({ context: { refusal, pauseMs }, event }) => {
       const at = readAt(event);
-      return { pauseMs: refusal && at !== undefined ? refusal.retryAt - at : pauseMs };
+      if (!refusal || at === undefined) return { pauseMs };
+      // Never longer than the pause that was to be made: the clock may have been set back.
+      return { pauseMs: Math.min(refusal.retryAt - at, pauseMs) };
     }),
     refuseName: assign(({ context, event }) => ({
       lastNcid: ncidOf(event) ?? context.lastNcid,

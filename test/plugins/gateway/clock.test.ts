@@ -17,6 +17,10 @@ class SetClock implements Clock {
     return asEpochMs(systemClock.now() + this.#ahead);
   }
 
+  monotonic(): number {
+    return systemClock.monotonic();
+  }
+
   after(delayMs: number, callback: () => void): () => void {
     if (delayMs <= 1_000) return systemClock.after(delayMs, callback);
     this.#waits.add(callback);

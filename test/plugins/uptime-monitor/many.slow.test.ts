@@ -18,6 +18,10 @@ class CrowdedClock implements Clock {
     return asEpochMs(this.#now);
   }
 
+  monotonic(): number {
+    return this.#now;
+  }
+
   after(delayMs: number, callback: () => void): () => void {
     const at = this.#now + Math.max(0, delayMs);
     const all = this.#due.get(at) ?? new Set();

@@ -6,6 +6,10 @@ export interface Run {
   /** Epoch milliseconds. */
   readonly startedAt: number;
   readonly version: string;
+  /** Which start of the machine it ran in; absent where no system says so. */
+  readonly boot?: string;
+  /** When that was, epoch milliseconds: by the wall clock without any jump that was recorded before. */
+  readonly bootedAt?: number;
 }
 
 /** A run that is over; the time is missing when it was killed. */
@@ -51,10 +55,15 @@ export const lifecycle = setup({
     begin: assign(({ context, event }) => {
       if (event.type !== 'BOOTED') return {};
       const { current, ending } = context;
-      const { pid, startedAt, version } = event;
+      const { pid, startedAt, version, boot, bootedAt } = event;
       return {
         runs: context.runs + 1,
-        current: { pid, startedAt, version },
+        current: {
+          pid,
+          startedAt,
+          version,
+          ...(boot !== undefined && bootedAt !== undefined && { boot, bootedAt }),
+        },
         ending: undefined,
         ...(current && { last: { ...current, ...(ending ?? { reason: 'killed' }) } }),
       };

@@ -3,7 +3,9 @@ import { HIDDEN, type RecordWords } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/json.ts';
+import { CLOCK } from '../../kernel/clock-jumps.ts';
 import { CHECKPOINT, type LogRecord } from '../../kernel/log/record.ts';
+import { describeClock } from '../clock/records.ts';
 import { DATA_CHECK, describeDataCheck } from '../integrity/records.ts';
 import { describeRetention, RETENTION } from '../retention/records.ts';
 import type { LifecycleContext } from './machine.ts';
@@ -13,6 +15,7 @@ export const HOST = CHECKPOINT.actor as ActorRef;
 
 export const words: RecordWords = {
   [parseActorRef(HOST).type]: describeLifecycle,
+  [CLOCK.type]: describeClock,
   [parseActorRef(DATA_CHECK).type]: describeDataCheck,
   [parseActorRef(RETENTION).type]: describeRetention,
 };

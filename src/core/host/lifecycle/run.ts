@@ -3,9 +3,11 @@ import { defineTopic } from '../../../bus/topic.ts';
 import { defineActor, routeOf } from '../../kernel/actors/definition.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { CLOCK } from '../../kernel/clock-jumps.ts';
 import { parseActorRef } from '../../kernel/ids.ts';
 import { CHECKPOINT } from '../../kernel/log/record.ts';
 import { version } from '../../kernel/version.ts';
+import { startOfMachine } from '../clock/before-start.ts';
 import type { Logger } from '../logging/logger.ts';
 import { lifecycle } from './machine.ts';
 import { describeLifecycle, HOST } from './records.ts';
@@ -17,7 +19,8 @@ import { describeLifecycle, HOST } from './records.ts';
  */
 export function beginRun(actors: ActorSystem, clock: Clock, logger: Logger): (reason: string) => void {
   const startedAt = clock.now();
-  actors.send(lifecycleActor, key, { type: 'BOOTED', pid: process.pid, startedAt, version });
+  const machineStart = startOfMachine(clock, actors.snapshot(CLOCK.actor));
+  actors.send(lifecycleActor, key, { type: 'BOOTED', pid: process.pid, startedAt, version, ...machineStart });
   const last = actors.get(lifecycleActor, key)?.context.last;
   logger.info({ startedAt, version, lastStop: last }, 'runtime.booted'); // every line bears the pid
   return (reason) => {

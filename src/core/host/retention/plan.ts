@@ -1,4 +1,5 @@
 import { recover } from '../../kernel/actors/recover.ts';
+import { CLOCK, jumpsOf, timeByPresentClock } from '../../kernel/clock-jumps.ts';
 import { seqOfEffect } from '../../kernel/ids.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 
@@ -54,13 +55,17 @@ export function planPrune(reader: SqliteReader, request: PruneRequest, now: numb
   };
 }
 
-/** The newest record older than a time, by binary search: `at` never goes back along the log. */
+/**
+ * The newest record older than a time, by binary search. A record is as old as the time that passed since: a clock that was
+ * set a year ahead makes none older.
+ */
 function newestBefore(reader: SqliteReader, at: number): number {
+  const jumps = jumpsOf(recover(reader).states.get(CLOCK.actor));
   let low = Math.max(reader.firstSeq(), 1);
   let high = reader.lastSeq() + 1;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    if (reader.record(middle).at >= at) high = middle;
+    if (timeByPresentClock(reader.record(middle).at, middle, jumps) >= at) high = middle;
     else low = middle + 1;
   }
   return low - 1;

@@ -5,6 +5,7 @@ import { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { jumpBeforeStart } from '../clock/before-start.ts';
 import type { PendingReplies } from '../http/pending-replies.ts';
 import type { Senders } from '../http/senders.ts';
 import type { Logger } from '../logging/logger.ts';
@@ -47,7 +48,8 @@ export function recoverActors(
   const recovered = readStates(dataDir);
   const actors = new ActorSystem(log, clock, recovered.newest, observeFailures(bus, logger));
   for (const definition of registrations.actors) actors.register(definition);
-  actors.restore(recovered);
+  actors.onClockJump((jump) => logger.warn({ ...jump }, 'clock.jumped'));
+  actors.restore(recovered, jumpBeforeStart(recovered, clock));
   actors.recordSendersWith((correlation) => senders.of(correlation));
   const handlers = [...builtinEffects(pendingReplies, bus), ...registrations.effects];
   const dispatcher = new EffectDispatcher(

@@ -6,6 +6,7 @@ import { lockDataDir } from '../../kernel/log/lock.ts';
 import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { version } from '../../kernel/version.ts';
+import { ClockLooks } from '../clock/looks.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Place } from '../http/contract.ts';
 import { PendingReplies } from '../http/pending-replies.ts';
@@ -253,6 +254,9 @@ export class Runtime {
   #startRecurringWork(services: RuntimeServices): void {
     const { bus, clock, dataDir } = services;
     this.#undo.push(startSchedules(this.#host.started(this.registrations.schedules), bus, clock));
+    const watch = new ClockLooks(services);
+    this.#host.addFact('clock', () => watch.fact());
+    this.#undo.push(() => watch.stop());
     const { retention, witness } = this.#options;
     const archives = retention?.folder ?? archiveFolder(dataDir);
     const place = witness && 'file' in witness ? { witness: witness.file } : {};

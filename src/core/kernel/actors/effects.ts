@@ -97,15 +97,15 @@ export class EffectDispatcher implements EffectRunner {
    * Finds the timers and effects that a stop or crash left open.
    *
    * @param states the actors as the log left them, before anything new is sent to them
-   * @returns resumes them: timers at their original deadlines (at once when those have passed), effects as their
+   * @returns resumes them: timers with what is left of their delays (at once when nothing is), effects as their
    * registration says. Call it when the handlers can work.
    */
   leftOpen(states: Iterable<Readonly<ActorState>>): () => void {
     const timers: (() => void)[] = [];
     const lists: RequestedEffect[][] = [];
     for (const state of states) {
-      for (const [timer, { id, at, correlation }] of Object.entries(state.timers)) {
-        timers.push(() => this.#timers.arm(state.ref, id as EffectId, { timer, at }, correlation));
+      for (const [timer, { id, correlation }] of Object.entries(state.timers)) {
+        timers.push(() => this.#timers.arm(state.ref, id as EffectId, { timer }, correlation));
       }
       const requested = Object.entries(state.effects).map(
         ([id, { at, correlation, ...request }]): RequestedEffect => {
@@ -236,7 +236,7 @@ function isWithBlobs(outcome: EffectOutcome): outcome is Extract<EffectOutcome, 
 }
 
 /**
- * Durable timers: the log has the deadline, this only wakes the actor at it. The actor system ignores a timer that was
+ * Durable timers: the log has since when and how long they run, this only wakes the actor at it. The actor system ignores a timer that was
  * cancelled meanwhile, because its id is no longer the armed one.
  */
 export class Timers {
@@ -250,8 +250,8 @@ export class Timers {
     this.#clock = clock;
   }
 
-  /** Wakes the actor at `timer.at`, or at once when that has passed. */
-  arm(actor: string, id: EffectId, { timer, at }: TimerStart, correlation: string): void {
+  /** Wakes the actor when the timer's delay has passed since it was armed, or at once when it has already. */
+  arm(actor: string, id: EffectId, { timer }: Pick<TimerStart, 'timer'>, correlation: string): void {
     // Records become durable while a stop waits for effects; their timers are the next start's.
     if (this.#stopped) return;
     // Effects run after their record is durable: by now the machine may have left the state that wanted the timer.
@@ -259,9 +259,7 @@ export class Timers {
     if (armed?.id !== id) return;
     const key = `${actor} ${timer}`;
     this.#armed.get(key)?.disarm();
-    // A clock that was set back must not stretch the wait beyond what was asked for.
-    const waitMs = Math.min(at - this.#clock.now(), at - armed.armedAt);
-    const disarm = this.#clock.after(waitMs, () => {
+    const disarm = this.#clock.after(this.#actors.timeLeft(armed), () => {
       this.#armed.delete(key);
       this.#actors.deliver(actor, { type: timer }, { correlation, cause: seqOfEffect(id), outcome: id });
     });

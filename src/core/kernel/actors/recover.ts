@@ -22,7 +22,7 @@ export function recover(reader: SqliteReader, upTo = reader.lastSeq()): Recovere
   const base = reader.snapshotSeq(upTo);
   const saved = savedStates(reader, base);
   const states = new Map(saved.map((state) => [state.ref, state]));
-  let at = saved.reduce((newest, state) => Math.max(newest, state.at), 0);
+  let { at } = saved.reduce((newest, state) => (state.seq > newest.seq ? state : newest), { seq: 0, at: 0 });
   for (const record of readChained(reader, base + 1, upTo)) {
     states.set(record.actor, applyRecord(states.get(record.actor), record));
     at = record.at;

@@ -1,6 +1,7 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Clock } from '../clock.ts';
 import { newCorrelation } from '../clock.ts';
+import { CLOCK, type ClockJump, ClockWatch, JUMP_MS, jumpsOf, timeLeft } from '../clock-jumps.ts';
 import { KernelError } from '../errors/kernel-error.ts';
 import { actorRef, FINGERPRINT_PREFIX, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
@@ -15,6 +16,7 @@ import {
   decide,
   decideInit,
   type NewRecord,
+  type OpenTimer,
   recordOf,
   snapshotOf,
 } from './transition.ts';
@@ -78,6 +80,7 @@ interface Waiting {
 export class ActorSystem {
   readonly #log: EventLog;
   readonly #clock: Clock;
+  readonly #clockWatch: ClockWatch;
   readonly #types = new Map<string, ActorType>();
   readonly #actors = new Map<string, LiveActor>();
   /** States of actors whose type no plugin registers in this run. */
@@ -90,11 +93,12 @@ export class ActorSystem {
   readonly #onFailure: (record: LogRecord) => void;
   #runner: EffectRunner | undefined;
   #senderOf: SenderOf = () => undefined;
+  #onClockJump: (jump: ClockJump) => void = () => {};
   #seq: number;
   #lastAt: number;
 
   /**
-   * @param newest seq and time of the newest record: numbers go on from there, and time never goes back
+   * @param newest seq and time of the newest record: numbers go on from there
    * @param onFailure called with records whose machine threw
    */
   constructor(
@@ -105,6 +109,7 @@ export class ActorSystem {
   ) {
     this.#log = log;
     this.#clock = clock;
+    this.#clockWatch = new ClockWatch(clock);
     this.#seq = newest.seq;
     this.#lastAt = newest.at;
     this.#onFailure = onFailure;
@@ -127,15 +132,21 @@ export class ActorSystem {
     this.#senderOf = senderOf;
   }
 
+  /** Calls back after each record that says that the wall clock was set. */
+  onClockJump(listener: (jump: ClockJump) => void): void {
+    this.#onClockJump = listener;
+  }
+
   /**
    * Takes over the states of the actors from the log. Actors whose type nobody registers in this run are kept: their
    * states and bodies are saved with the others, for when their plugin is enabled again.
    *
    * Actors that an older version of their machine left are migrated, each by a record of its own.
    *
+   * @param jumpedMs by how much the wall clock was set since the newest record, as far as that can be judged
    * @throws HF_MACHINE_VERSION an actor was recorded by a version that its definition does not take
    */
-  restore({ states, savedSeq }: Recovered): void {
+  restore({ states, savedSeq }: Recovered, jumpedMs = 0): void {
     const migrations: (() => void)[] = [];
     for (const state of states.values()) {
       const type = this.#types.get(parseActorRef(state.ref).type);
@@ -150,14 +161,17 @@ export class ActorSystem {
       if (state.version !== type.definition.version) migrations.push(this.#migration(live));
     }
     // Only when all of them are possible, so that a start that is refused does not change the log.
+    if (jumpedMs !== 0) this.#recordJump(jumpedMs, true);
     for (const migrate of migrations) migrate();
   }
 
   #migration(live: LiveActor): () => void {
     const { stepper, definition, state } = live;
-    const at = this.#now();
-    const { decision, snapshot } = decideMigration(stepper, definition, state, at);
+    // Only whether it is possible; the record's time is that of the record.
+    decideMigration(stepper, definition, state, this.#clock.now());
     return () => {
+      const at = this.#now();
+      const { decision, snapshot } = decideMigration(stepper, definition, state, at);
       const event = { type: MIGRATE, fromVersion: state.version };
       const occasion = { at, actor: state.ref, event, from: state.value, correlation: newCorrelation() };
       const record = recordOf(this.#nextSeq(), definition, occasion, decision);
@@ -240,6 +254,16 @@ export class ActorSystem {
     }
   }
 
+  /** How long an armed timer still has, milliseconds; however the wall clock was set since. */
+  timeLeft(timer: OpenTimer): number {
+    return timeLeft(timer, this.#clock.now(), jumpsOf(this.snapshot(CLOCK.actor)));
+  }
+
+  /** Records that the wall clock was set, if it was: an idle system makes no record that would find it. */
+  lookAtClock(): void {
+    if (this.accepting() && this.#mailbox.length === 0) this.#findJump();
+  }
+
   /** False while the log is frozen or has no room: the host then refuses requests instead of queueing them. */
   accepting(): boolean {
     return this.#log.hasRoom();
@@ -274,6 +298,7 @@ export class ActorSystem {
 
   #transition(actor: string, event: LogEvent, meta: SendMeta): LogRecord {
     const { correlation = newCorrelation(), cause, outcome, blobs } = meta;
+    this.#findJump();
     const live = this.#actors.get(actor) ?? this.#start(actor, correlation, cause);
     const { definition, state, stepper } = live;
     live.snapshot ??= stepper.restore(state.value, state.context, state.done);
@@ -341,9 +366,26 @@ export class ActorSystem {
     }
   }
 
+  /** The time of the next record. It goes back only by a jump, whose record is the first after it. */
   #now(): number {
     this.#lastAt = Math.max(this.#lastAt, this.#clock.now());
     return this.#lastAt;
+  }
+
+  #findJump(): void {
+    if (!this.#types.has(CLOCK.type)) return;
+    const jumpedMs = this.#clockWatch.look();
+    const behindMs = this.#lastAt - this.#clock.now();
+    if (jumpedMs !== 0) this.#recordJump(jumpedMs, false);
+    else if (behindMs > JUMP_MS) this.#recordJump(-behindMs, false); // many small steps
+  }
+
+  #recordJump(byMs: number, whileStopped: boolean): void {
+    const after = this.#seq;
+    this.#lastAt = this.#clock.now();
+    const event = { type: CLOCK.event, byMs, after, whileStopped };
+    this.#transition(CLOCK.actor, event, {});
+    this.#onClockJump({ byMs, after });
   }
 }
 

@@ -1,7 +1,7 @@
 import { KernelError } from '../errors/kernel-error.ts';
 import { readChained } from './chain.ts';
 import type { MissingRange } from './missing.ts';
-import { ARCHIVE_DELETED, CHECKPOINT, type LogRecord, logRecordSchema } from './record.ts';
+import { ARCHIVE_DELETED, CHECKPOINT, goesBack, type LogRecord, logRecordSchema } from './record.ts';
 import { isGenuine, type Signature } from './signing.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
 import type { Trust } from './trust.ts';
@@ -51,7 +51,7 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
     const bad = (reason: string) => new KernelError('HF_LOG_CORRUPT', { seq, reason });
     const issue = logRecordSchema.safeParse(record).error?.issues[0];
     if (issue) throw bad(`${issue.path.join('.')}: ${issue.message}`);
-    if (record.at < at) throw bad(`its time lies ${at - record.at} ms before that of the record before`);
+    if (goesBack(record, at)) throw bad(`its time lies ${at - record.at} ms before that of the record before`);
     if (record.cause !== undefined && record.cause >= seq)
       throw bad(`its cause, ${record.cause}, comes later`);
     if (anchor?.seq === seq && reader.hashOf(seq) !== anchor.hash) {

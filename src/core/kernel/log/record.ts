@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CLOCK } from '../clock-jumps.ts';
 import { KernelError } from '../errors/kernel-error.ts';
 import { isJson, isObject, type Json, type JsonObject } from '../json.ts';
 
@@ -50,7 +51,10 @@ export interface Target {
  */
 export interface LogRecord {
   readonly seq: number;
-  /** Epoch milliseconds, never smaller than that of the record before. */
+  /**
+   * Epoch milliseconds by the wall clock. Smaller than that of the record before only where the clock was set back: the
+   * first record after that says so (`clock-jumps.ts`). The order of the records is `seq`.
+   */
   readonly at: number;
   readonly actor: string;
   /** The machine's id and the version of its definition. */
@@ -78,6 +82,15 @@ export interface LogRecord {
   readonly cause?: number;
   /** The effect or timer that this record is the outcome of. */
   readonly outcome?: string;
+}
+
+/**
+ * Whether the time of a record lies before that of the record before, and it is none that says that the clock was set.
+ *
+ * @param before epoch milliseconds
+ */
+export function goesBack({ at, actor }: Pick<LogRecord, 'at' | 'actor'>, before: number): boolean {
+  return at < before && actor !== CLOCK.actor;
 }
 
 /** The last instant that can be written as a date, epoch milliseconds. */

@@ -1,6 +1,8 @@
+import type { RuntimeServices } from '../../../core/host/plugin/host.ts';
 import { timestamp } from '../../../core/host/terminal.ts';
 import type { ActorState } from '../../../core/kernel/actors/transition.ts';
-import { actorRef } from '../../../core/kernel/ids.ts';
+import { CLOCK, type ClockJump, jumpsOf, timeByPresentClock, timeLeft } from '../../../core/kernel/clock-jumps.ts';
+import { actorRef, seqOfEffect } from '../../../core/kernel/ids.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { delayOf } from '../../../core/kernel/log/record.ts';
 
@@ -26,17 +28,31 @@ export type PendingTransaction = {
 
 type Facts = Omit<PendingTransaction, 'text'>;
 
+/** The pending transaction of a running instance; undefined while none is pending. */
+export function transactionOf({
+  actors,
+  clock,
+}: Pick<RuntimeServices, 'actors' | 'clock'>): PendingTransaction | undefined {
+  return pendingTransaction(
+    actors.snapshot(CONFIG_ACTOR),
+    clock.now(),
+    actors.snapshot(CLOCK.actor),
+  );
+}
+
 /**
  * The pending transaction of a running instance, from the state of `CONFIG_ACTOR`.
  *
  * @param now epoch milliseconds
+ * @param clock the state of the clock's actor: what is left counts from the time that passed
  * @returns undefined while none is pending
  */
 export function pendingTransaction(
   state: Readonly<ActorState> | undefined,
   now: number,
+  clock?: Readonly<ActorState>,
 ): PendingTransaction | undefined {
-  const facts = factsOf(state, now);
+  const facts = factsOf(state, now, jumpsOf(clock));
   return facts && { ...facts, text: runningText(facts) };
 }
 
@@ -49,7 +65,7 @@ export function stoppedTransaction(
   states: ReadonlyMap<string, Readonly<ActorState>>,
   now: number,
 ): PendingTransaction | undefined {
-  const facts = factsOf(states.get(CONFIG_ACTOR), now);
+  const facts = factsOf(states.get(CONFIG_ACTOR), now, jumpsOf(states.get(CLOCK.actor)));
   return facts && { ...facts, text: stoppedText(facts) };
 }
 
@@ -63,7 +79,11 @@ export function isPendingTransaction(fact: unknown): fact is PendingTransaction 
   );
 }
 
-function factsOf(state: Readonly<ActorState> | undefined, now: number): Facts | undefined {
+function factsOf(
+  state: Readonly<ActorState> | undefined,
+  now: number,
+  jumps: readonly ClockJump[],
+): Facts | undefined {
   const { pending } = isObject(state?.context) ? state.context : {};
   if (!state || !isObject(pending)) return undefined;
   const owner = { transID: String(pending.transID), who: String(pending.who) };
@@ -73,8 +93,10 @@ function factsOf(state: Readonly<ActorState> | undefined, now: number): Facts | 
     const stuck = { ok: false, reason: 'its revert failed and is tried again; the log says why' } as const;
     return { ...owner, reverting: true, secondsLeft: 0, ...(expired === 'retrying' && stuck) };
   }
-  const secondsLeft = Math.max(0, Math.ceil((window.at - now) / 1_000));
-  return { ...owner, deadline: new Date(window.at).toISOString(), secondsLeft };
+  const leftMs = timeLeft(window, now, jumps);
+  const at = timeByPresentClock(window.at, seqOfEffect(window.id), jumps);
+  const deadline = new Date(leftMs === 0 ? Math.min(at, now) : now + leftMs).toISOString();
+  return { ...owner, deadline, secondsLeft: Math.ceil(leftMs / 1_000) };
 }
 
 function runningText({ transID, who, deadline, secondsLeft }: Facts): string {

@@ -18,7 +18,7 @@ import { registerDhcpService } from './dhcp.ts';
 import { routerErrorBody, routerRoutes } from './http-api.ts';
 import { inProcessApi } from './in-process-api.ts';
 import { routerOptions } from './options.ts';
-import { CONFIG_ACTOR, pendingTransaction, stoppedTransaction } from './pending-transaction.ts';
+import { stoppedTransaction, transactionOf } from './pending-transaction.ts';
 import { registerSimulateCommand, registerSimulations } from './simulate.ts';
 import { registerStoreConnection } from './store/connection.ts';
 import { registerWans } from './wan.ts';
@@ -78,7 +78,7 @@ export const router = definePlugin({
 
     context.health(
       'transaction',
-      ({ services: { actors, clock } }) => pendingTransaction(actors.snapshot(CONFIG_ACTOR), clock.now()),
+      ({ services }) => transactionOf(services),
       stoppedTransaction,
     );
     context.health('store', ({ redis }) => redis?.health());
@@ -104,12 +104,9 @@ export const router = definePlugin({
       readStore: async (dataDir, read) =>
         (await import('./store/read-store.ts')).readStore({ dataDir, redisUrl }, read),
     });
-    context.control((surface, { watch, services: { actors, clock } }) => {
+    context.control((surface, { watch, services }) => {
       surface.post(RECEIVED_PATH, async () => (watch ? { prefixes: watch.received.list() } : {}));
-      surface.post(
-        TRANSACTION_PATH,
-        async () => pendingTransaction(actors.snapshot(CONFIG_ACTOR), clock.now()) ?? {},
-      );
+      surface.post(TRANSACTION_PATH, async () => transactionOf(services) ?? {});
     });
     const isReal = kernel === 'linux' && namespace === undefined;
     registerSimulations(context, { isReal, replyTimeoutMs });

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { KernelError } from '../../errors/kernel-error.ts';
 import { chainHash } from '../chain-hash.ts';
 import { writeHead } from '../head.ts';
-import { checkRecord } from '../record.ts';
+import { checkRecord, goesBack } from '../record.ts';
 import { indexAll } from '../record-index.ts';
 import { digestOf } from '../saved-states.ts';
 import { INSERT_RECORD, logFile, openForWriting } from '../schema.ts';
@@ -176,8 +176,9 @@ async function fill(
         break;
       case 'record': {
         const { body, value, hash, previous } = parsed;
-        const { seq, at, actor, correlation } = checkRecord(newest.seq + 1, value, chained);
-        if (at < time) {
+        const record = checkRecord(newest.seq + 1, value, chained);
+        const { seq, at, actor, correlation } = record;
+        if (goesBack(record, time)) {
           const reason = `its time lies ${time - at} ms before that of the record before`;
           throw new KernelError('HF_LOG_CORRUPT', { seq, reason });
         }

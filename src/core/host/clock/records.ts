@@ -1,0 +1,51 @@
+/** What jumps of the wall clock leave in the log, and what a health page says of them: enough without the machine. */
+import { HIDDEN } from '../../kernel/actors/definition.ts';
+import type { ActorState } from '../../kernel/actors/transition.ts';
+import { CLOCK, type ClockJump } from '../../kernel/clock-jumps.ts';
+import type { Json } from '../../kernel/json.ts';
+import { delayOf, type LogRecord } from '../../kernel/log/record.ts';
+import { duration } from '../terminal.ts';
+
+export interface ClockContext {
+  /** Oldest first. */
+  readonly jumps: readonly ClockJump[];
+  /** All jumps that ever were, milliseconds ahead. */
+  readonly totalMs: number;
+  /** Those that are open, milliseconds ahead; 0 while the clock is taken as right. */
+  readonly aheadMs: number;
+  /** The newest jump came while nothing ran. */
+  readonly whileStopped: boolean;
+  /** An alert says so. */
+  readonly announced: boolean;
+}
+
+/** What the actor remembers; undefined when the clock has never jumped. */
+export function clockContextOf(state: Readonly<ActorState> | undefined): ClockContext | undefined {
+  return state?.context as ClockContext | undefined;
+}
+
+/** A jump that is open, as a sentence without its end. */
+export function jumpText({ aheadMs, whileStopped }: ClockContext): string {
+  const where = `The clock is ${duration(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead' : 'behind'}`;
+  return whileStopped
+    ? `${where} of what the newest record of the last run lets expect: it was set, or nothing ran for that long`
+    : `${where} of the time that passed since it was set`;
+}
+
+/** A record of it in few words. */
+export function describeClock({ event }: LogRecord): string {
+  if (event.type === CLOCK.event) {
+    const byMs = Number(event.byMs);
+    const when = event.whileStopped === true ? ' while nothing ran' : '';
+    return `the clock was set ${duration(Math.abs(byMs))} ${byMs > 0 ? 'ahead' : 'back'}${when}`;
+  }
+  if (delayOf(event.type) === 'accepted') return 'the clock is taken as right after a day';
+  return HIDDEN;
+}
+
+/** The fact of health pages; it degrades the instance while a jump is open. */
+export function clockFact(context: ClockContext | undefined): Json {
+  if (!context || context.aheadMs === 0) return { state: 'ok', text: 'as it should be' };
+  const text = jumpText(context);
+  return { ok: false, state: 'jumped', reason: text, aheadMs: context.aheadMs, text };
+}
