@@ -7,6 +7,7 @@ import { notedSettings } from '../core/host/retention/settings.ts';
 import { type RuntimeFile, readRuntimeFile } from '../core/host/runtime/runtime-file.ts';
 import { recover } from '../core/kernel/actors/recover.ts';
 import type { ActorState } from '../core/kernel/actors/transition.ts';
+import { CLOCK, jumpsOf } from '../core/kernel/clock-jumps.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { parseActorRef } from '../core/kernel/ids.ts';
 import { isObject } from '../core/kernel/json.ts';
@@ -191,7 +192,9 @@ async function readLastRun(
       const fact = stopped(states, now);
       return fact === undefined ? [] : [[name, fact] as const];
     });
-    if (newest.seq > 0) facts.push(['storage', storageFact(log, dataDir, notedSettings(dataDir), now)]);
+    const jumps = jumpsOf(states.get(CLOCK.actor));
+    if (newest.seq > 0)
+      facts.push(['storage', storageFact(log, dataDir, notedSettings(dataDir), now, jumps)]);
     return {
       log: { seq: newest.seq, durableSeq: newest.seq },
       facts: Object.fromEntries(facts),

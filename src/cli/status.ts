@@ -120,10 +120,15 @@ function stopText({ pid, startedAt, stoppedAt, reason }: LastRun, now: number): 
   const began = `pid ${pid}, started ${timestamp(Date.parse(startedAt))}`;
   if (stoppedAt === undefined) return `${reason}; it recorded no stop (${began})`;
   const at = Date.parse(stoppedAt);
-  return `${reason} at ${timestamp(at)}, ${duration(now - at)} ago (${began})`;
+  return `${reason} at ${timestamp(at)}${agoText(now - at)} (${began})`;
 }
 
 function sinceText(startedAt: string, now: number): string {
   const at = Date.parse(startedAt);
-  return `${timestamp(at)}, for ${duration(now - at)}`;
+  return now < at ? timestamp(at) : `${timestamp(at)}, for ${duration(now - at)}`;
+}
+
+/** A time ahead was noted by a clock that has been set back: how long ago it was cannot be said. */
+function agoText(ms: number): string {
+  return ms < 0 ? '' : `, ${duration(ms)} ago`;
 }

@@ -64,7 +64,7 @@ export function openKept(
   bus.subscribe(archiveDeleted, 'core', ({ payload }) => steps.push({ type: 'ARCHIVE_DELETED', ...payload }));
   const { log, actors } = bench;
   const logger = createLogger({ level: 'silent' });
-  const unscheduled = { now: () => clock.now(), after: () => () => {} };
+  const unscheduled = { now: () => clock.now(), monotonic: () => clock.monotonic(), after: () => () => {} };
   const services = {
     log: wrap(log),
     bus,

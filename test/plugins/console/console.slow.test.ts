@@ -55,8 +55,9 @@ test('[C14] /healthz of a healthy runtime says who it is and how plugins and log
   await log.whenDurable(log.lastSeq());
   const { status, body } = await get(`${url}/healthz`);
   t.is(status, 200);
-  const { data, storage, ...own } = body;
+  const { clock, data, storage, ...own } = body;
   t.like(data, { state: 'unknown' }, 'nothing was checked yet');
+  t.like(clock, { state: 'ok' });
   t.truthy(storage);
   t.deepEqual(own, {
     status: 'ok',

@@ -45,7 +45,12 @@ export function describeClock({ event }: LogRecord): string {
 
 /** The fact of health pages; it degrades the instance while a jump is open. */
 export function clockFact(context: ClockContext | undefined): Json {
-  if (!context || context.aheadMs === 0) return { state: 'ok', text: 'as it should be' };
+  return openJumpFact(context) ?? { state: 'ok', text: 'goes on with the time that passes' };
+}
+
+/** What the log of a stopped instance says: nothing looks at the clock, so it is never good. */
+export function openJumpFact(context: ClockContext | undefined): Json | undefined {
+  if (!context || context.aheadMs === 0) return undefined;
   const text = jumpText(context);
   return { ok: false, state: 'jumped', reason: text, aheadMs: context.aheadMs, text };
 }

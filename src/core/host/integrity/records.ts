@@ -5,7 +5,7 @@ import { CLOCK } from '../../kernel/clock-jumps.ts';
 import type { ActorRef } from '../../kernel/ids.ts';
 import type { Json } from '../../kernel/json.ts';
 import type { LogRecord } from '../../kernel/log/record.ts';
-import { clockContextOf, clockFact } from '../clock/records.ts';
+import { clockContextOf, openJumpFact } from '../clock/records.ts';
 import type { StoppedReports } from '../plugin/definition.ts';
 import { duration, timestamp } from '../terminal.ts';
 import { type CheckResult, checkResultSchema, isDamage, summaryOf } from './findings.ts';
@@ -32,7 +32,7 @@ export function lastCheckOf(state: Readonly<ActorState> | undefined): CheckResul
 
 /** What `holdfast status` says of a folder on which nothing runs. */
 export const stoppedReports: StoppedReports = {
-  clock: (states) => clockFact(clockContextOf(states.get(CLOCK.actor))),
+  clock: (states) => openJumpFact(clockContextOf(states.get(CLOCK.actor))),
   data: (states, now) => dataFact(lastCheckOf(states.get(DATA_CHECK)), now, { checked: true }),
 };
 

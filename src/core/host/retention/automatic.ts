@@ -1,6 +1,7 @@
 import type { Bus } from '../../../bus/bus.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { CLOCK, jumpsOf, timeByPresentClock } from '../../kernel/clock-jumps.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
@@ -91,10 +92,19 @@ export class AutomaticRetention {
   async #keepLimits(): Promise<void> {
     // First what makes room on a full disk; then after each archive, so that the limit holds all the time.
     await this.#deleteArchives();
+    await this.#lookAtClock();
     for (let request = this.#wanted(); request && !this.#end.signal.aborted; request = this.#wanted()) {
       if (!(await this.#archive(request))) return;
       await this.#deleteArchives();
     }
+  }
+
+  /** A clock that has just been set must not make records look old: the plan reads from the log how it was set. */
+  async #lookAtClock(): Promise<void> {
+    const { actors, log } = this.#services;
+    const before = log.lastSeq();
+    actors.lookAtClock();
+    if (log.lastSeq() !== before) await log.whenDurable(log.lastSeq());
   }
 
   async #deleteArchives(): Promise<void> {
@@ -111,14 +121,15 @@ export class AutomaticRetention {
 
   /** What must go from the live log now; undefined while it keeps its limits. */
   #wanted(): PruneRequest | undefined {
-    const { dataDir, clock } = this.#services;
+    const { dataDir, clock, actors } = this.#services;
     const { keepBytes, olderThanMs } = this.#settings;
     const reader = new SqliteReader(dataDir);
     try {
       const [first, last] = [reader.firstSeq(), reader.lastSeq()];
       if (first === 0 || last <= first) return undefined;
       const bySize = keepBytes !== undefined && reader.usedBytes() > keepBytes;
-      const age = clock.now() - reader.record(first).at;
+      const jumps = jumpsOf(actors.snapshot(CLOCK.actor));
+      const age = clock.now() - timeByPresentClock(reader.record(first).at, first, jumps);
       const byAge = olderThanMs !== undefined && age > olderThanMs;
       if (!bySize && !byAge) return undefined;
       return {

@@ -1,4 +1,5 @@
 import { statfsSync, statSync } from 'node:fs';
+import { type ClockJump, timeByPresentClock } from '../../kernel/clock-jumps.ts';
 import type { Json } from '../../kernel/json.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { archivesIn, totalBytes } from './archive-files.ts';
@@ -50,18 +51,20 @@ export function outlook(storage: Storage, settings: RetentionSettings): Outlook 
  * Measures a log and its archives. The growth is that of the last day, or of the log's life when that is shorter.
  *
  * @param now epoch milliseconds
+ * @param jumps of the wall clock
  */
 export function measureStorage(
   reader: SqliteReader,
   dataDir: string,
   { folder }: RetentionSettings,
   now: number,
+  jumps: readonly ClockJump[],
 ): Storage {
   const [first, last] = [reader.firstSeq(), reader.lastSeq()];
   const live = reader.usedBytes();
-  const oldest = first === 0 ? now : reader.record(first).at;
+  const oldest = first === 0 ? now : timeByPresentClock(reader.record(first).at, first, jumps);
   const span = Math.min(DAY_MS, now - oldest);
-  const since = first === 0 ? 0 : last - newestBefore(reader, now - span, first, last);
+  const since = first === 0 ? 0 : last - newestBefore(reader, now - span, { first, last, jumps });
   const bytesARecord = live / Math.max(1, last - first + 1);
   const files = archivesIn(folder);
   const archives = totalBytes(files);
@@ -77,11 +80,15 @@ export function measureStorage(
 }
 
 /** The newest record that is older than a time, by binary search. */
-function newestBefore(reader: SqliteReader, at: number, first: number, last: number): number {
+function newestBefore(
+  reader: SqliteReader,
+  at: number,
+  { first, last, jumps }: { readonly first: number; readonly last: number; readonly jumps: readonly ClockJump[] },
+): number {
   let [low, high] = [first, last + 1];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    if (reader.record(middle).at >= at) high = middle;
+    if (timeByPresentClock(reader.record(middle).at, middle, jumps) >= at) high = middle;
     else low = middle + 1;
   }
   return low - 1;
@@ -98,14 +105,20 @@ function freeSpace(dataDir: string, folder: string): Storage['free'] {
   return { live, archives: shared ? live : free(folder), shared };
 }
 
-/** The fact of health pages and of `holdfast status`. @param now epoch milliseconds */
+/**
+ * The fact of health pages and of `holdfast status`.
+ *
+ * @param now epoch milliseconds
+ * @param jumps of the wall clock: growth counts from the time that passed
+ */
 export function storageFact(
   reader: SqliteReader,
   dataDir: string,
   settings: RetentionSettings,
   now: number,
+  jumps: readonly ClockJump[] = [],
 ): Json {
-  const storage = measureStorage(reader, dataDir, settings, now);
+  const storage = measureStorage(reader, dataDir, settings, now, jumps);
   const next = outlook(storage, settings);
   const { live, archives, aDay, free } = storage;
   const text = [

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Bus } from '../../../bus/bus.ts';
 import { type Clock, newCorrelation, systemClock } from '../../kernel/clock.ts';
+import { CLOCK, jumpsOf } from '../../kernel/clock-jumps.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { lockDataDir } from '../../kernel/log/lock.ts';
 import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
@@ -266,7 +267,8 @@ export class Runtime {
     const kept = retention ?? { folder: archives };
     noteSettings(dataDir, kept);
     const reader = new SqliteReader(dataDir);
-    this.#host.addFact('storage', () => storageFact(reader, dataDir, kept, clock.now()));
+    const jumps = () => jumpsOf(services.actors.snapshot(CLOCK.actor));
+    this.#host.addFact('storage', () => storageFact(reader, dataDir, kept, clock.now(), jumps()));
     this.#undo.push(() => reader.close());
     this.#undo.push(() => check.stop());
     this.#sendToWitness(services);

@@ -48,7 +48,7 @@ function factOf(dir: string, settings = {}, now = NOW) {
   try {
     const whole = { folder: join(dir, 'archive'), ...settings };
     return {
-      storage: measureStorage(reader, dir, whole, now),
+      storage: measureStorage(reader, dir, whole, now, []),
       fact: storageFact(reader, dir, whole, now) as Record<string, unknown>,
     };
   } finally {
