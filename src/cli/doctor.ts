@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HostError } from '../core/host/errors/host-error.ts';
 import { clockCheck } from '../core/host/clock/doctor.ts';
+import { HostError } from '../core/host/errors/host-error.ts';
 import { damageCheck, witnessCheck } from '../core/host/integrity/doctor.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';
 import type { CommandContext, CommandRun, Terminal } from '../core/host/plugin/command.ts';

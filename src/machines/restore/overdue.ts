@@ -77,7 +77,11 @@ export const restoreOverdue = setup({
       const overdueMs = durationOf(event.overdueMs);
       const since = context.since ?? event.at;
       // A drill that lies ahead was seen by a clock that has been set back.
-      return { overdueMs, since, waitMs: Math.max(1, Math.min(since, event.at) + (overdueMs ?? 0) - event.at) };
+      return {
+        overdueMs,
+        since,
+        waitMs: Math.max(1, Math.min(since, event.at) + (overdueMs ?? 0) - event.at),
+      };
     }),
     drilled: assign(({ context, event }) => ({ since: event.at, waitMs: context.overdueMs ?? 1 })),
   },

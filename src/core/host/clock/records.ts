@@ -26,10 +26,10 @@ export function clockContextOf(state: Readonly<ActorState> | undefined): ClockCo
 
 /** A jump that is open, as a sentence without its end. */
 export function jumpText({ aheadMs, whileStopped }: ClockContext): string {
-  const where = `The clock is ${duration(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead' : 'behind'}`;
+  const where = `The clock is ${duration(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
   return whileStopped
-    ? `${where} of what the newest record of the last run lets expect: it was set, or nothing ran for that long`
-    : `${where} of the time that passed since it was set`;
+    ? `${where} where the last run left it: it was set, or nothing ran for that long`
+    : `${where} the time that passed: it was set`;
 }
 
 /** A record of it in few words. */

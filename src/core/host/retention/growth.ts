@@ -83,7 +83,11 @@ export function measureStorage(
 function newestBefore(
   reader: SqliteReader,
   at: number,
-  { first, last, jumps }: { readonly first: number; readonly last: number; readonly jumps: readonly ClockJump[] },
+  {
+    first,
+    last,
+    jumps,
+  }: { readonly first: number; readonly last: number; readonly jumps: readonly ClockJump[] },
 ): number {
   let [low, high] = [first, last + 1];
   while (low < high) {

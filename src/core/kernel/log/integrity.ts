@@ -51,7 +51,8 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
     const bad = (reason: string) => new KernelError('HF_LOG_CORRUPT', { seq, reason });
     const issue = logRecordSchema.safeParse(record).error?.issues[0];
     if (issue) throw bad(`${issue.path.join('.')}: ${issue.message}`);
-    if (goesBack(record, at)) throw bad(`its time lies ${at - record.at} ms before that of the record before`);
+    if (goesBack(record, at))
+      throw bad(`its time lies ${at - record.at} ms before that of the record before`);
     if (record.cause !== undefined && record.cause >= seq)
       throw bad(`its cause, ${record.cause}, comes later`);
     if (anchor?.seq === seq && reader.hashOf(seq) !== anchor.hash) {

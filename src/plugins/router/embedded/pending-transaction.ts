@@ -1,7 +1,13 @@
 import type { RuntimeServices } from '../../../core/host/plugin/host.ts';
 import { timestamp } from '../../../core/host/terminal.ts';
 import type { ActorState } from '../../../core/kernel/actors/transition.ts';
-import { CLOCK, type ClockJump, jumpsOf, timeByPresentClock, timeLeft } from '../../../core/kernel/clock-jumps.ts';
+import {
+  CLOCK,
+  type ClockJump,
+  jumpsOf,
+  timeByPresentClock,
+  timeLeft,
+} from '../../../core/kernel/clock-jumps.ts';
 import { actorRef, seqOfEffect } from '../../../core/kernel/ids.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { delayOf } from '../../../core/kernel/log/record.ts';
@@ -33,11 +39,7 @@ export function transactionOf({
   actors,
   clock,
 }: Pick<RuntimeServices, 'actors' | 'clock'>): PendingTransaction | undefined {
-  return pendingTransaction(
-    actors.snapshot(CONFIG_ACTOR),
-    clock.now(),
-    actors.snapshot(CLOCK.actor),
-  );
+  return pendingTransaction(actors.snapshot(CONFIG_ACTOR), clock.now(), actors.snapshot(CLOCK.actor));
 }
 
 /**

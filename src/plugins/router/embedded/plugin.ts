@@ -76,11 +76,7 @@ export const router = definePlugin({
       routerRoutes,
     );
 
-    context.health(
-      'transaction',
-      ({ services }) => transactionOf(services),
-      stoppedTransaction,
-    );
+    context.health('transaction', ({ services }) => transactionOf(services), stoppedTransaction);
     context.health('store', ({ redis }) => redis?.health());
     context.health('kernel', ({ router }) => {
       const fault = router.fault();

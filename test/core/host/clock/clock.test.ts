@@ -43,7 +43,12 @@ async function run(t: ExecutionContext, dataDir: string, clock: VirtualClock) {
   const lines: { msg: string; byMs?: number }[] = [];
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const { plugins } = resolveConfig({ plugins: [doors()] });
-  const runtime = createRuntime({ plugins, dataDir, clock, logger: createLogger({ level: 'warn', destination }) });
+  const runtime = createRuntime({
+    plugins,
+    dataDir,
+    clock,
+    logger: createLogger({ level: 'warn', destination }),
+  });
   t.teardown(() => runtime.stop('test over'));
   const alerts: AlertRaised[] = [];
   const started = runtime.start();

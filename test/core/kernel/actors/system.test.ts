@@ -315,7 +315,11 @@ test('[C5,R32] a body that the state does not name after its event is not stored
 test('[C3] a clock that is set back does not stretch a timer', async (t) => {
   const clock = new VirtualClock(10_000_000);
   let backMs = 0;
-  const shifted = { now: () => asEpochMs(clock.now() - backMs), monotonic: () => clock.monotonic(), after: clock.after.bind(clock) };
+  const shifted = {
+    now: () => asEpochMs(clock.now() - backMs),
+    monotonic: () => clock.monotonic(),
+    after: clock.after.bind(clock),
+  };
   const bench = openBench(tempDir(t), [door], [], shifted);
   bench.actors.deliver('test.door/front', { type: 'KNOCK' });
   await bench.settled();
