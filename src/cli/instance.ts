@@ -7,11 +7,12 @@ import { notedSettings } from '../core/host/retention/settings.ts';
 import { type RuntimeFile, readRuntimeFile } from '../core/host/runtime/runtime-file.ts';
 import { recover } from '../core/kernel/actors/recover.ts';
 import type { ActorState } from '../core/kernel/actors/transition.ts';
-import { CLOCK, jumpsOf } from '../core/kernel/clock-jumps.ts';
+import { jumpsOf } from '../core/kernel/clock-jumps.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { parseActorRef } from '../core/kernel/ids.ts';
 import { isObject } from '../core/kernel/json.ts';
 import { lockedBy } from '../core/kernel/log/lock.ts';
+import { CLOCK } from '../core/kernel/log/record.ts';
 import { SqliteReader } from '../core/kernel/log/sqlite-reader.ts';
 
 /** An instance that works answers at once. */

@@ -6,9 +6,6 @@ import { isObject } from './json.ts';
 // The wall clock can be set; the time that passes cannot. Records carry the wall clock as it was, and the records of one
 // actor say by how much it was set, and when: with both, every duration can be computed.
 
-/** The actor that remembers how the wall clock was set, and the event that says so. */
-export const CLOCK = { actor: 'runtime.clock/host', type: 'runtime.clock', event: 'JUMPED' } as const;
-
 /** Steps up to this are what a time service makes of an hour; milliseconds. */
 export const JUMP_MS = 2_000;
 /** A look so often makes small steps the new measure; milliseconds. */

@@ -1,7 +1,8 @@
 import type { Recovered } from '../../kernel/actors/recover.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { CLOCK, JUMP_MS } from '../../kernel/clock-jumps.ts';
+import { JUMP_MS } from '../../kernel/clock-jumps.ts';
+import { CLOCK } from '../../kernel/log/record.ts';
 import type { Run } from '../lifecycle/machine.ts';
 import { HOST, runsOf } from '../lifecycle/records.ts';
 import { clockContextOf } from './records.ts';

@@ -1,8 +1,8 @@
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { CLOCK } from '../../kernel/clock-jumps.ts';
 import { parseActorRef } from '../../kernel/ids.ts';
 import type { Json } from '../../kernel/json.ts';
+import { CLOCK } from '../../kernel/log/record.ts';
 import { clockActor } from './machine.ts';
 import { clockContextOf, clockFact } from './records.ts';
 

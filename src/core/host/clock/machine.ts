@@ -1,7 +1,8 @@
 import { assign, setup } from 'xstate';
 import { ALERT_RAISE, type AlertRaised } from '../../contracts/alerts.ts';
 import { defineActor } from '../../kernel/actors/definition.ts';
-import { CLOCK, type ClockJump, JUMP_MS } from '../../kernel/clock-jumps.ts';
+import { type ClockJump, JUMP_MS } from '../../kernel/clock-jumps.ts';
+import { CLOCK } from '../../kernel/log/record.ts';
 import { type ClockContext, describeClock, jumpText } from './records.ts';
 
 export type ClockEvent =

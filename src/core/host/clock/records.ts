@@ -1,9 +1,9 @@
 /** What jumps of the wall clock leave in the log, and what a health page says of them: enough without the machine. */
 import { HIDDEN } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
-import { CLOCK, type ClockJump } from '../../kernel/clock-jumps.ts';
+import type { ClockJump } from '../../kernel/clock-jumps.ts';
 import type { Json } from '../../kernel/json.ts';
-import { delayOf, type LogRecord } from '../../kernel/log/record.ts';
+import { CLOCK, delayOf, type LogRecord } from '../../kernel/log/record.ts';
 import { duration } from '../terminal.ts';
 
 export interface ClockContext {

@@ -1,10 +1,9 @@
 /** What the checks of a data folder leave in its log, and what a health page says of it: enough without the machine. */
 import { HIDDEN } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
-import { CLOCK } from '../../kernel/clock-jumps.ts';
 import type { ActorRef } from '../../kernel/ids.ts';
 import type { Json } from '../../kernel/json.ts';
-import type { LogRecord } from '../../kernel/log/record.ts';
+import { CLOCK, type LogRecord } from '../../kernel/log/record.ts';
 import { clockContextOf, openJumpFact } from '../clock/records.ts';
 import type { StoppedReports } from '../plugin/definition.ts';
 import { duration, timestamp } from '../terminal.ts';

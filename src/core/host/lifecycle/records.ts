@@ -1,10 +1,9 @@
 /** What the runs of a data folder leave in its log: enough to read it without the machine. */
 import { HIDDEN, type RecordWords } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
-import { CLOCK } from '../../kernel/clock-jumps.ts';
 import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/json.ts';
-import { CHECKPOINT, type LogRecord } from '../../kernel/log/record.ts';
+import { CHECKPOINT, CLOCK, type LogRecord } from '../../kernel/log/record.ts';
 import { describeClock } from '../clock/records.ts';
 import { DATA_CHECK, describeDataCheck } from '../integrity/records.ts';
 import { describeRetention, RETENTION } from '../retention/records.ts';

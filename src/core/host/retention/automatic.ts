@@ -1,9 +1,10 @@
 import type { Bus } from '../../../bus/bus.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { CLOCK, jumpsOf, timeByPresentClock } from '../../kernel/clock-jumps.ts';
+import { jumpsOf, timeByPresentClock } from '../../kernel/clock-jumps.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
+import { CLOCK } from '../../kernel/log/record.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Logger } from '../logging/logger.ts';

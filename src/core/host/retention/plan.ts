@@ -1,6 +1,7 @@
 import { recover } from '../../kernel/actors/recover.ts';
-import { CLOCK, jumpsOf, timeByPresentClock } from '../../kernel/clock-jumps.ts';
+import { jumpsOf, timeByPresentClock } from '../../kernel/clock-jumps.ts';
 import { seqOfEffect } from '../../kernel/ids.ts';
+import { CLOCK } from '../../kernel/log/record.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 
 /** What may go. One of the two limits is enough; with both, what either lets go goes. */

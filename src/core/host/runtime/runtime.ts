@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
 import { Bus } from '../../../bus/bus.ts';
 import { type Clock, newCorrelation, systemClock } from '../../kernel/clock.ts';
-import { CLOCK, jumpsOf } from '../../kernel/clock-jumps.ts';
+import { jumpsOf } from '../../kernel/clock-jumps.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { lockDataDir } from '../../kernel/log/lock.ts';
+import { CLOCK } from '../../kernel/log/record.ts';
 import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { version } from '../../kernel/version.ts';

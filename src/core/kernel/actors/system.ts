@@ -1,12 +1,12 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Clock } from '../clock.ts';
 import { newCorrelation } from '../clock.ts';
-import { CLOCK, type ClockJump, ClockWatch, JUMP_MS, jumpsOf, timeLeft } from '../clock-jumps.ts';
+import { type ClockJump, ClockWatch, JUMP_MS, jumpsOf, timeLeft } from '../clock-jumps.ts';
 import { KernelError } from '../errors/kernel-error.ts';
 import { actorRef, FINGERPRINT_PREFIX, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
-import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
+import { CLOCK, INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
 import type { ActorDefinition, Durability, EventOf, UncheckedEvent } from './definition.ts';
 import type { Recovered } from './recover.ts';
 import {

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { CLOCK } from '../clock-jumps.ts';
 import { KernelError } from '../errors/kernel-error.ts';
 import { isJson, isObject, type Json, type JsonObject } from '../json.ts';
 
@@ -8,6 +7,9 @@ export const CHECKPOINT = { actor: 'runtime.lifecycle/host', event: 'CHECKPOINT'
 
 /** The record that says that an archive was deleted: its `to` is the last record that is gone. */
 export const ARCHIVE_DELETED = { actor: 'runtime.retention/host', event: 'ARCHIVE_DELETED' } as const;
+
+/** The actor that remembers how the wall clock was set, and the event that says so. */
+export const CLOCK = { actor: 'runtime.clock/host', type: 'runtime.clock', event: 'JUMPED' } as const;
 
 /** What a machine asks for: a named side effect with plain parameters. */
 export interface EffectRequest {

@@ -1,16 +1,10 @@
 import type { RuntimeServices } from '../../../core/host/plugin/host.ts';
 import { timestamp } from '../../../core/host/terminal.ts';
 import type { ActorState } from '../../../core/kernel/actors/transition.ts';
-import {
-  CLOCK,
-  type ClockJump,
-  jumpsOf,
-  timeByPresentClock,
-  timeLeft,
-} from '../../../core/kernel/clock-jumps.ts';
+import { type ClockJump, jumpsOf, timeByPresentClock, timeLeft } from '../../../core/kernel/clock-jumps.ts';
 import { actorRef, seqOfEffect } from '../../../core/kernel/ids.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import { delayOf } from '../../../core/kernel/log/record.ts';
+import { CLOCK, delayOf } from '../../../core/kernel/log/record.ts';
 
 /** The actor that decides about the config. */
 export const CONFIG_ACTOR = actorRef('router.config', 'default');
