@@ -31,6 +31,8 @@ test('the container has no rights that it does not need, and is published on loo
   t.true(holdfast.ports.length > 5);
   for (const port of holdfast.ports) t.regex(port, /^127\.0\.0\.1:(\d+):\1$/);
   t.deepEqual(holdfast.volumes, ['data:/var/lib/holdfast']);
+  // What lies in deploy/ is packed with the release.
+  for (const { file } of Object.values<any>(compose.secrets)) t.regex(file, /^\/etc\//);
   t.true(existsSync(join(deploy, holdfast.build.context, holdfast.build.dockerfile)));
   t.regex(dockerfile.slice(dockerfile.lastIndexOf('FROM ')), /^USER 65532:65532$/m);
   t.true(dockerfile.match(/^FROM /gm)!.length > 1);
