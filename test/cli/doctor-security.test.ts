@@ -159,7 +159,7 @@ test.serial('[C14, R30] doctor security looks at the rights of a socket, and of 
   const { dir, look } = await instance(t, (at) => ({ socket: { path: join(at, 'run', 's') } }));
   const seen = await look();
   t.is(seen.router!.state, 'ok');
-  t.regex(seen.router!.found, /^user \S+(, user root)?, group \S+, without a token$/);
+  t.regex(seen.router!.found, /^user \S+ \(\d+\)(, user root \(0\))?, group \S+ \(\d+\), without a token$/);
   chmodSync(join(dir, 'run', 's'), 0o666);
   t.is((await look()).router!.state, 'warn');
   chmodSync(join(dir, 'run', 's'), 0o600);
@@ -199,7 +199,7 @@ test.serial(
     say(`http://127.0.0.1:${port}`);
     const { state, found } = (await look()).router!;
     t.is(state, 'fail');
-    t.regex(found, /a process of user \S+ listens there, not one of user root/);
+    t.regex(found, /a process of user \S+ \(\d+\) listens there, not one of user root/);
   },
 );
 

@@ -4,7 +4,7 @@ import { controlSocket } from '../../core/host/http/addresses.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import type { Registrations } from '../../core/host/plugin/registrations.ts';
 import { lockedBy } from '../../core/kernel/log/lock.ts';
-import { userName } from './accounts.ts';
+import { octal, userOf } from '../../core/kernel/ownership.ts';
 
 const RIGHTS_OF_OTHERS = 0o077;
 /** A folder of secrets has a handful of files. */
@@ -22,8 +22,6 @@ export function fileChecks({ surfaces }: Pick<Registrations, 'surfaces'>): Check
   ];
 }
 
-const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0');
-
 function tokenCheck(file: string): CheckResult {
   const found = lstatSync(file, { throwIfNoEntry: false });
   const lookedAt = file;
@@ -31,7 +29,7 @@ function tokenCheck(file: string): CheckResult {
     const remedy = `Write it: (umask 077; openssl rand -hex 32 > ${file})`;
     return { state: 'fail', lookedAt, found: 'there is no such file, so nobody has the token', remedy };
   }
-  const rights = `mode ${octal(found.mode)}, ${userName(found.uid)}`;
+  const rights = `mode ${octal(found.mode)}, ${userOf(found.uid)}`;
   if ((found.mode & RIGHTS_OF_OTHERS) !== 0 && !found.isSymbolicLink()) {
     const remedy = `chmod 600 ${file}, and write another token into it: this one may be known.`;
     return { state: 'fail', lookedAt, found: `others have rights on it (${rights})`, remedy };
@@ -54,7 +52,7 @@ function dataCheck(dataDir: string): CheckResult {
   const files = existsSync(secrets) ? [secrets, ...filesIn(secrets)] : [];
   const open = files.filter((file) => (lstatSync(file).mode & RIGHTS_OF_OTHERS) !== 0);
   const foreign = files.filter((file) => ![0, uid].includes(lstatSync(file).uid));
-  const rights = `mode ${octal(mode)}, ${userName(uid)}`;
+  const rights = `mode ${octal(mode)}, ${userOf(uid)}`;
   if (open.length + foreign.length > 0) {
     const [first = ''] = [...open, ...foreign];
     const remedy = `chmod -R go= ${secrets}, check its owner, and replace what others may have read.`;
@@ -84,7 +82,7 @@ function controlCheck({ dataDir }: CheckContext): CheckResult {
     const remedy = 'Start it with `holdfast start`, and look again.';
     return { state: 'unknown', lookedAt, found: 'not looked at: no instance runs here', remedy };
   }
-  const rights = `mode ${octal(found.mode)}, ${userName(found.uid)}`;
+  const rights = `mode ${octal(found.mode)}, ${userOf(found.uid)}`;
   const isOwn = found.isSocket() && found.uid === lstatSync(dataDir).uid;
   if (isOwn && (found.mode & RIGHTS_OF_OTHERS) === 0) return { state: 'ok', lookedAt, found: rights };
   const remedy = `chmod 600 ${lookedAt}, or start the instance again.`;

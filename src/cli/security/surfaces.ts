@@ -4,12 +4,11 @@ import { isSocketBase, placeOf } from '../../core/host/http/addresses.ts';
 import { isLoopback } from '../../core/host/http/admission.ts';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import type { Place, SurfaceOptions } from '../../core/host/http/contract.ts';
-import { unsafeFolder } from '../../core/host/http/socket.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import type { Registrations } from '../../core/host/plugin/registrations.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { lockedBy } from '../../core/kernel/log/lock.ts';
-import { groupName, userName } from './accounts.ts';
+import { groupOf, userOf, whoCouldReplace } from '../../core/kernel/ownership.ts';
 import { type Listening, listeningOn, reachText } from './listening.ts';
 
 const CLOSE =
@@ -89,7 +88,7 @@ function reachOf({ url }: Place, dataDir: string): Reach | CheckResult {
   }
   const foreign = listening.find(({ uid }) => uid !== owner && uid !== 0);
   if (foreign) {
-    const found = `a process of ${userName(foreign.uid)} listens there, not one of ${userName(owner)}: clients talk to it`;
+    const found = `a process of ${userOf(foreign.uid)} listens there, not one of ${userOf(owner)}: clients talk to it`;
     const remedy = 'End that process, and change what was sent to it: tokens and configs.';
     return { state: 'fail', lookedAt: url, found, remedy };
   }
@@ -110,13 +109,13 @@ function socketReach(path: string, url: string, owner: number): Reach | CheckRes
       remedy,
     };
   }
-  const unsafe = unsafeFolder(dirname(path));
+  const unsafe = whoCouldReplace(dirname(path), owner);
   if (unsafe !== undefined) {
     const remedy = 'Put the socket into a folder that only its user and root may change, e.g. below /run.';
     return { state: 'fail', lookedAt: url, found: unsafe, remedy };
   }
   if (found.uid !== owner) {
-    const text = `it belongs to ${userName(found.uid)}, and the instance to ${userName(owner)}`;
+    const text = `it belongs to ${userOf(found.uid)}, and the instance to ${userOf(owner)}`;
     return { state: 'fail', lookedAt: url, found: text, remedy: 'Remove it, and start the instance again.' };
   }
   return socketUsers(found);
@@ -124,8 +123,8 @@ function socketReach(path: string, url: string, owner: number): Reach | CheckRes
 
 function socketUsers({ mode, uid, gid }: Stats): Reach {
   if ((mode & OPEN_TO_ALL) !== 0) return { who: 'every user of this machine', kind: 'local' };
-  const group = (mode & OPEN_TO_GROUP) === 0 ? '' : `, group ${groupName(gid)}`;
-  const users = uid === 0 ? userName(uid) : `${userName(uid)}, user root`;
+  const group = (mode & OPEN_TO_GROUP) === 0 ? '' : `, ${groupOf(gid)}`;
+  const users = uid === 0 ? userOf(uid) : `${userOf(uid)}, ${userOf(0)}`;
   return { who: users + group, kind: 'chosen' };
 }
 

@@ -45,13 +45,22 @@ export function isTrusted(uid: number, owner?: number): boolean {
   return uid === 0 || uid === process.geteuid?.() || uid === owner;
 }
 
-/** A user's name and number, for people. */
+/** A user of this machine for people, e.g. `user maria (1000)`, or `user 1000` where it has no such user. */
 export function userOf(uid: number): string {
-  const [name] = fieldsOf('/etc/passwd').find(([, , number]) => Number(number) === uid) ?? [];
-  return name === undefined ? `user ${uid}` : `user ${name} (${uid})`;
+  return `user ${nameAndNumber('/etc/passwd', uid)}`;
 }
 
-/** Of a mode, as `chmod` takes it. */
+/** A group of this machine for people, e.g. `group staff (50)`, or `group 50` where it has no such group. */
+export function groupOf(gid: number): string {
+  return `group ${nameAndNumber('/etc/group', gid)}`;
+}
+
+function nameAndNumber(file: string, id: number): string {
+  const [name] = fieldsOf(file).find(([, , number]) => Number(number) === id) ?? [];
+  return name === undefined ? String(id) : `${name} (${id})`;
+}
+
+/** The rights in a mode as `chmod` takes them, e.g. `0640`. */
 export function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, '0');
 }
@@ -71,7 +80,7 @@ function hasOthers(gid: number): boolean {
   );
 }
 
-/** Lines of a database of the system, by colons; none where it cannot be read. */
+/** The fields of each line of `/etc/passwd` or `/etc/group`; none where it cannot be read. */
 function fieldsOf(file: string): string[][] {
   try {
     return readFileSync(file, 'utf8')

@@ -12,12 +12,11 @@ import {
 import { connect } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { whoCouldReplace } from '../../kernel/ownership.ts';
 import { HostError } from '../errors/host-error.ts';
 import { nearPath } from './addresses.ts';
 import type { SocketOptions } from './listen-options.ts';
 
-const WRITABLE_BY_OTHERS = 0o022;
-const STICKY = 0o1000;
 const PROBE_MS = 1_000;
 
 /**
@@ -40,7 +39,8 @@ export async function listenOnSocket(
   const folder = realFolder(dirname(given));
   if (folder === undefined) return refuse(`the folder ${dirname(given)} does not exist`);
   const path = join(folder, basename(given));
-  const unsafe = surface === undefined ? undefined : unsafeFolder(folder);
+  // Whoever may change a folder on the way may put a socket of their own in its place, and hear what clients send.
+  const unsafe = surface === undefined ? undefined : whoCouldReplace(folder);
   if (unsafe !== undefined) refuse(unsafe);
   const gid = group === undefined ? undefined : groupId(group);
   if (group !== undefined && gid === undefined)
@@ -102,28 +102,6 @@ function answers(path: string): Promise<boolean> {
       end(code !== 'ECONNREFUSED' && code !== 'ENOENT')(),
     );
   });
-}
-
-/**
- * Whoever may change a folder on the way may put a socket of their own in the place of ours, and hear what clients send.
- *
- * @param folder absolute path without links
- * @returns why it is not safe; undefined when it is
- */
-export function unsafeFolder(folder: string): string | undefined {
-  for (let each = folder; ; each = dirname(each)) {
-    const found = lstatSync(each, { throwIfNoEntry: false });
-    if (!found?.isDirectory()) return `${each} is not a folder`;
-    const octal = (found.mode & 0o777).toString(8).padStart(4, '0');
-    if (found.uid !== 0 && found.uid !== process.geteuid?.()) {
-      return `the folder ${each} belongs to user ${found.uid}, who could replace it`;
-    }
-    // In a folder such as /tmp others may add names, and not replace ours; the socket's own folder must take no names.
-    if ((found.mode & WRITABLE_BY_OTHERS) !== 0 && (each === folder || (found.mode & STICKY) === 0)) {
-      return `others may write to the folder ${each} (mode ${octal})`;
-    }
-    if (basename(each) === '') return undefined;
-  }
 }
 
 /** @returns the number of a group of this machine (`/etc/group`); undefined when it has none of that name */
