@@ -1,7 +1,7 @@
 import { defineTopic } from '../../../bus/topic.ts';
 import { defineActor, routeOf } from '../../kernel/actors/definition.ts';
 import { parseActorRef } from '../../kernel/ids.ts';
-import { checkResultSchema } from './findings.ts';
+import { dataCheckResultSchema } from './findings.ts';
 import { dataCheck } from './machine.ts';
 import { DATA_CHECK, describeDataCheck } from './records.ts';
 
@@ -17,7 +17,7 @@ export const dataCheckActor = defineActor({
 /** The whole data folder was read. */
 export const dataChecked = defineTopic(
   'data.checked',
-  checkResultSchema,
+  dataCheckResultSchema,
   'Everything in the data folder was read and compared with its checksums.',
 );
 

@@ -11,17 +11,17 @@ import type { Logger } from '../logging/logger.ts';
 import { dataChecked } from './actor.ts';
 import type { CheckRequest } from './check.ts';
 import type { CheckerMessage } from './checker.ts';
-import { type CheckResult, textOf } from './findings.ts';
+import { type DataCheckResult, textOf } from './findings.ts';
 import { DATA_CHECK, dataFact, lastCheckOf } from './records.ts';
 
-/** The start has enough to do; after it, once a day. Milliseconds. */
+/** The first check waits until a start has settled; then one comes each day. Milliseconds. */
 const FIRST_MS = 5_000;
 const EVERY_MS = 86_400_000;
-/** A check that could not be finished is tried again. */
+/** A check that could not be finished is tried again after this, milliseconds. */
 const RETRY_MS = 3_600_000;
-/** Old enough for the JSON of a large record, far less than would hurt. */
+/** The largest heap of the checking process: room for the JSON of a large record, and little of a small machine. */
 const HEAP_MIB = 192;
-/** Of `nice`. */
+/** The lowest priority of processes, as `nice` counts. */
 const LOWEST_PRIORITY = 19;
 
 interface Services {
@@ -41,7 +41,7 @@ export class BackgroundCheck {
   readonly #services: Services;
   #cancel: () => void;
   #checker: ChildProcess | undefined;
-  #running: Promise<CheckResult> | undefined;
+  #running: Promise<DataCheckResult> | undefined;
   #part: number | undefined;
   #failed: string | undefined;
   #hasChecked = false;
@@ -72,7 +72,7 @@ export class BackgroundCheck {
    * @returns what it found, when that is recorded
    * @throws HF_DATA_CHECK it could not be finished
    */
-  run(): Promise<CheckResult> {
+  run(): Promise<DataCheckResult> {
     this.#running ??= this.#check().finally(() => {
       this.#running = undefined;
       this.#part = undefined;
@@ -104,13 +104,13 @@ export class BackgroundCheck {
     );
   }
 
-  async #check(): Promise<CheckResult> {
+  async #check(): Promise<DataCheckResult> {
     const { bus, log, clock, logger } = this.#services;
     this.#part = 0;
     const began = performance.now();
     const found = await this.#read();
     const at = clock.now();
-    const result: CheckResult = { ...found, at, tookMs: Math.round(performance.now() - began) };
+    const result: DataCheckResult = { ...found, at, tookMs: Math.round(performance.now() - began) };
     for (const finding of result.findings)
       logger[finding.kind === 'changed' ? 'warn' : 'error'](
         { ...finding, text: textOf(finding) },
@@ -129,8 +129,8 @@ export class BackgroundCheck {
     return result;
   }
 
-  #read(): Promise<Omit<CheckResult, 'at' | 'tookMs'>> {
-    const { promise, resolve, reject } = Promise.withResolvers<Omit<CheckResult, 'at' | 'tookMs'>>();
+  #read(): Promise<Omit<DataCheckResult, 'at' | 'tookMs'>> {
+    const { promise, resolve, reject } = Promise.withResolvers<Omit<DataCheckResult, 'at' | 'tookMs'>>();
     const ended = Promise.withResolvers<void>();
     this.#ended = ended.promise;
     let failure: string | undefined;
@@ -154,7 +154,7 @@ export class BackgroundCheck {
   }
 }
 
-/** From source or compiled, whichever runs. It keeps nothing of the environment, where secrets may be. */
+/** Starts the checker from source or compiled, whichever runs. It gets no variable of the environment that may be a secret. */
 function startChecker(request: CheckRequest): ChildProcess {
   const { url } = import.meta;
   const module = fileURLToPath(new URL(`./checker${url.endsWith('.ts') ? '.ts' : '.js'}`, url));

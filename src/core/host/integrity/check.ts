@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
@@ -8,13 +8,14 @@ import { logFile } from '../../kernel/log/schema.ts';
 import { findLogKey } from '../../kernel/log/signing.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { compareWithWitness, readWitness } from '../../kernel/log/witnessed-heads.ts';
+import { archivesIn } from '../retention/archive-files.ts';
 import { compareFiles } from './compare.ts';
 import { markRanges } from './damaged-ranges.ts';
 import { filesIn, isDatabase, QUARANTINE, statOf } from './files.ts';
-import { bounded, type CheckResult, type Finding } from './findings.ts';
-import { type Ledger, loadLedger } from './ledger.ts';
+import { bounded, type DataCheckResult, type Finding } from './findings.ts';
+import { DAMAGED_LEDGER, emptyLedger, type Ledger, loadLedger } from './ledger.ts';
 
-/** What is to be read. */
+/** The folders and files that a check reads. */
 export interface CheckRequest {
   /** Absolute paths. */
   readonly dataDir: string;
@@ -25,9 +26,9 @@ export interface CheckRequest {
   readonly witness?: string;
 }
 
-/** Everything that a check found, but for its time, and the ledger to be saved once that is recorded. */
+/** What a check found, without its time, and the ledger, which is saved once the findings are recorded. */
 export interface Checked {
-  readonly result: Omit<CheckResult, 'at' | 'tookMs'>;
+  readonly result: Omit<DataCheckResult, 'at' | 'tookMs'>;
   readonly ledger: Ledger;
 }
 
@@ -42,13 +43,8 @@ export async function* checkFolder({
   witness,
   overwritten,
 }: CheckRequest): AsyncGenerator<number, Checked> {
-  const damagedLedger: Finding[] = [];
-  let ledger = loadLedger(dataDir);
-  if (!ledger) {
-    const reason = 'its own checksum does not fit; what it said of the other files is lost';
-    damagedLedger.push({ kind: 'damaged', file: 'checksums.json', reason });
-    ledger = { files: new Map(), stopped: false, read: new Set(), found: [] };
-  }
+  const loaded = loadLedger(dataDir);
+  const ledger = loaded ?? emptyLedger();
   const total = Math.max(1, sizeOf(dataDir));
   let bytes = 0;
   const files = compareFiles(dataDir, ledger, overwritten);
@@ -57,7 +53,7 @@ export async function* checkFolder({
     bytes += step.value;
     yield (0.5 * Math.min(bytes, total)) / total;
   }
-  const findings = [...ledger.found, ...damagedLedger, ...step.value.findings];
+  const findings = [...ledger.found, ...(loaded ? [] : [DAMAGED_LEDGER]), ...step.value.findings];
   for (const path of filesIn(dataDir).filter(isDatabase)) {
     if (join(dataDir, path) === logFile(dataDir)) continue;
     findings.push(...databaseFindings(dataDir, path));
@@ -161,46 +157,42 @@ interface ArchivesRead {
   readonly moved: ReadonlySet<string>;
 }
 
-const ARCHIVE = /^log-(\d{12})-(\d{12})\.jsonl(\.gz|\.zst)?$/;
-
 async function* checkArchives(
   dataDir: string,
   folder: string,
   ledger: Ledger,
 ): AsyncGenerator<number, ArchivesRead> {
-  const names = existsSync(folder) ? readdirSync(folder).filter((name) => ARCHIVE.test(name)) : [];
+  const archives = archivesIn(folder);
   const findings: Finding[] = [];
   const moved = new Set<string>();
-  for (const [index, name] of names.toSorted().entries()) {
-    const file = join(folder, name);
+  for (const [index, { file, from, to }] of archives.entries()) {
     const path = placeOf(dataDir, file);
     const digest = ledger.files.get(path)?.digest;
-    const known = `${path} ${digest}`;
-    if (digest !== undefined && ledger.read.has(known)) continue;
+    const noted = `${path} ${digest}`;
+    if (digest !== undefined && ledger.read.has(noted)) continue;
     const before = statSync(file, { throwIfNoEntry: false });
     try {
       const lines = checkPortable(file);
       for (let step = await lines.next(); !step.done; step = await lines.next())
-        yield 0.8 + (0.2 * index) / names.length;
-      if (digest !== undefined) ledger.read.add(known);
+        yield 0.8 + (0.2 * index) / archives.length;
+      if (digest !== undefined) ledger.read.add(noted);
     } catch (error) {
       if (!isCoded(error)) throw error;
       const after = statSync(file, { throwIfNoEntry: false });
       // It was removed or replaced while it was read: the next check reads what is there then.
       if (!after || after.ino !== before?.ino || error.code === 'HF_PORTABLE_READ') continue;
-      const [, from, to] = ARCHIVE.exec(name) ?? [];
       findings.push({
         kind: 'damaged',
         file: path,
         reason: String(error.details.reason ?? error.what),
-        records: { from: Number(from), to: Number(to) },
+        records: { from, to },
         movedTo: moveAside(dataDir, file),
       });
       moved.add(path);
       ledger.files.delete(path);
     }
   }
-  return { archives: names.length, findings, moved };
+  return { archives: archives.length, findings, moved };
 }
 
 /** @returns where it is now; a disk of its own keeps it there, in a folder beside it */

@@ -1,13 +1,13 @@
 /** The process that reads the whole data folder, a little at a time, so that nothing else waits for the disk. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type CheckRequest, checkFolder } from './check.ts';
-import type { CheckResult } from './findings.ts';
+import type { DataCheckResult } from './findings.ts';
 import { saveLedger } from './ledger.ts';
 
 /** What the process says: how far it is, now and then, and at last what it found, or why it could not go on. */
 export type CheckerMessage =
   | { readonly kind: 'progress'; readonly part: number }
-  | { readonly kind: 'checked'; readonly result: Omit<CheckResult, 'at' | 'tookMs'> }
+  | { readonly kind: 'checked'; readonly result: Omit<DataCheckResult, 'at' | 'tookMs'> }
   | { readonly kind: 'failed'; readonly reason: string };
 
 /** It works for so long, and then rests three times as long. Milliseconds. */
@@ -30,7 +30,7 @@ process.once('message', (request: CheckRequest) => {
 async function check(request: CheckRequest): Promise<void> {
   const steps = checkFolder(request);
   let began = performance.now();
-  let told = began;
+  let reportedAt = began;
   for (;;) {
     const { done, value } = await steps.next();
     if (done) {
@@ -43,8 +43,8 @@ async function check(request: CheckRequest): Promise<void> {
       return;
     }
     const now = performance.now();
-    if (now - told > PROGRESS_MS) {
-      told = now;
+    if (now - reportedAt > PROGRESS_MS) {
+      reportedAt = now;
       say({ kind: 'progress', part: value });
     }
     if (now - began < SLICE_MS) continue;

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { findWalDamage } from '../../kernel/sqlite-wal.ts';
 import { digests, filesIn, isLiving, type NotedFile, statOf } from './files.ts';
 import type { Finding } from './findings.ts';
-import { type Ledger, loadLedger, saveLedger } from './ledger.ts';
+import { DAMAGED_LEDGER, emptyLedger, type Ledger, loadLedger, saveLedger } from './ledger.ts';
 
-/** So much is digested at a stop and before a start, where somebody waits; larger databases have checks of their own. */
+/** The most bytes that a stop or a start digests, because somebody waits for it; larger databases have checks of their own. */
 const AT_ONCE = 64 * 1024 * 1024;
 
 /**
@@ -30,10 +30,7 @@ export function compareWithStop(dataDir: string): {
   readonly found: readonly Finding[];
 } {
   const ledger = loadLedger(dataDir);
-  if (!ledger) {
-    const reason = 'its own checksum does not fit; what it said of the other files is lost';
-    return { ledger, found: [{ kind: 'damaged', file: 'checksums.json', reason }] };
-  }
+  if (!ledger) return { ledger, found: [DAMAGED_LEDGER] };
   const found = ledger.stopped ? differencesSinceStop(dataDir, ledger) : damagedWals(dataDir);
   return { ledger, found: [...ledger.found, ...found] };
 }
@@ -67,7 +64,7 @@ function differenceSinceStop(dataDir: string, path: string, noted: NotedFile): F
   const file = join(dataDir, path);
   const now = statOf(file);
   if (!now) return { kind: 'missing', file: path, reason: 'the last stop left it here' };
-  const read = run(digests(file, noted.size));
+  const read = endOf(digests(file, noted.size));
   if (read?.noted.digest === noted.digest) return undefined;
   return differs(path, noted, now, 'the last stop left another content');
 }
@@ -80,11 +77,7 @@ function differs(path: string, noted: NotedFile, now: Looks, changed: string): F
 
 /** Notes what a stop leaves, when everything is closed. What a check has noted and looks the same is not read again. */
 export function noteAtStop(dataDir: string): void {
-  const { files, read, found } = loadLedger(dataDir) ?? {
-    files: new Map(),
-    read: new Set<string>(),
-    found: [],
-  };
+  const { files, read, found } = loadLedger(dataDir) ?? emptyLedger();
   const now = new Map<string, NotedFile>();
   let left = AT_ONCE;
   for (const path of filesIn(dataDir)) {
@@ -98,7 +91,7 @@ export function noteAtStop(dataDir: string): void {
     if (stat?.size === 0 && path.endsWith('-wal')) continue;
     left -= stat?.size ?? 0;
     if (left < 0) continue;
-    const digested = run(digests(join(dataDir, path), 0));
+    const digested = endOf(digests(join(dataDir, path), 0));
     if (digested) now.set(path, digested.noted);
   }
   saveLedger(dataDir, { files: now, stopped: true, read, found });
@@ -161,8 +154,8 @@ function* compareLiving(
   return undefined;
 }
 
-/** Ends a generator at once. */
-function run<T>(steps: Generator<number, T>): T {
+/** Runs a generator to its end without pauses. @returns what it returns */
+function endOf<T>(steps: Generator<number, T>): T {
   for (;;) {
     const { done, value } = steps.next();
     if (done) return value;

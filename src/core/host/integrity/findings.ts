@@ -21,7 +21,7 @@ export const findingSchema = z.strictObject({
 export type Finding = z.output<typeof findingSchema>;
 
 /** One reading of the whole data folder. */
-export const checkResultSchema = z.strictObject({
+export const dataCheckResultSchema = z.strictObject({
   /** Epoch milliseconds at its end. */
   at: z.number(),
   tookMs: z.number(),
@@ -34,16 +34,16 @@ export const checkResultSchema = z.strictObject({
   /** Findings beyond those that are listed. */
   more: z.number().exactOptional(),
 });
-export type CheckResult = z.output<typeof checkResultSchema>;
+export type DataCheckResult = z.output<typeof dataCheckResultSchema>;
 
 /** What one record lists: a disk that is failing damages everything, and the record is written to that disk. */
-const MOST = 40;
+const MOST_FINDINGS = 40;
 
 /** @returns the findings that a record lists, each once, and how many are left out */
-export function bounded(findings: readonly Finding[]): Pick<CheckResult, 'findings' | 'more'> {
+export function bounded(findings: readonly Finding[]): Pick<DataCheckResult, 'findings' | 'more'> {
   const each = [...new Map(findings.map((finding) => [textOf(finding), finding])).values()];
-  const left = each.length - MOST;
-  return { findings: each.slice(0, MOST), ...(left > 0 && { more: left }) };
+  const left = each.length - MOST_FINDINGS;
+  return { findings: each.slice(0, MOST_FINDINGS), ...(left > 0 && { more: left }) };
 }
 
 /** A finding as a sentence without its end. */
@@ -55,14 +55,14 @@ export function textOf({ kind, file, reason, records, movedTo }: Finding): strin
   return `${file}${range ?? ''} ${isMany ? 'are' : 'is'} ${kind}: ${reason}${moved}`;
 }
 
-/** So many findings stand in an alert. */
-const SHOWN = 5;
+/** The most findings that an alert names. */
+const MOST_NAMED = 5;
 
 /** What a person reads of findings. */
-export function summaryOf({ findings, more = 0 }: Pick<CheckResult, 'findings' | 'more'>): string {
-  const left = findings.length + more - SHOWN;
+export function summaryOf({ findings, more = 0 }: Pick<DataCheckResult, 'findings' | 'more'>): string {
+  const left = findings.length + more - MOST_NAMED;
   const rest = left > 0 ? `; and ${left} more, which \`holdfast status --json\` lists` : '';
-  return `${findings.slice(0, SHOWN).map(textOf).join('; ')}${rest}`;
+  return `${findings.slice(0, MOST_NAMED).map(textOf).join('; ')}${rest}`;
 }
 
 /** Whether something is certainly damaged or gone, and not only changed by somebody. */

@@ -19,11 +19,23 @@ export interface Ledger {
 }
 
 const FORMAT = 1;
+const LEDGER = 'checksums.json';
+
+/** The ledger of a folder of which nothing was noted yet. */
+export function emptyLedger(): Ledger {
+  return { files: new Map(), stopped: false, read: new Set(), found: [] };
+}
+
+/** What a ledger that is damaged itself is reported as. */
+export const DAMAGED_LEDGER: Finding = {
+  kind: 'damaged',
+  file: LEDGER,
+  reason: 'its own checksum does not fit; what it said of the other files is lost',
+};
 
 /** @returns an empty one where there is none yet; undefined when it is damaged itself */
 export function loadLedger(dataDir: string): Ledger | undefined {
-  if (!existsSync(ledgerFile(dataDir)))
-    return { files: new Map(), stopped: false, read: new Set(), found: [] };
+  if (!existsSync(ledgerFile(dataDir))) return emptyLedger();
   try {
     const [body = '', digest] = readFileSync(ledgerFile(dataDir), 'utf8').split('\n');
     if (digestOf(body) !== digest) return undefined;
@@ -63,7 +75,7 @@ export function forgetStop(dataDir: string): void {
 }
 
 function ledgerFile(dataDir: string): string {
-  return join(dataDir, 'checksums.json');
+  return join(dataDir, LEDGER);
 }
 
 function digestOf(text: string): string {

@@ -1,13 +1,13 @@
 import { assign, setup } from 'xstate';
 import { ALERT_RAISE, type AlertRaised } from '../../contracts/alerts.ts';
-import { type CheckResult, isDamage, summaryOf } from './findings.ts';
+import { type DataCheckResult, isDamage, summaryOf } from './findings.ts';
 
 export interface DataCheckContext {
   /** The newest reading of the whole folder. */
-  readonly last?: CheckResult;
+  readonly last?: DataCheckResult;
 }
 
-export type DataCheckEvent = { readonly type: 'CHECKED' } & CheckResult;
+export type DataCheckEvent = { readonly type: 'CHECKED' } & DataCheckResult;
 
 interface Args {
   readonly context: DataCheckContext;

@@ -7,7 +7,7 @@ import { CLOCK, type LogRecord } from '../../kernel/log/record.ts';
 import { clockContextOf, openJumpFact } from '../clock/records.ts';
 import type { StoppedReports } from '../plugin/definition.ts';
 import { duration, timestamp } from '../terminal.ts';
-import { type CheckResult, checkResultSchema, isDamage, summaryOf } from './findings.ts';
+import { type DataCheckResult, dataCheckResultSchema, isDamage, summaryOf } from './findings.ts';
 import type { DataCheckContext } from './machine.ts';
 
 /** The one actor that remembers what the checks of a data folder found. */
@@ -16,7 +16,7 @@ export const DATA_CHECK = 'runtime.data_check/host' as ActorRef;
 /** A record of it in few words. */
 export function describeDataCheck({ event }: LogRecord): string {
   const { type, ...fields } = event;
-  const { data: result } = checkResultSchema.safeParse(fields);
+  const { data: result } = dataCheckResultSchema.safeParse(fields);
   if (type !== 'CHECKED' || !result) return HIDDEN;
   const { findings, files, records } = result;
   return findings.length === 0
@@ -25,7 +25,7 @@ export function describeDataCheck({ event }: LogRecord): string {
 }
 
 /** What the newest check found; undefined before the first. */
-export function lastCheckOf(state: Readonly<ActorState> | undefined): CheckResult | undefined {
+export function lastCheckOf(state: Readonly<ActorState> | undefined): DataCheckResult | undefined {
   return (state?.context as DataCheckContext | undefined)?.last;
 }
 
@@ -38,12 +38,13 @@ export const stoppedReports: StoppedReports = {
 /**
  * The fact of health pages.
  *
+ * @param last what the newest check found; undefined before the first
  * @param now epoch milliseconds
- * @param since whether this run has checked yet; what an earlier run found says little of now
- * @param working what goes on, e.g. `40 % are read`
+ * @param run `checked`: whether this run has checked yet, because what an earlier run found says little of now; `working`:
+ *   what goes on, e.g. `40 % are read`
  */
 export function dataFact(
-  last: CheckResult | undefined,
+  last: DataCheckResult | undefined,
   now: number,
   { checked, working }: { readonly checked: boolean; readonly working?: string | undefined },
 ): Json {
@@ -73,7 +74,7 @@ export function dataFact(
   };
 }
 
-function sizeOf({ records, files, bytes, archives, tookMs }: CheckResult): string {
+function sizeOf({ records, files, bytes, archives, tookMs }: DataCheckResult): string {
   const size = `${(bytes / 1_000_000).toFixed(1)} MB`;
   return `${records} records, ${archives} archives, ${files} files, ${size} in ${(tookMs / 1_000).toFixed(1)} s`;
 }

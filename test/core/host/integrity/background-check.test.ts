@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { type AlertRaised, alertRaised } from '../../../../src/core/contracts/alerts.ts';
 import { resolveConfig } from '../../../../src/core/host/config/resolve.ts';
 import { dataChecked } from '../../../../src/core/host/integrity/actor.ts';
-import type { CheckResult } from '../../../../src/core/host/integrity/findings.ts';
+import type { DataCheckResult } from '../../../../src/core/host/integrity/findings.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
 import { pruneStopped } from '../../../../src/core/host/retention/prune-stopped.ts';
@@ -63,7 +63,7 @@ interface Checked {
   readonly clock: VirtualClock;
   readonly alerts: AlertRaised[];
   /** Moves the clock until the next check is due, and waits for it. */
-  readonly next: (ms: number) => Promise<CheckResult>;
+  readonly next: (ms: number) => Promise<DataCheckResult>;
   readonly fact: () => { state: string; ok?: boolean; text: string };
 }
 
@@ -78,7 +78,7 @@ async function started(t: ExecutionContext, dir: string): Promise<Checked> {
     clock,
     alerts,
     async next(ms) {
-      const checked = Promise.withResolvers<CheckResult>();
+      const checked = Promise.withResolvers<DataCheckResult>();
       runtime.services.bus.subscribe(dataChecked, 'test', ({ payload }) => checked.resolve(payload));
       await clock.advance(ms);
       const result = await checked.promise;

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { type AlertRaised, alertRaised } from '../../../../src/core/contracts/alerts.ts';
 import { resolveConfig } from '../../../../src/core/host/config/resolve.ts';
 import { dataChecked } from '../../../../src/core/host/integrity/actor.ts';
-import type { CheckResult } from '../../../../src/core/host/integrity/findings.ts';
+import type { DataCheckResult } from '../../../../src/core/host/integrity/findings.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../../src/core/host/runtime/runtime.ts';
@@ -104,7 +104,7 @@ test('[C9] with the stolen key the past is rewritten so that log verify passes; 
 
   // The instance itself finds it, too.
   const next = await watched(t, dir, { file });
-  const checked = Promise.withResolvers<CheckResult>();
+  const checked = Promise.withResolvers<DataCheckResult>();
   next.runtime.services.bus.subscribe(dataChecked, 'test', ({ payload }) => checked.resolve(payload));
   await next.clock.advance(5_000);
   const { findings } = await checked.promise;
