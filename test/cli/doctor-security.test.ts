@@ -109,6 +109,18 @@ test.serial(
 );
 
 test.serial(
+  '[C14] doctor security does not take a surface that cannot read its own token for one without a token',
+  async (t) => {
+    const { dir, look } = await instance(t, (at) => ({ auth: 'token', tokenFile: join(at, 'token') }));
+    chmodSync(join(dir, 'token'), 0o644);
+    const { router: surface, router_token } = await look();
+    t.is(surface!.state, 'unknown');
+    t.regex(surface!.found, /whether it asks for a token is not known, because it answered 500/);
+    t.is(router_token!.state, 'fail');
+  },
+);
+
+test.serial(
   '[C14, R30] doctor security looks at token files, the data folder and the control socket',
   async (t) => {
     t.timeout(60_000);

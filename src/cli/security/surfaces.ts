@@ -61,7 +61,7 @@ function listenerCheck(name: string, { dataDir }: CheckContext): CheckResult {
   const reach = reachOf(place, dataDir);
   if ('state' in reach) return reach;
   const found = `${reach.who} can connect; whether it asks for a key was not looked at, because it speaks no HTTP/1.1`;
-  const remedy = 'Nothing, where its page in docs/ says that it asks for a key on every address.';
+  const remedy = 'There is nothing to do if its page in docs/ says that it asks for a key on every address.';
   return { state: 'unknown', lookedAt: place.url, found, remedy };
 }
 
@@ -134,7 +134,12 @@ interface Demand {
   readonly kind: 'token' | 'key' | 'none' | 'unknown';
   /** Whether reads with secrets in them are refused; undefined where there are none. */
   readonly keepsSecrets?: boolean;
+  /** Why it is not known. */
+  readonly reason?: string;
 }
+
+/** A surface that fails, e.g. because it cannot read its own token, has not said what a caller without one gets. */
+class Failing extends Error {}
 
 async function demandOf({ url, tls }: Place, declared: Declared, signal: AbortSignal): Promise<Demand> {
   const http = new HttpClient({
@@ -143,8 +148,11 @@ async function demandOf({ url, tls }: Place, declared: Declared, signal: AbortSi
     answerLimit: 64 * 1_048_576,
     excess: 'cut',
   });
-  const status = async (path: string, method: 'GET' | 'POST' = 'GET') =>
-    (await http.call({ url: path, method, pin: tls?.fingerprint, signal })).status;
+  const status = async (path: string, method: 'GET' | 'POST' = 'GET') => {
+    const answer = await http.call({ url: path, method, pin: tls?.fingerprint, signal });
+    if (answer.status >= 500) throw new Failing(`it answered ${answer.status}`);
+    return answer.status;
+  };
   try {
     if ((await status(NOWHERE)) === 401) return { kind: 'token' };
     const { keyedPath, secretPath } = declared;
@@ -155,7 +163,8 @@ async function demandOf({ url, tls }: Place, declared: Declared, signal: AbortSi
     if (secretPath === undefined) return { kind: 'none' };
     return { kind: 'none', keepsSecrets: (await status(secretPath)) === 401 };
   } catch (error) {
-    if (error instanceof HttpCallError) return { kind: 'unknown' };
+    if (error instanceof Failing) return { kind: 'unknown', reason: error.message };
+    if (error instanceof HttpCallError) return { kind: 'unknown', reason: 'it did not answer' };
     throw error;
   } finally {
     await http.close();
@@ -166,12 +175,14 @@ function judgeSurface(
   { url }: Place,
   { readOnly, name }: Declared,
   { who, kind }: Reach,
-  { kind: demand, keepsSecrets }: Demand,
+  { kind: demand, keepsSecrets, reason = '' }: Demand,
 ): CheckResult {
   const lookedAt = url;
   if (demand === 'unknown') {
-    const found = `${who} can connect; whether it asks for a token is not known, because it did not answer`;
-    return { state: 'unknown', lookedAt, found, remedy: 'Run `holdfast status`.' };
+    const found = `${who} can connect; whether it asks for a token is not known, because ${reason}`;
+    const remedy =
+      'Correct what else `holdfast doctor security` and `holdfast status` report, and look again.';
+    return { state: 'unknown', lookedAt, found, remedy };
   }
   if (demand !== 'none') {
     const asked = demand === 'token' ? 'the token' : 'a key of their own';
