@@ -99,7 +99,7 @@ function flagCells({
 }: NonNullable<CommandDefinition['flags']>[number]) {
   const notes = [
     ...(value === undefined ? [] : [`default: ${value}`]),
-    ...(repeatable ? ['may be given several times'] : []),
+    ...(repeatable && !summary.includes('several times') ? ['may be given several times'] : []),
   ];
   return [`\`${flags}\``, notes.length > 0 ? `${summary} (${notes.join('; ')})` : summary];
 }

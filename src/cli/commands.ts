@@ -215,7 +215,11 @@ const replayCommands: readonly CommandDefinition[] = [
       'Replays the log with events dropped, changed or inserted, or with other machines; lists what differs',
     example: `holdfast replay what-if incident.jsonl --set 30 '{"op":"commit"}'`,
     flags: [
-      { flags: '--drop <seq>', summary: 'leave this record out', repeatable: true },
+      {
+        flags: '--drop <seq>',
+        summary: 'leave this record out; may be given several times',
+        repeatable: true,
+      },
       {
         flags: '--set <seq-and-patch...>',
         summary: 'change the event of a record: its number, then a JSON patch or merge patch',

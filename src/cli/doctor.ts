@@ -255,7 +255,7 @@ export function findingLines(findings: readonly Finding[], { paint, columns }: T
 function summary(findings: readonly Finding[]): string {
   const count = (state: CheckResult['state']) => findings.filter((finding) => finding.state === state).length;
   const unknown = count('unknown') > 0 ? `, ${count('unknown')} unknown` : '';
-  const counts = `${findings.length} checks: ${count('ok')} ok, ${count('warn')} warnings${unknown}, ${count('fail')} to fix`;
+  const counts = `${findings.length} checks: ${count('ok')} ok, ${count('warn')} ${count('warn') === 1 ? 'warning' : 'warnings'}${unknown}, ${count('fail')} to fix`;
   const toFix = findings.filter(({ state }) => state === 'fail').map(({ name }) => name);
   // A long list has scrolled away when its end is read.
   return toFix.length === 0 ? counts : `${counts}: ${toFix.join(', ')}`;

@@ -182,7 +182,8 @@ async function commandsOfPlugins(
     if (!(await configuration.exists())) {
       return {
         listed: [],
-        remark: 'There is no plugins.config.ts here, so the commands of plugins are not listed.',
+        remark:
+          'There is no plugins.config.ts here, so the commands of plugins are not listed: name one with --config.',
       };
     }
     const { commands, plugins } = await configuration.registrations();

@@ -27,10 +27,11 @@ interface End {
 /** `holdfast start`: the one long-lived process (R29). It starts no other. */
 export const start: CommandRun = async (_args, _flags, context) => {
   const { file, plugins, lingerMs, signEvery, patienceMs, retention, witness } = await context.config();
-  const [{ createRuntime }, { createLogger }, { ConfigFile }] = await Promise.all([
+  const [{ createRuntime }, { createLogger }, { ConfigFile }, { CONFIG_FILE }] = await Promise.all([
     import('../core/host/runtime/runtime.ts'),
     import('../core/host/logging/logger.ts'),
     import('../core/host/config/config-file.ts'),
+    import('../core/host/config/load.ts'),
   ]);
   const began = performance.now();
   const logger = createLogger();
@@ -59,7 +60,9 @@ export const start: CommandRun = async (_args, _flags, context) => {
     await firstRecordsDurable(runtime);
     // The launcher held the young generation small; under load a larger one is worth its memory (V8's default).
     v8.setFlagsFromString('--semi-space-growth-factor=2');
-    announce(runtime, performance.now() - began, context, await context.registrations());
+    const found = file === resolve(CONFIG_FILE);
+    const where = `${found ? '' : ` --config ${quoted(file)}`}${folderOption(dataDir)}`;
+    announce(runtime, performance.now() - began, context, await context.registrations(), where);
     // The next start need not compile what this one has, even if this one is killed.
     module.flushCompileCache();
     // A tenth of a second, at once after the start, when little waits.
@@ -112,6 +115,7 @@ function announce(
   ms: number,
   { dataDir, json, terminal }: CommandContext,
   registrations: Registrations,
+  where: string,
 ): void {
   const { surfaces } = runtime;
   const { out, paint } = terminal; // not `print`, which would end the process where nobody reads the ready lines
@@ -129,7 +133,7 @@ function announce(
     row('data', dataDir),
     '',
     'Try next:',
-    ...suggestions(surfaces, registrations, dataDir).map((command) => `  ${command}`),
+    ...suggestions(surfaces, registrations, where).map((command) => `  ${command}`),
     '',
   ];
   out(`${lines.join('\n')}\n`);
@@ -141,13 +145,12 @@ function grouped(names: readonly string[]): string[] {
   return Object.values(Object.groupBy(names, (name) => family(name) ?? name)).flatMap((group = []) => group);
 }
 
-/** Requests and commands for a newcomer: the paths that surfaces suggest, and the first command of each area. */
+/** Requests and commands for a newcomer: the paths that surfaces suggest, and the first command of each area. @param where options of each command */
 function suggestions(
   running: Runtime['surfaces'],
   { surfaces, commands }: Registrations,
-  dataDir: string,
+  where: string,
 ): string[] {
-  const where = dataDir === resolve('.holdfast') ? '' : ` --data-dir ${quoted(dataDir)}`;
   const requests = surfaces.flatMap(({ options: { name, tryPath } }) => {
     const place = running[name];
     return place === undefined || tryPath === undefined ? [] : [curlOf(place, tryPath)];
@@ -156,9 +159,14 @@ function suggestions(
   return [
     ...requests,
     `npx holdfast status${where}`,
-    ...(firsts.length > 0 ? [`npx holdfast ${firsts.join(' | ')}${where}`] : []),
+    ...firsts.map((command) => `npx holdfast ${command}${where}`),
     `npx holdfast log tail${where}`,
   ];
+}
+
+/** The option with which commands in this working directory find the data folder. */
+function folderOption(dataDir: string): string {
+  return dataDir === resolve('.holdfast') ? '' : ` --data-dir ${quoted(dataDir)}`;
 }
 
 /** How a person calls a surface: on its socket and with its token, where it has them. */

@@ -49,6 +49,9 @@ const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colo
   stopped: ['Holdfast is not running here.', 'red'],
 };
 
+/** Facts whose own name would stand for something else among the lines: `data` is the folder. */
+const LABELS: Readonly<Record<string, string>> = { data: 'data check' };
+
 /** An instance in lines for a person. @param now epoch milliseconds */
 function instanceLines(instance: Instance, now: number, terminal: Terminal): string[] {
   const { paint, interactive, columns } = terminal;
@@ -77,7 +80,7 @@ function instanceLines(instance: Instance, now: number, terminal: Terminal): str
     ),
     ...rows('plugins', pluginTexts(plugins)),
     ...(log ? row('log', logText(log)) : []),
-    ...Object.entries(facts).flatMap(([name, fact]) => row(name, factText(fact))),
+    ...Object.entries(facts).flatMap(([name, fact]) => row(LABELS[name] ?? name, factText(fact))),
     ...row('last stop', lastStopText(instance, now)),
   ];
 }

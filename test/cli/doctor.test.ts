@@ -32,6 +32,7 @@ test.serial('doctor looks at the machine and at what plugins declare, and starts
   t.regex(out, /^ok +host\.disk +\d+ MiB are free/m);
   t.regex(out, /^ok +host\.config +it loads: checked/m);
   t.regex(out, /^ok +door\.lock +shut/m);
+  t.regex(out, /^unknown +host\.witness[\s\S]*?do +Start the instance, and look again/m);
   t.regex(out, /12 checks: 6 ok, 0 warnings, 6 unknown, 0 to fix/);
 });
 

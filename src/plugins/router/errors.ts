@@ -150,6 +150,7 @@ export const RouterError = defineErrors({
   HF_ROUTER_UNREACHABLE: {
     status: 502,
     what: 'The router API gave no usable answer: {reason}.',
-    remedy: 'Check that the router runs and that HOLDFAST_ROUTER_URL points at it.',
+    remedy:
+      'Check that the router runs and that HOLDFAST_ROUTER_URL or --url points at it. If it answered 401, name the file of its token (--token-file).',
   },
 });

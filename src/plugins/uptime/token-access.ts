@@ -32,7 +32,7 @@ async function policyOf(
   const reference = secret ?? storedAs;
   const unknown = (found: string) => ({ state: 'unknown', found }) as const;
   if (reference === undefined)
-    return unknown('it is not said where a secrets store has the token (storedAs)');
+    return unknown('the option `storedAs` does not say where a secrets store has the token');
   if (!store) return unknown('no plugin provides a secrets store');
   const { path, property } = parseSecretReference(reference);
   try {

@@ -10,9 +10,13 @@ export function witnessCheck({ running }: CheckContext): CheckResult {
   const fact = running?.facts.witness;
   const lookedAt = 'the health page of the instance';
   if (!isObject(fact)) {
-    const found = running ? 'no witness is configured' : 'nothing runs here that sends heads to a witness';
-    const remedy = 'Set data.witness: without one, who has the signing key can rewrite the past unseen.';
-    return { state: 'unknown', lookedAt, found, remedy };
+    if (!running) {
+      const found = 'nothing runs here that sends heads to a witness';
+      return { state: 'unknown', lookedAt, found, remedy: 'Start the instance, and look again.' };
+    }
+    const remedy =
+      'Set data.witness (docs/log.md): without one, whoever has the signing key can rewrite the past unnoticed.';
+    return { state: 'unknown', lookedAt, found: 'no witness is configured', remedy };
   }
   const found = String(fact.text);
   if (fact.state === 'ok') return { state: 'ok', lookedAt: String(fact.place), found };

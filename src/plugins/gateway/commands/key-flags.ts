@@ -17,7 +17,8 @@ export const termFlags: readonly CommandFlag[] = [
   },
   {
     flags: '--tool <name>',
-    summary: 'a tool it may see and call, as <server>-<tool>; all of its servers unless given; several times',
+    summary:
+      'a tool it may see and call, as <server>-<tool>; all of its servers unless given; may be given several times',
     repeatable: true,
   },
   { flags: '--rpm-limit <n>', summary: 'calls of tools a minute' },
@@ -41,7 +42,7 @@ const CLEARED: Readonly<Record<string, object>> = {
 
 export const clearFlag: CommandFlag = {
   flags: '--clear <term>',
-  summary: `remove a term: ${Object.keys(CLEARED).join(', ')}; several times`,
+  summary: `remove a term: ${Object.keys(CLEARED).join(', ')}; may be given several times`,
   repeatable: true,
 };
 

@@ -65,7 +65,7 @@ export const httpErrors = {
   HF_HTTP_TOKEN_REQUIRED: {
     status: 500,
     what: 'Surface {surface} would listen on {host}, beyond this machine, without a token.',
-    remedy: 'Configure a token file for it, or bind it to 127.0.0.1.',
+    remedy: 'Name a file with a token in its option `tokenFile`, or bind it to 127.0.0.1.',
   },
   HF_HTTP_TOKEN_MISSING: {
     status: 500,

@@ -5,7 +5,7 @@ export const logErrors = {
   HF_LOG_LOCKED: {
     status: 500,
     what: 'Data folder {dir} is in use by process {pid}.',
-    remedy: 'Stop that process (kill {pid}), or start with another --data-dir.',
+    remedy: 'Stop that process (kill {pid}), or name another folder with --data-dir.',
   },
   HF_LOG_MISSING: {
     status: 500,
