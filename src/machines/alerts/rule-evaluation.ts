@@ -1,5 +1,5 @@
 /** What an evaluation means for a rule: whether its value is wrong, and whether its signal comes. */
-import type { RuleArgs, RuleContext } from './rule-shapes.ts';
+import type { RuleArgs, RuleContext, RuleLook } from './rule-shapes.ts';
 
 /** Restarts that extend the wait for data. Without a limit, a runtime that restarts all the time would hide missing data. */
 const RESTARTS_FORGIVEN = 3;
@@ -77,7 +77,7 @@ export function evaluated(args: RuleArgs): Partial<RuleContext> {
   if (event.type !== 'EVALUATED') return {};
   const wrong = breached(args);
   return {
-    evaluations: context.evaluations + 1,
+    evaluations: context.evaluations + (event.looks ?? 1),
     evaluatedAt: event.at,
     // After a clock was set back, the time of watching begins anew.
     watchingSince: event.at < context.watchingSince ? event.at : context.watchingSince,
@@ -108,4 +108,32 @@ function arrival(args: RuleArgs): Partial<RuleContext> {
     comesSince: since,
     steady: steady || event.at - since >= STEADY_MS,
   };
+}
+
+/** Failures in a row that are recorded one by one; from then on a rule counts as one that cannot be evaluated. */
+const FAILURES_RECORDED = 3;
+
+/** Whether an evaluation changes anything but the number of evaluations and their time: a verdict, a value, what is known of the signal. */
+export function isNews(
+  { value, context }: { readonly value: unknown; readonly context: RuleContext },
+  look: RuleLook,
+): boolean {
+  if (look.type === 'EVALUATION_FAILED')
+    return context.failures < FAILURES_RECORDED || look.reason !== context.failure;
+  const args = { context, event: look };
+  const [verdict] = typeof value === 'object' && value !== null ? Object.keys(value) : [];
+  // The verdict says whether it fires; of the signal's time, the newest sample is enough once an hour.
+  const { evaluations: _, evaluatedAt, seenAt, firingSince, ...facts } = evaluated(args);
+  const present: Readonly<Record<string, unknown>> = { ...context };
+  return (
+    verdict !== verdictAfter(args) ||
+    Object.entries(facts).some(([name, fact]) => JSON.stringify(present[name]) !== JSON.stringify(fact))
+  );
+}
+
+/** The verdict that an evaluation leads to. */
+function verdictAfter(args: RuleArgs): 'ok' | 'pending' | 'firing' | 'noData' | 'unseen' {
+  if (breached(args)) return overdueFor(args) ? 'firing' : 'pending';
+  if (unseen(args)) return 'unseen';
+  return isSilent(args) ? 'noData' : 'ok';
 }

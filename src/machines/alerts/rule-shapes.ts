@@ -1,5 +1,8 @@
 /** Settings, context and events of the machine `rule.ts`. Times are epoch milliseconds. */
 
+/** The longest time without a record of an evaluation, milliseconds: what changes nothing in between is counted. */
+export const REPORT_MS = 3_600_000;
+
 /** The values that are wrong; the bound itself is not one of them. */
 export interface Condition {
   readonly kind: 'above' | 'below';
@@ -17,6 +20,8 @@ export interface RuleSettings {
   readonly window: string;
   readonly windowMs: number;
   readonly everyMs: number;
+  /** The longest time between two recorded evaluations, where others are made outside and sent when they change something. */
+  readonly reportMs?: number | undefined;
   /** How long it must last before it fires, milliseconds. */
   readonly forMs: number;
   /** What missing data means. */
@@ -88,10 +93,20 @@ export type RuleEvent =
       readonly newestAt?: number;
       /** Hosts and instances of the samples. */
       readonly places?: readonly string[];
+      /** How many evaluations it stands for: this one, and those before it that changed nothing. */
+      readonly looks?: number;
     }
   /** The database could not be queried. */
-  | { readonly type: 'EVALUATION_FAILED'; readonly at: number; readonly reason: string }
+  | {
+      readonly type: 'EVALUATION_FAILED';
+      readonly at: number;
+      readonly reason: string;
+      readonly looks?: number;
+    }
   | { readonly type: 'effect.failed' };
+
+/** What an evaluation gives. */
+export type RuleLook = Extract<RuleEvent, { readonly type: 'EVALUATED' | 'EVALUATION_FAILED' }>;
 
 export interface RuleArgs {
   readonly context: RuleContext;

@@ -44,7 +44,14 @@ function verdict(name: Verdict) {
   return {
     initial: 'resting',
     states: {
-      resting: { after: { due: { target: 'evaluating' } }, on: { EVALUATE: { target: 'evaluating' } } },
+      resting: {
+        after: { due: { target: 'evaluating' } },
+        on: {
+          EVALUATE: { target: 'evaluating' },
+          EVALUATED: verdictsFrom(name),
+          EVALUATION_FAILED: { actions: 'countFailure' },
+        },
+      },
       evaluating: {
         entry: { type: 'alerts.evaluate', params: ({ context }: RuleArgs) => ({ rule: context.name }) },
         on: {
@@ -69,7 +76,12 @@ export const alertRule = setup({
     input: {} as RuleSettings | undefined,
   },
   delays: {
-    due: ({ context }) => (context.failures > 0 ? Math.min(context.everyMs, RETRY_MS) : context.everyMs),
+    due: ({ context: { everyMs, failures, reportMs } }) =>
+      reportMs === undefined
+        ? failures > 0
+          ? Math.min(everyMs, RETRY_MS)
+          : everyMs
+        : Math.max(everyMs, reportMs),
   },
   guards: {
     fires: (args) => breached(args) && overdueFor(args),
@@ -105,7 +117,7 @@ export const alertRule = setup({
     note: assign((args) => evaluated(args)),
     wait: assign({ firingSince: undefined }),
     countFailure: assign(({ context, event }) => ({
-      failures: context.failures + 1,
+      failures: context.failures + (event.type === 'EVALUATION_FAILED' ? (event.looks ?? 1) : 1),
       failure: event.type === 'EVALUATION_FAILED' ? event.reason : 'the evaluation did not end in time',
     })),
     forget: assign({ firingSince: undefined, breachSince: undefined, value: undefined }),

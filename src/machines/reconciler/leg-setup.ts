@@ -21,10 +21,12 @@ export const legSetup = setup({
     secondLook: ({ context }) => context.secondLookMs,
     backOff: ({ context }) => context.pauseMs,
     wait: ({ context }) => context.waitMs,
-    resync: ({ context }) => context.resyncMs,
+    resync: ({ context: { missing, refusedName, wholeMs, resyncMs } }) =>
+      missing || refusedName !== undefined ? resyncMs : (wholeMs ?? resyncMs),
   },
   guards: {
     mayExtend: ({ context }) => context.events < MAX_EXTENSIONS,
+    looksDiffer: ({ event }) => event.type === 'LOOKED' && event.differs !== undefined,
     present: ({ context, event }) => event.type === 'LEG_READ' && event.addresses.includes(context.address),
     recovered: ({ context, event }) =>
       event.type === 'LEG_READ' &&

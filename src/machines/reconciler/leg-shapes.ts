@@ -43,7 +43,12 @@ export interface LegSettings {
   readonly remedy: 'alert' | 'reapply';
   /** Between two readings when nothing happens. */
   readonly resyncMs: number;
+  /** The same of a whole leg, where looks at it are made outside and sent (`LOOKED`); `resyncMs` without them. */
+  readonly wholeMs?: number;
 }
+
+/** The longest time in which looks at a whole leg are only counted, milliseconds. */
+export const REPORT_MS = 3_600_000;
 
 /** The default settings of a leg. */
 export const legDefaults = {
@@ -137,6 +142,8 @@ export interface LegContext extends LegSettings {
 export type LegEvent =
   | { type: 'CHANGED'; channel?: string; intf?: string; ncid?: string; transID?: string; at?: number }
   | { type: 'RESYNC'; reason: string }
+  /** Looks at a whole leg since its last record; `differs` says what the last one did not find as before. */
+  | { type: 'LOOKED'; at: number; looks: number; differs?: string }
   | { type: 'CONFIGURE'; leg: LegSettings }
   | { type: 'RELEASE' }
   | { type: 'LEG_READ'; ncid: string; addresses: readonly string[]; at: number }

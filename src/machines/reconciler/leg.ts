@@ -175,6 +175,12 @@ export const leg = legWithLink.createMachine({
     whole: {
       entry: 'endRound',
       after: { resync: { target: 'reading', actions: 'beginRound' } },
+      on: {
+        LOOKED: [
+          { guard: 'looksDiffer', target: 'reading', actions: 'beginRound' },
+          { target: 'whole', reenter: true },
+        ],
+      },
     },
 
     /** Choice after a lost race: try again, or alert a person? */

@@ -18,6 +18,7 @@ import { alertsOptions, withSignals } from './options.ts';
 import { isConfigured } from './receivers.ts';
 import { type AlertRouting, raisedTargets, rerouteAlerts } from './routing.ts';
 import { defineRules, registerRules, watchRules } from './rules/define.ts';
+import { RuleLooks } from './rules/looks.ts';
 import { uiAlertsCheck } from './rules/ui-check.ts';
 import { alertsHealth } from './view.ts';
 
@@ -51,7 +52,9 @@ export const alerts = definePlugin({
     configureOutboxes(receivers, services);
     watchRules(services);
     defineRules(rules, services);
-    return { ...services, routing };
+    const looks = new RuleLooks(services, rules);
+    looks.start();
+    return { ...services, routing, looks };
   },
   register(context, given) {
     const options = withSignals(given);
@@ -63,6 +66,7 @@ export const alerts = definePlugin({
     registerOperations(context, options);
     registerCommands(context);
     for (const check of [...alertsChecks(options), uiAlertsCheck(options)]) context.check(check);
-    context.health('alerts', ({ actors, clock }) => alertsHealth(actors, clock.now()));
+    context.health('alerts', ({ actors, clock, looks }) => alertsHealth(actors, looks, clock.now()));
+    context.onStop(({ looks }) => looks.stop());
   },
 });

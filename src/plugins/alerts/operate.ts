@@ -14,6 +14,7 @@ import { type AlertsOptions, fits } from './options.ts';
 import { isConfigured, reach, readTarget } from './receivers.ts';
 import { silencedUntil } from './routing.ts';
 import { defineRules } from './rules/define.ts';
+import type { RuleLooks } from './rules/looks.ts';
 import { upsertInUi } from './rules/ui.ts';
 import { type AlertsView, viewOf } from './view.ts';
 
@@ -29,8 +30,12 @@ const unsilenceBody = z.strictObject({ id: z.string().min(1).max(64) });
 const reachBody = z.strictObject({ receiver: z.string().min(1).max(32) });
 const testBody = z.strictObject({ receiver: z.string().min(1).max(32), by });
 
+interface Started extends Services {
+  readonly looks: RuleLooks;
+}
+
 /** Serves what the commands ask of the running instance. */
-export function registerOperations(context: PluginContext, options: AlertsOptions): void {
+export function registerOperations(context: PluginContext<Started>, options: AlertsOptions): void {
   context.control((surface, services) => {
     const operate = <T>(
       verb: string,
@@ -97,13 +102,13 @@ function unknown(kind: 'alert' | 'silence' | 'receiver', name: string) {
 }
 
 function view(
-  { actors, clock }: Pick<Services, 'actors' | 'clock'>,
+  { actors, clock, looks }: Pick<Started, 'actors' | 'clock' | 'looks'>,
   { receivers }: AlertsOptions,
 ): AlertsView {
   const listed = Object.entries(receivers).map(
     ([name, receiver]) => [name, isConfigured(name, receiver, process.env)] as const,
   );
-  return viewOf(actors, new Map(listed), clock.now());
+  return viewOf(actors, new Map(listed), looks, clock.now());
 }
 
 /** The alerts that fire and whose name fits a pattern. */

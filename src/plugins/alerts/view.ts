@@ -66,6 +66,11 @@ export interface AlertsView {
   readonly silences: readonly Silence[];
 }
 
+/** When a rule was last evaluated, where that is newer than what is recorded; epoch milliseconds. */
+export interface LookTimes {
+  lookedAt(rule: string): number | undefined;
+}
+
 /** Rules are evaluated every few minutes; an older verdict is not of now. */
 const OLD_MS = 3_600_000;
 
@@ -73,11 +78,13 @@ const OLD_MS = 3_600_000;
  * Every alert, rule, receiver and silence, read from the actors.
  *
  * @param receivers the listed ones, and whether an address is named for each
+ * @param looks when rules were last evaluated, where nothing was recorded of it
  * @param now epoch milliseconds
  */
 export function viewOf(
   actors: Pick<ActorSystem, 'get' | 'list'>,
   receivers: ReadonlyMap<string, boolean>,
+  looks: LookTimes,
   now: number,
 ): AlertsView {
   const outboxes = new Map(
@@ -90,7 +97,7 @@ export function viewOf(
     rules: actors
       .list(ruleActor)
       .filter(({ value }) => value !== 'removed')
-      .map(({ value, context }) => ruleView(value, context, now)),
+      .map(({ value, context }) => ruleView(value, looked(context, looks), now)),
     receivers: [...receivers].map(([name, configured]) => receiverView(name, configured, outboxes.get(name))),
     silences: activeSilences(actors, now),
   };
@@ -162,6 +169,12 @@ function ruleView(state: unknown, context: RuleContext, now: number): RuleView {
   };
 }
 
+/** What is known of a rule, with the time of its newest evaluation. */
+function looked(context: RuleContext, looks: LookTimes): RuleContext {
+  const at = looks.lookedAt(context.name);
+  return at === undefined ? context : { ...context, evaluatedAt: at };
+}
+
 const isOldVerdict = ({ evaluatedAt }: RuleContext, now: number): boolean =>
   evaluatedAt !== undefined && now - evaluatedAt > OLD_MS;
 
@@ -200,8 +213,11 @@ function receiverView(
 const VERDICTS_SHOWN = 100;
 
 /** For health pages: how many alerts fire, the verdicts of rules, and which receivers accept no notices. @param now epoch milliseconds */
-export function alertsHealth(actors: Pick<ActorSystem, 'list'>, now: number): JsonObject {
-  const rules = actors.list(ruleActor).filter(({ value }) => value !== 'removed');
+export function alertsHealth(actors: Pick<ActorSystem, 'list'>, looks: LookTimes, now: number): JsonObject {
+  const rules = actors
+    .list(ruleActor)
+    .filter(({ value }) => value !== 'removed')
+    .map(({ value, context }) => ({ value, context: looked(context, looks) }));
   const firing = actors.list(alertActor).filter(({ value }) => typeof value === 'object').length;
   const failing = rules.filter(({ context }) => context.failures > 2).length;
   const reasons = actors.list(outboxActor).flatMap(({ context }) => {

@@ -26,6 +26,7 @@ import { DroppedWatch, registerDropped } from './dropped.ts';
 import { legMetrics, registerEffects } from './effects.ts';
 import { ReconcilerError } from './errors.ts';
 import { Heartbeats, registerHeartbeat } from './heartbeat.ts';
+import { LegLooks } from './leg-looks.ts';
 import { legsCheck, legsStatus } from './leg-status.ts';
 import { legSettings, reconcilerOptions } from './options.ts';
 import { registerReapply } from './reapply.ts';
@@ -67,6 +68,8 @@ export const reconciler = definePlugin({
     adoption.list(options.adopted);
     resumeLegs(adoption.settings(), services);
     const endObservation = unit.observe();
+    const looks = new LegLooks(services, poster, { everyMs: options.resyncMs, never: options.never });
+    looks.start();
     return {
       ...services,
       adoption,
@@ -77,6 +80,7 @@ export const reconciler = definePlugin({
       poster,
       legMetrics: legMetrics(metrics),
       endObservation,
+      looks,
     };
   },
   register(context, options) {
@@ -115,12 +119,12 @@ export const reconciler = definePlugin({
     registerEffects(context);
     registerReapply(context, { everyMs: options.reapplyEveryMs, waitMs: options.waitMs });
     context.check({ name: 'router.legs', run: legsCheck });
-    context.health('reconciler', ({ actors, adoption, unit }) => {
+    context.health('reconciler', ({ actors, adoption, looks, unit }) => {
       const { state, until, reason } = unit.view();
       const paused = state === 'paused' && { ok: false, reason: `${reason}, until ${until} at the latest` };
       const unconfirmed = adoption.reason();
       return {
-        ...legsStatus(actors.list(legActor)),
+        ...legsStatus(looks.seen(actors.list(legActor))),
         ...(unconfirmed !== undefined && { ok: false, reason: unconfirmed }),
         ...paused,
       };
@@ -129,7 +133,10 @@ export const reconciler = definePlugin({
     context.command(deployUla);
     context.command(drillUla);
     context.command(drillAppSave);
-    context.onStop(({ endObservation }) => endObservation());
+    context.onStop(({ endObservation, looks }) => {
+      looks.stop();
+      endObservation();
+    });
   },
 });
 

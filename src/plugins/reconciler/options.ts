@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { canonicalJson } from '../../core/kernel/canonical-json.ts';
 import { heartbeatDefaults } from '../../machines/reconciler/heartbeat.ts';
-import { type LegSettings, legDefaults } from '../../machines/reconciler/leg-shapes.ts';
+import { type LegSettings, legDefaults, REPORT_MS } from '../../machines/reconciler/leg-shapes.ts';
 import { reapplyDefaults } from '../../machines/reconciler/reapply.ts';
 import { keep, refuseFields } from './keep-option.ts';
 import { isNeverTouched, normaliseCidr } from './legs.ts';
@@ -149,6 +149,8 @@ export function legSettings(
   const intervals = {
     ...{ settleMs, secondLookMs, retryMs, maxTries, waitMs, resyncMs },
     ...{ backOffMs, backOffLimitMs, alertAfterMs, linkSettleMs, remedy },
+    // Only where nothing looks at it any more does the machine itself read a whole leg.
+    wholeMs: REPORT_MS + 2 * resyncMs,
   };
   const listed =
     options.legs ?? options.router_ula_reconciler_addresses ?? (place === undefined ? exampleLegs : []);

@@ -33,6 +33,8 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
       return `will be checked: ${event.intf ?? 'an interface'} was reapplied`;
     case 'RESYNC':
       return `is checked: ${event.reason}`;
+    case 'LOOKED':
+      return event.differs === undefined ? HIDDEN : `is read again: ${event.differs}`;
     case 'CONFIGURE':
       return `is configured with ${textOf(event.leg?.address)}`;
     case 'RELEASE':

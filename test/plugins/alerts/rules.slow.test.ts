@@ -287,3 +287,43 @@ test.serial('[O17,R28] a breach in the database reaches the webhook once, and so
   t.like(rules[0], { verdict: 'ok', value: 1 });
   t.is(divergence(), undefined);
 });
+
+test.serial(
+  '[C10,R28] an hour of unchanged evaluations is one record with their number, and a change is recorded at once',
+  async (t) => {
+    const { clock, pass, divergence, records, view } = await rig(
+      t,
+      {
+        rules: [documentedRules[4]!],
+        signals: { 'router-ula-reconcile': { host: 'edge', instance: 'ula' } },
+      },
+      { database: columnar.database },
+    );
+    const evaluations = async () =>
+      (await records()).flatMap(({ event }) => (event.type === 'EVALUATED' ? [event] : []));
+    const minutes = async (count: number, value: number) => {
+      for (let minute = 0; minute < count; minute += 1) {
+        await gauge(up(value, clock.now() + 59_000));
+        await pass(60);
+        const begun = performance.now();
+        const isLooked = async () =>
+          Date.parse((await view()).rules[0]?.lookedAt ?? '') >= clock.now() - 1_000;
+        while (!(await isLooked())) {
+          if (performance.now() - begun > 10_000) throw new Error('it was not evaluated in its minute');
+          await pass(0.001);
+        }
+      }
+    };
+    await minutes(2, 1);
+    const before = (await records()).length;
+    await minutes(61, 1);
+    t.true((await records()).length - before <= 4, 'an hour is a record or two');
+    t.is((await view()).rules[0]?.verdict, 'ok');
+    const counted = (await evaluations()).reduce((sum, { looks = 1 }) => sum + Number(looks), 0);
+    t.true(counted >= 58, `${counted} of the evaluations are in the log`);
+    await minutes(1, 0);
+    t.is((await view()).rules[0]?.verdict, 'firing');
+    t.is((await evaluations()).at(-1)?.value, 0);
+    t.is(divergence(), undefined);
+  },
+);

@@ -1,33 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
-import { defineTopic } from '../../../bus/topic.ts';
-import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
-import { ScheduledRunsToken } from '../../../core/contracts/jobs.ts';
-import { Semaphore } from '../../../core/host/concurrency.ts';
-import { identityOf } from '../../../core/host/identity.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
-import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import type { RuleContext, RuleSettings } from '../../../machines/alerts/rule-shapes.ts';
 import { ruleActor, UNEVALUATED_KEY, unevaluatedActor } from '../actors.ts';
-import { evaluate } from './evaluate.ts';
-import { atHome, type Rule, settingsOf } from './rule.ts';
+import { isFailing, type RuleLooks, ruleSeen } from './looks.ts';
+import { type Rule, settingsOf } from './rule.ts';
 
-/** Queries to the database that run at a time. */
-const QUERIES = 4;
-const QUERY_TIMEOUT_MS = 30_000;
 /** How long an evaluation may take, the wait for those before it included, milliseconds. */
 const EVALUATION_TIMEOUT_MS = 600_000;
-/** Characters of a reason that are kept. */
-const REASON_KEPT = 300;
-
-/** Whether a rule could be evaluated, where that has changed. */
-const ruleSeen = defineTopic(
-  'alerts.rule_seen',
-  z.object({ at: z.number(), rule: z.string(), reason: z.string().exactOptional() }),
-  'A rule cannot be evaluated (`reason`), or can be again.',
-);
-
 /** How the definition of a rule changed. */
 export interface DefinedRule {
   readonly name: string;
@@ -36,9 +15,11 @@ export interface DefinedRule {
 }
 
 /** Registers the actors of the rules, and the effect that evaluates one. */
-export function registerRules(context: PluginContext, listed: readonly Rule[]): void {
+export function registerRules(
+  context: PluginContext<{ readonly looks: RuleLooks }>,
+  listed: readonly Rule[],
+): void {
   const rules = new Map(listed.map((rule) => [rule.name, rule]));
-  const queries = new Semaphore(QUERIES);
   context.actor({
     ...ruleActor,
     input: (key) => {
@@ -53,38 +34,8 @@ export function registerRules(context: PluginContext, listed: readonly Rule[]): 
   });
   context.effect<{ rule: string }>(
     'alerts.evaluate',
-    async (
-      { rule: name },
-      { signal, correlation, cause },
-      { actors, bus, clock, dataDir, find },
-    ): Promise<LogEvent> => {
-      const seen = (reason?: string) => {
-        if (isFailing(actors, name) === (reason !== undefined)) return;
-        const change = { at: clock.now(), rule: name, ...(reason !== undefined && { reason }) };
-        bus.publish(ruleSeen, change, { correlation, cause });
-      };
-      const failed = (reason: string) => {
-        seen(reason);
-        return { type: 'EVALUATION_FAILED', at: clock.now(), reason };
-      };
-      const listed = rules.get(name);
-      if (!listed) return failed('it is no longer listed');
-      const rule = atHome(listed, identityOf(dataDir));
-      const sources = { database: find(ColumnarDatabaseToken), runs: find(ScheduledRunsToken) };
-      try {
-        const evaluation = await queries.run(() => {
-          const bounded = AbortSignal.any([signal, AbortSignal.timeout(QUERY_TIMEOUT_MS)]);
-          return evaluate(rule, sources, clock.now(), bounded);
-        });
-        seen();
-        return { type: 'EVALUATED', at: clock.now(), ...evaluation };
-      } catch (error) {
-        if (!isCoded(error)) throw error;
-        // The database repeats the whole query in its refusal, behind these words.
-        const { reason = error.what } = isCoded(error, 'HF_ALERTS_UNSEEN') ? error.details : {};
-        return failed((String(reason).split(' in scope ')[0] ?? '').slice(0, REASON_KEPT));
-      }
-    },
+    ({ rule }, { signal, correlation, cause }, { looks }) =>
+      looks.recorded(rule, signal, { correlation, cause }),
     { onRecovery: 'retry', adapter: 'columnar.database', deadlineMs: EVALUATION_TIMEOUT_MS },
   );
 }
@@ -122,12 +73,6 @@ export function defineRules(
     return [{ name, title, change: 'removed' }];
   });
   return [...listed, ...removed];
-}
-
-/** Whether a rule is listed among those that cannot be evaluated. */
-function isFailing(actors: Pick<Services['actors'], 'get'>, rule: string): boolean {
-  const { failing = {} } = actors.get(unevaluatedActor, UNEVALUATED_KEY)?.context ?? {};
-  return Object.hasOwn(failing, rule);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { duration, msOf } from '../../../core/host/duration.ts';
 import type { Identity } from '../../../core/host/identity.ts';
-import type { RuleSettings } from '../../../machines/alerts/rule-shapes.ts';
+import { REPORT_MS, type RuleSettings } from '../../../machines/alerts/rule-shapes.ts';
 
 const label = z.string().min(1).max(200);
 const labels = z.record(z.string().regex(/^[\w.:/-]{1,64}$/), label);
@@ -141,6 +141,7 @@ export function settingsOf(rule: Rule): RuleSettings {
     window,
     windowMs: msOf(window),
     everyMs: msOf(every),
+    reportMs: REPORT_MS,
     forMs: msOf(rule.for),
     onNoData,
     expect,
