@@ -96,6 +96,13 @@ const GUIDANCE: readonly (readonly [string, Guidance])[] = [
     ),
   ],
   [
+    'clock.',
+    step(
+      '`timedatectl` shows whether the time service of the machine works, and `holdfast doctor host` how far the clock is off.',
+      'log.md#a-clock-that-is-set',
+    ),
+  ],
+  [
     'witness.',
     step(
       '`holdfast doctor host` shows why the witness takes no heads, and `holdfast log verify` compares those that it has.',

@@ -348,25 +348,30 @@ test('[O17] a clock that jumps forward or back tells nothing twice', async (t) =
     await alerts.pass(2, 1);
     await alerts.settled();
   };
+  const ofAlert = () => receiver.json().filter(({ name }) => name === 'a.b');
   let alerts = await run(start);
   alerts.raise('a.b', 'firing');
   await told(alerts);
-  await alerts.until('it is told', () => receiver.received.length === 1);
+  await alerts.until('it is told', () => ofAlert().length === 1);
   await alerts.settled();
   await alerts.runtime.stop('the clock is set back a day');
   alerts = await run(start - 86_400_000);
   await alerts.settled();
   alerts.raise('a.b', 'firing');
   await told(alerts);
-  t.is(receiver.received.length, 1);
+  await alerts.until('the jump is told', () => receiver.received.length > ofAlert().length);
+  t.is(ofAlert().length, 1);
   await alerts.runtime.stop('the clock is set forward a year');
   alerts = await run(start + 365 * 86_400_000);
-  await alerts.pass(2, 1);
-  await alerts.until('one reminder', () => receiver.received.length === 2);
+  await told(alerts);
+  t.is(ofAlert().length, 1, 'no reminder, because no time has passed');
   alerts.raise('a.b', 'resolved');
   await told(alerts);
-  await alerts.until('its end', () => receiver.received.length === 3);
-  t.deepEqual(states(receiver), ['firing', 'reminder', 'resolved']);
+  await alerts.until('its end', () => ofAlert().length === 2);
+  t.deepEqual(
+    ofAlert().map(({ kind }) => kind),
+    ['firing', 'resolved'],
+  );
 });
 
 test('[O17] a trial goes the whole way and shows the answer, over TLS too; no word of an address or token leaks', async (t) => {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { ActorState } from '../../../../src/core/kernel/actors/transition.ts';
 import { MachineStepper } from '../../../../src/core/kernel/actors/xstate.ts';
-import type { LogEvent } from '../../../../src/core/kernel/log/record.ts';
+import { CLOCK, type LogEvent } from '../../../../src/core/kernel/log/record.ts';
 import { routerConfig } from '../../../../src/machines/router/config.ts';
 import { routerChecks } from '../../../../src/plugins/router/embedded/checks.ts';
 import {
@@ -47,6 +47,22 @@ test('[R40] a pending transaction has its owner, its deadline and the seconds th
     secondsLeft: 31,
   });
   t.is(pendingTransaction(stateAfter(opened.slice(0, 1)), NOW), undefined);
+});
+
+test('[R40,C3] however the clock is set, what is left of a transaction is what has not passed', (t) => {
+  const YEAR = 365 * 86_400_000;
+  const state = stateAfter(opened, NOW + 120_000);
+  const clock = (...byMs: number[]): ActorState => ({
+    ...state,
+    ref: CLOCK.actor,
+    context: { jumps: byMs.map((by) => ({ after: 4, byMs: by })) },
+  });
+  const seconds = (now: number, jumps: ActorState | undefined) =>
+    pendingTransaction(state, now, jumps)?.secondsLeft;
+  t.is(seconds(NOW + 20_000 + YEAR, clock(YEAR)), 100);
+  t.is(seconds(NOW + 20_000 - YEAR, clock(-YEAR)), 100);
+  t.is(seconds(NOW + 20_000, clock(YEAR, -YEAR)), 100);
+  t.is(seconds(NOW - YEAR, undefined), 120, 'never more than its window, also before the jump is found');
 });
 
 test('[R40] while its revert is under way a transaction is no fault, and is one once the revert has failed', (t) => {
