@@ -1,10 +1,11 @@
 /** The unit of the whole runtime, and its drop-in for the machine's own network. */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import test from 'ava';
+import { Client } from 'undici';
 import { readRuntimeFile } from '../../src/core/host/runtime/runtime-file.ts';
 import { root } from '../support/cli.ts';
 import { until } from '../support/redis.ts';
@@ -129,3 +130,72 @@ testInNamespace('only the drop-in lets the runtime change the network, and nothi
   ]);
   t.deepEqual(await change([unit, dropIn]), ['read-only']);
 });
+
+const ROUTER = `
+import { defineConfig } from 'holdfast';
+import { consolePlugin } from 'holdfast/plugins/console';
+import { router } from 'holdfast/plugins/router';
+const socket = (name) => ({ socket: { path: \`/run/holdfast/\${name}.sock\` } });
+export default defineConfig({ plugins: [router({ kernel: 'linux', ...socket('router') }), consolePlugin(socket('console'))] });
+`;
+const DEVICES = `
+ip link set lo up
+for name in eth0 eth1; do ip link add $name type veth peer name \${name}p; ip link set \${name}p up; done
+ip link add link eth1 name eth1.9 type vlan id 9 2>/dev/null && ip link del eth1.9 ||
+  { ip link add eth1.10 type veth peer name eth1x10p; ip link set eth1x10p up; }
+`;
+
+testInNamespace(
+  'with the drop-in the unit applies a config to the kernel and serves DHCP, and is still no root',
+  async (t) => {
+    t.timeout(120_000);
+    const etc = { 'holdfast.config.ts': ROUTER };
+    const { container } = unitOf(t, 'holdfast.service', { etc, env: {} });
+    const child = startOnHost(t, container, { units: [unit, dropIn], network: DEVICES });
+    const [out, err] = [text(child.stdout!), text(child.stderr!)];
+    const run = container.mounts.find(({ at }) => at === '/run/holdfast')!.from;
+    const ask = async (name: string, path: string, body?: object): Promise<any> => {
+      const client = new Client('http://localhost', { socketPath: join(run, `${name}.sock`) });
+      try {
+        const method = body === undefined ? 'GET' : 'POST';
+        const headers = { 'content-type': 'application/json' };
+        const options = { path, method, ...(body && { headers, body: JSON.stringify(body) }) } as const;
+        return await (await client.request(options)).body.json();
+      } finally {
+        await client.close();
+      }
+    };
+    await until(
+      'it is ready',
+      () => existsSync(join(run, 'console.sock')) || child.exitCode !== null,
+      60_000,
+    );
+    t.is(child.exitCode, null);
+    const { ncid } = await ask('router', '/v1/config/active');
+    const { errors } = await ask('router', '/v1/config/set', {
+      ncid,
+      interface: {
+        phy: { eth0: { ipv4: '192.0.2.2/24', gateway: '192.0.2.1', meta: { type: 'wan' } }, eth1: {} },
+        vlan: { 'eth1.10': { intf: 'eth1', vid: 10, ipv6: ['fd5e:21aa:90c4:10::1/64'] } },
+      },
+      routing: { global: { default: { viaIntf: 'eth0' } } },
+      dhcp6: { 'eth1.10': {} },
+    });
+    t.deepEqual(errors, []);
+    const inside = (...args: string[]) =>
+      spawnSync('nsenter', ['-t', String(child.pid), '-n', ...args], { encoding: 'utf8' }).stdout;
+    t.regex(inside('ip', '-6', 'address', 'show', 'dev', 'eth1.10'), /fd5e:21aa:90c4:10::1\/64/);
+    t.regex(inside('ip', 'route'), /^default via 192\.0\.2\.1 dev eth0/m);
+    // dnsmasq has the capabilities from the unit, not from a user of its own.
+    const { dhcp } = await ask('console', '/healthz');
+    t.true(dhcp.serving);
+    t.regex(
+      readFileSync(`/proc/${dhcp.pid}/status`, 'utf8'),
+      /^Name:\tdnsmasq$[\s\S]*^Uid:\t65532\t65532\t/m,
+    );
+    t.regex(readFileSync(`/proc/${child.pid}/status`, 'utf8'), /^Uid:\t65532\t65532\t65532\t65532$/m);
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    t.deepEqual(await ended, [0, null], (await out) + (await err));
+  },
+);
