@@ -25,9 +25,9 @@ export const repairDamagedLog: CommandRun = async (_args, _flags, context) => {
   }
   forgetStop(dataDir);
   if (json) return print(jsonText({ ok: true, ...repaired }, 2));
-  const { records, first, last, missing, checkpoints, original } = repaired;
+  const { records, first, last, missing, checkpoints, checkpointsFound, original } = repaired;
   print(
-    `${records} records, ${first} to ${last - 1}, and ${checkpoints} checkpoints of saved states were saved.`,
+    `${records} records, ${first} to ${last - 1}, and ${checkpoints} of ${checkpointsFound} checkpoints of saved states were saved.`,
   );
   for (const { from, to, reason } of missing)
     print(terminal.paint('yellow', `Records ${from} to ${to} are missing: ${reason}.`));

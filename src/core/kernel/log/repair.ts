@@ -33,6 +33,8 @@ export interface Repaired {
   readonly missing: readonly MissingRange[];
   /** Checkpoints of saved states that are as they were signed. */
   readonly checkpoints: number;
+  /** Checkpoints that the damaged log listed. */
+  readonly checkpointsFound: number;
   /** Where the damaged original is now. */
   readonly original: string;
 }
@@ -124,8 +126,10 @@ function fill(db: DatabaseSync, salvage: Salvage, facts: Facts, now: number) {
     if (genuine) insertBegin(db, genuine);
     insertSignatures(db, facts);
     if (facts.source) copyBodies(facts.source, db);
-    const checkpoints =
-      facts.reader && facts.source ? copyStates(facts.reader, facts.source, db, facts.key) : 0;
+    const states =
+      facts.reader && facts.source
+        ? copyStates(facts.reader, facts.source, db, facts.key)
+        : { checkpoints: 0, checkpointsFound: 0 };
     const end = Math.max(written.last.seq, newest);
     const missing = salvage.missing;
     const record = repairRecord(end + 1, missing, written, now);
@@ -141,7 +145,7 @@ function fill(db: DatabaseSync, salvage: Salvage, facts: Facts, now: number) {
     db.exec('COMMIT; PRAGMA journal_mode = WAL');
     const { records, first } = written;
     const mark = { seq: record.seq, hash };
-    return { records, first, last: record.seq, missing, checkpoints, head, mark };
+    return { records, first, last: record.seq, missing, ...states, head, mark };
   } finally {
     db.close();
   }
@@ -220,7 +224,12 @@ function copyRows(
 }
 
 /** Checkpoints that are as they were signed; one that builds on another is kept only with it. */
-function copyStates(reader: SqliteReader, source: DatabaseSync, target: DatabaseSync, key: LogKey): number {
+function copyStates(
+  reader: SqliteReader,
+  source: DatabaseSync,
+  target: DatabaseSync,
+  key: LogKey,
+): Pick<Repaired, 'checkpoints' | 'checkpointsFound'> {
   let copied = 0;
   let isComplete = false;
   const checkpoints = attempt(() => reader.checkpoints(), []);
@@ -238,7 +247,7 @@ function copyStates(reader: SqliteReader, source: DatabaseSync, target: Database
     copyRows(source, target, 'snapshots', 'SELECT * FROM snapshots WHERE seq = ?', seq);
     copied += 1;
   }
-  return copied;
+  return { checkpoints: copied, checkpointsFound: checkpoints.length };
 }
 
 function repairRecord(

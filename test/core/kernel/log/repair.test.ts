@@ -190,6 +190,18 @@ test('[C9] a repaired log is gone on with where states were saved behind what is
   t.throws(() => states(late), { code: 'HF_LOG_CORRUPT', message: /a repair could not save it/ });
 });
 
+test('[C9] repair says how many checkpoints of saved states it could not save', async (t) => {
+  const dir = await folder(t);
+  const reader = new SqliteReader(dir);
+  const all = reader.checkpoints().length;
+  reader.close();
+  const db = new DatabaseSync(join(dir, 'log.db'));
+  db.exec("UPDATE checkpoints SET digest = 'damaged' WHERE seq = (SELECT max(seq) FROM checkpoints)");
+  db.close();
+  const { out } = await call(['log', 'repair', '--data-dir', dir], { cwd: dir });
+  t.regex(out, new RegExp(`and ${all - 1} of ${all} checkpoints? of saved states were saved\\.\\n`));
+});
+
 test('[C9] repair never touches a log that is in use, or that is not damaged', async (t) => {
   const dir = await folder(t);
   const cli = () => call(['log', 'repair', '--data-dir', dir], { cwd: dir });
