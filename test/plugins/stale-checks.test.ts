@@ -114,6 +114,8 @@ test('[B2,B4] drills are ok when the newest one of each path was proven in the l
 
 test('[O26] whether the instance sends telemetry in plaintext is told by the instance, and unknown without one', (t) => {
   const check = (fact?: TelemetryFact) => plaintextCheck(running(fact ? { telemetry: fact } : {}));
+  t.regex(telemetryFact(undefined, {}).text, /^sends nothing of its own/);
+  t.is(telemetryFact('own', {}).text, 'sends its own spans and metrics');
   t.like(check(telemetryFact('own', {})), { state: 'ok', found: 'nothing leaves the host in plaintext' });
   t.like(check(telemetryFact(undefined, {})), { state: 'ok', found: 'it sends nothing: no endpoint is set' });
   t.is(check(telemetryFact('http://10.0.0.7:4318', {})).state, 'warn');

@@ -86,8 +86,11 @@ export const restore = definePlugin({
       const { value = 'resting', context: drill } = state() ?? {};
       const last = drill?.results.at(-1);
       const facts = drillsFact(drills.paths, drill?.results ?? [], clock.now());
+      const isResting = value === 'resting' || (typeof value === 'object' && 'resting' in value);
+      const judged = drillsHealth(facts, Boolean(drill?.cleanFailures) || last?.outcome === 'failed');
       return {
-        ...drillsHealth(facts, Boolean(drill?.cleanFailures) || last?.outcome === 'failed'),
+        text: `${isResting ? '' : 'a drill is under way; '}${drillsText(judged)}`,
+        ...judged,
         phase: value,
         drills: facts,
         ...(last && { last: { id: last.id, path: last.path, outcome: last.outcome } }),
@@ -96,6 +99,13 @@ export const restore = definePlugin({
     });
   },
 });
+
+function drillsText({ ok, unknown }: ReturnType<typeof drillsHealth>): string {
+  if (unknown !== undefined) return unknown;
+  return ok
+    ? 'each path was proven by its newest drill'
+    : 'a drill or its clean-up failed: see `holdfast restore status`';
+}
 
 /** The paths whose drills are expected: those that have a schedule, or path a when none has. */
 function expectedPaths({ overdueMs, schedule }: RestoreOptions): readonly string[] {

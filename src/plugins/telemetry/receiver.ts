@@ -31,6 +31,8 @@ export function tokenReader(
 
 /** What an instance reports of the places that it sends OTLP to. A type, because only types count as JSON. */
 export type TelemetryFact = {
+  /** For a person. */
+  readonly text: string;
   /** Whether anything is sent. */
   readonly enabled: boolean;
   /** Names of settings with the hosts that they send to in plaintext. */
@@ -47,7 +49,11 @@ export function telemetryFact(endpoint: string | undefined, env: NodeJS.ProcessE
     const host = url === undefined ? undefined : plaintextHost(url);
     return host === undefined ? [] : [`${name} to ${host}`];
   });
-  return { enabled: endpoint !== undefined, plaintext };
+  const text =
+    endpoint === undefined
+      ? 'sends nothing of its own: OTEL_EXPORTER_OTLP_ENDPOINT names no receiver'
+      : 'sends its own spans and metrics';
+  return { text, enabled: endpoint !== undefined, plaintext };
 }
 
 const factShape = z.object({ enabled: z.boolean(), plaintext: z.array(z.string()) });

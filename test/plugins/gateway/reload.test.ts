@@ -123,6 +123,10 @@ test('[G2,G24] a bad file and bad entries leave the last good routes serving, an
   const fixed = await rig.reload(free('repo_wiki', 'http://127.0.0.1:9/two'));
   t.deepEqual(fixed.body.rejected, []);
   t.like(rig.runtime.health().gateway, { ok: true });
+  t.regex(
+    String((rig.runtime.health().gateway as { text?: string }).text),
+    /^\d+ routes, \d+ with an upstream/,
+  );
 });
 
 test('[G2] at a first start a bad entry is left out and listed, and the others serve', async (t) => {

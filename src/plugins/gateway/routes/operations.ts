@@ -181,6 +181,17 @@ function routeView(
   };
 }
 
+function routesText(
+  routes: number,
+  revision: number,
+  configured: readonly { readonly state?: string }[],
+): string {
+  const counts = Map.groupBy(configured, ({ state = 'not probed' }) => state);
+  const states = [...counts].map(([state, { length }]) => `${length} ${state}`).join(', ');
+  const upstreams = `${configured.length} with an upstream${states === '' ? '' : ` (${states})`}`;
+  return `${routes} routes, ${upstreams}; revision ${revision}`;
+}
+
 /** The gateway's entry on health pages: `ok: false` when a part of the file does not serve, or a route is down. */
 export function gatewayHealth({ loader, prober }: Pick<OperationServices, 'loader' | 'prober'>): Json {
   const { table, state } = loader;
@@ -196,6 +207,7 @@ export function gatewayHealth({ loader, prober }: Pick<OperationServices, 'loade
   return {
     ok: reasons.length === 0,
     ...(reasons.length > 0 && { reason: reasons.join('; ') }),
+    text: routesText(table.routes.size, table.revision, health),
     revision: table.revision,
     routes: table.routes.size,
     configured: configured.length,
