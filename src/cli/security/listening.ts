@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
+import ipaddr from 'ipaddr.js';
 import { isLoopback } from '../../core/host/http/admission.ts';
 
 /** An address at which a process of this machine listens. */
@@ -48,10 +49,7 @@ function addressOf(hex: string): string {
     const ordered = word.match(/../g) ?? [];
     return endianness() === 'LE' ? ordered.reverse() : ordered;
   });
-  if (bytes.length === 4) return bytes.map((byte) => Number.parseInt(byte, 16)).join('.');
-  const groups = Array.from({ length: 8 }, (_, index) => `${bytes[2 * index]}${bytes[2 * index + 1]}`);
-  const long = groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':');
-  return /^(0:){7}0$/.test(long) ? '::' : /^(0:){7}1$/.test(long) ? '::1' : long;
+  return ipaddr.fromByteArray(bytes.map((byte) => Number.parseInt(byte, 16))).toString();
 }
 
 /** Who reaches one of these addresses, for a person. */

@@ -5,6 +5,11 @@ export function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
+/** The host of a URL as sockets take it: an IPv6 address without brackets. */
+export function hostOf({ hostname }: Pick<URL, 'hostname'>): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}
+
 /**
  * Where a listener is reached from this machine.
  *

@@ -122,7 +122,7 @@ export interface ServedCertificateOptions {
 
 /**
  * The key pair that a surface serves. Renewed files are used for new connections, and open ones go on. A renewal that is half
- * written, or broken, leaves the pair that was good; it is logged once, and `status` says it until it is mended.
+ * written, or broken, leaves the pair that was good; it is logged once, and `status` says it until the files can be used again.
  */
 export class ServedCertificate {
   readonly #options: ServedCertificateOptions;

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Agent, buildConnector, Dispatcher } from 'undici';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
@@ -7,9 +8,15 @@ import { nestsDeeper } from '../../kernel/json.ts';
 import { HostError } from '../errors/host-error.ts';
 import { withoutSecrets } from '../logging/mask-secrets.ts';
 import { maskText, REDACTED } from '../logging/mask-text.ts';
-import { placeOf } from './addresses.ts';
+import { hostOf, placeOf } from './addresses.ts';
 import { BodyTooLarge, readBody } from './bounded-body.ts';
-import { Connections, type HttpHeaders, type ReceivedAnswer, type SentRequest } from './connections.ts';
+import {
+  Connections,
+  type HttpHeaders,
+  KEEP_ALIVE_MS,
+  type ReceivedAnswer,
+  type SentRequest,
+} from './connections.ts';
 import { type HttpFailure, networkFailure } from './network-failure.ts';
 import { carriesCredential, plaintextProblem } from './plaintext.ts';
 
@@ -17,7 +24,6 @@ import { carriesCredential, plaintextProblem } from './plaintext.ts';
 const DEEPEST_JSON = 100;
 const load = createRequire(import.meta.url);
 const CONNECT_TIMEOUT_MS = 10_000;
-const KEEP_ALIVE_MS = 4_000;
 
 /** What sends requests: an agent of undici, of whatever copy of it. */
 export type HttpDispatcher = Pick<Dispatcher, 'request'>;
@@ -362,14 +368,12 @@ function elsewhere(
   { host, port }: NonNullable<HttpClientOptions['connectTo']>,
 ): buildConnector.connector {
   return (target, callback) => {
-    const name = target.hostname.replace(/^\[|\]$/g, '');
-    const servername = target.servername ?? (isAddress(name) ? undefined : name);
+    const name = hostOf(target);
+    const servername = target.servername ?? (isIP(name) === 0 ? name : undefined);
     const to = { ...target, hostname: host, host, port: port === undefined ? target.port : String(port) };
     connect(servername === undefined ? to : { ...to, servername }, callback);
   };
 }
-
-const isAddress = (name: string): boolean => name.includes(':') || /^[\d.]+$/.test(name);
 
 /**
  * undici heeds a signal only once the request has a connection, but neither connecting nor waiting for a connection of the

@@ -1,9 +1,9 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
-import type { Socket } from 'node:net';
-import { nearPath } from './addresses.ts';
+import { isIP, type Socket } from 'node:net';
+import { hostOf, nearPath } from './addresses.ts';
 
-/** A connection that nobody uses is closed after it, milliseconds, or earlier where the server says so. */
-const KEEP_ALIVE_MS = 4_000;
+/** A connection that nobody uses is closed after this, milliseconds, or earlier where the server says so. */
+export const KEEP_ALIVE_MS = 4_000;
 
 export interface ConnectionOptions {
   /** Connecting longer than this fails the request, milliseconds; a TLS handshake counts. */
@@ -55,7 +55,7 @@ export class Connections {
   send(sent: SentRequest): Promise<ReceivedAnswer> {
     const { url, socketPath, method, headers, body, signal, idleTimeoutMs } = sent;
     const { connectTimeoutMs, connectTo } = this.#options;
-    const host = url.hostname.replace(/^\[|\]$/g, '');
+    const host = hostOf(url);
     const options: RequestOptions & { servername?: string } = {
       agent: this.#agentFor(url.protocol),
       protocol: url.protocol,
@@ -66,7 +66,7 @@ export class Connections {
       path: url.pathname + url.search,
       // The name asked for stays the URL's, in the certificate as well.
       headers: { host: url.host, ...lengthOf(body), ...headers },
-      ...(connectTo && !isAddress(host) && { servername: host }),
+      ...(connectTo && isIP(host) === 0 && { servername: host }),
       signal,
     };
     return new Promise((resolve, reject) => {
@@ -148,5 +148,3 @@ function received(answer: IncomingMessage): ReceivedAnswer {
     discard: () => void answer.on('error', () => {}).destroy(),
   };
 }
-
-const isAddress = (name: string): boolean => name.includes(':') || /^[\d.]+$/.test(name);

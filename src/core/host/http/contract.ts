@@ -5,8 +5,8 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { BucketSize } from '../token-bucket.ts';
 import type { CertificateFiles, CertificateStatus } from './certificate.ts';
 import type { SocketOptions } from './listen-options.ts';
+import type { Senders } from './peer.ts';
 import type { UnhandledListener } from './requests.ts';
-import type { Senders } from './senders.ts';
 
 /** A listener as a plugin asks for it. */
 export interface SurfaceOptions {

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { endianness } from 'node:os';
 import ipaddr from 'ipaddr.js';
+import { LRUCache } from 'lru-cache';
 import { isLoopback } from './admission.ts';
 
 /** A user id, or `unknown` where the system did not say in time. */
@@ -15,7 +16,7 @@ const MOST_BYTES = 16 * 1024 * 1024;
 /** Processes that ask at one time; further connections wait for one of them, until their deadline. */
 const MOST_ASKING = 4;
 
-const known = new WeakMap<Socket, Promise<Uid | undefined>>();
+const answers = new WeakMap<Socket, Promise<Uid | undefined>>();
 
 /**
  * The user of this machine at the other end of a connection, as the kernel says. It is asked for once for each connection,
@@ -24,9 +25,9 @@ const known = new WeakMap<Socket, Promise<Uid | undefined>>();
  * @returns undefined where the other end is another machine; it never rejects
  */
 export function uidOf(socket: Socket): Promise<Uid | undefined> {
-  const asked = known.get(socket) ?? inTime(ask(socket));
-  known.set(socket, asked);
-  return asked;
+  const answer = answers.get(socket) ?? inTime(ask(socket));
+  answers.set(socket, answer);
+  return answer;
 }
 
 async function ask(socket: Socket): Promise<Uid | undefined> {
@@ -134,6 +135,7 @@ const INTERPRETERS: readonly (readonly [command: string, ...args: string[]])[] =
     'import _socket as s, struct; print(struct.unpack("3i", s.socket(fileno=3).getsockopt(s.SOL_SOCKET, s.SO_PEERCRED, 12))[1])',
   ],
 ];
+// A Semaphore would be one more file on the way of every call.
 let asking = 0;
 const queue: (() => void)[] = [];
 
@@ -173,4 +175,22 @@ function outputOf(command: string, args: readonly string[], socket: Socket): Pro
     child.once('error', () => resolve(''));
     child.once('close', () => resolve(output.trim()));
   });
+}
+
+/** The most requests that are remembered; a write is recorded within moments of its request. */
+const MOST_REQUESTS = 10_000;
+
+/** Which user of this machine sent each write, by the correlation id of its request, for the records that it leads to. */
+export class Senders {
+  readonly #uids = new LRUCache<string, Uid>({ max: MOST_REQUESTS });
+
+  /** Notes who sent a request. */
+  note(correlation: string, uid: Uid): void {
+    this.#uids.set(correlation, uid);
+  }
+
+  /** @returns undefined where no process of this machine sent it, or its surface does not record senders */
+  of(correlation: string): Uid | undefined {
+    return this.#uids.get(correlation);
+  }
 }

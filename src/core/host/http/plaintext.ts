@@ -3,7 +3,7 @@
  * server say `insecure: true`. Options are checked when they are read (`refusePlaintext`), and `HttpClient` checks each call.
  */
 import { z } from 'zod';
-import { bracketed } from './addresses.ts';
+import { bracketed, hostOf } from './addresses.ts';
 import { isLoopback } from './admission.ts';
 
 /**
@@ -14,8 +14,8 @@ import { isLoopback } from './admission.ts';
  */
 export function plaintextHost(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
-  const { protocol, hostname, host } = new URL(url);
-  return protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')) ? host : undefined;
+  const server = new URL(url);
+  return server.protocol === 'http:' && !isLoopback(hostOf(server)) ? server.host : undefined;
 }
 
 /** The option by which an operator allows plaintext, each use with a doc comment of its own. */

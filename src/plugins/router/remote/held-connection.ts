@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { hostOf } from '../../../core/host/http/addresses.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 
 /** A server may close a connection as soon as it is made: the next one is made at the earliest after this, milliseconds. */
@@ -23,9 +24,9 @@ export class HeldConnection {
    * @param onEnd a connection that had been made has ended
    */
   constructor(url: string, clock: Clock, onEnd: () => void) {
-    const { protocol, hostname, port } = new URL(url);
-    const host = hostname.replace(/^\[|\]$/g, '');
-    this.#to = { host, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
+    const api = new URL(url);
+    const { protocol, port } = api;
+    this.#to = { host: hostOf(api), port: Number(port) || (protocol === 'https:' ? 443 : 80) };
     this.#clock = clock;
     this.#onEnd = onEnd;
   }
