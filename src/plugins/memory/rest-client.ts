@@ -88,7 +88,7 @@ export class RestClient {
   async answer(call: RestCall): Promise<HttpAnswer> {
     const { clock } = this.#options;
     const { method, path, body, signal, timeoutMs = TIMEOUT_MS } = call;
-    const end = clock.now() + timeoutMs;
+    const end = clock.monotonic() + timeoutMs;
     for (let retries = 0; ; retries += 1) {
       const key = await this.#options.apiKey(signal ?? AbortSignal.timeout(timeoutMs));
       const answer = await this.#http
@@ -97,7 +97,7 @@ export class RestClient {
           url: `/${path}`,
           headers: { accept: 'application/json', ...(key !== undefined && { 'api-key': key }) },
           ...(body !== undefined && { json: body }),
-          timeoutMs: Math.max(1, end - clock.now()),
+          timeoutMs: Math.max(1, end - clock.monotonic()),
           signal,
         })
         .catch((error: unknown) => {
@@ -105,7 +105,7 @@ export class RestClient {
         });
       if (answer.status !== 429 || retries === RETRIES) return answer;
       const wait = retryDelay(answer.header('retry-after'), clock.now());
-      if (wait > LONGEST_WAIT_MS || clock.now() + wait > end) return answer;
+      if (wait > LONGEST_WAIT_MS || clock.monotonic() + wait > end) return answer;
       await this.#wait(wait, signal);
     }
   }

@@ -169,13 +169,13 @@ export class PluginHost {
   async #start(services: RuntimeServices): Promise<void> {
     this.register();
     this.#services = services;
-    const began = this.#clock.now();
+    const began = this.#clock.monotonic();
     for (const run of this.#runs) if (run.error) this.#log(run, run.error, 'plugin.failed');
     for (const run of this.#runs) {
       if (this.#stopping !== undefined) break;
       if (!run.error) await this.#startOne(run, services);
     }
-    this.#startMs = this.#clock.now() - began;
+    this.#startMs = Math.round(this.#clock.monotonic() - began);
     if (this.#stopping !== undefined) throw new HostError('HF_PLUGIN_INTERRUPTED');
     for (const { name, error } of this.#runs) {
       if (!error) continue;

@@ -92,7 +92,7 @@ export class PluginRun {
    * @throws HF_PLUGIN_DEADLINE, HF_PLUGIN_FAILED
    */
   async start(services: Services): Promise<void> {
-    const began = this.#clock.now();
+    const began = this.#clock.monotonic();
     this.#startRunning = true;
     this.#starting = this.#start(services).finally(() => {
       this.#startRunning = false;
@@ -104,7 +104,7 @@ export class PluginRun {
       this.#abort.abort(error);
       throw this.fail('start', error);
     } finally {
-      this.#startMs = this.#clock.now() - began;
+      this.#startMs = Math.round(this.#clock.monotonic() - began);
     }
   }
 

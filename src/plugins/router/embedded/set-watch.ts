@@ -28,7 +28,8 @@ export class SetWatch {
   readonly #looks: Subscription;
   /** What was found and published last, and when (epoch milliseconds). */
   #found: SetPrefixes | undefined;
-  #foundAt = 0;
+  /** By the monotonic clock. */
+  #foundAt = Number.NEGATIVE_INFINITY;
   #cancelLook = () => {};
   #cancelRegular = () => {};
 
@@ -98,14 +99,14 @@ export class SetWatch {
       }
       if (hold(found, withoutEmpty(actor.context.populated))) return;
       // Filling may be unable to change it, so the same finding is not published again at once.
-      const waitMs = this.#foundAt + this.#lookMs - clock.now();
+      const waitMs = this.#foundAt + this.#lookMs - clock.monotonic();
       if (jsonEqual(found, this.#found) && waitMs > 0) {
         this.#cancelLook();
         this.#cancelLook = clock.after(waitMs, () => this.#due.next());
         return;
       }
       this.#found = found;
-      this.#foundAt = clock.now();
+      this.#foundAt = clock.monotonic();
       bus.publish(setsRead, { sets: found });
     } catch (error) {
       logger.warn({ err: error }, 'router.sets_unread');

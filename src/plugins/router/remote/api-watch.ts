@@ -73,7 +73,7 @@ export class ApiWatch implements ApiObserver {
 
   /** An event that has everybody look at the interfaces was received. */
   heard(): void {
-    this.#heardAt = this.#options.clock.now();
+    this.#heardAt = this.#options.clock.monotonic();
   }
 
   /** A write of ours was accepted, so the next reading differs from the last. */
@@ -103,7 +103,7 @@ export class ApiWatch implements ApiObserver {
     this.#held.hold();
     const { clock } = this.#options;
     const isKnown = digest !== undefined && this.#digest !== undefined;
-    const hasChanged = isKnown && digest !== this.#digest && clock.now() - this.#heardAt > ANNOUNCED_MS;
+    const hasChanged = isKnown && digest !== this.#digest && clock.monotonic() - this.#heardAt > ANNOUNCED_MS;
     this.#digest = digest ?? this.#digest;
     const isRestarted = this.#isBroken;
     this.#isBroken = false;

@@ -33,6 +33,8 @@ export class SupervisedChild {
   #ended: Promise<void> = Promise.resolve();
   #cancelStart: (() => void) | undefined;
   #startedAt = 0;
+  /** When it was started by the monotonic clock. */
+  #started = 0;
   /** Ends in a row that came soon after a start. */
   #failures = 0;
   #fault: string | undefined;
@@ -77,6 +79,7 @@ export class SupervisedChild {
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
     this.#startedAt = clock.now();
+    this.#started = clock.monotonic();
     const last: string[] = [];
     for (const stream of ['stdout', 'stderr'] as const) {
       eachLine(child[stream], (line) => {
@@ -106,7 +109,7 @@ export class SupervisedChild {
     if (!this.#isWanted) return;
     const { clock, onEnd } = this.#options;
     this.#fault = reason;
-    this.#failures = clock.now() - this.#startedAt >= STABLE_MS ? 1 : this.#failures + 1;
+    this.#failures = clock.monotonic() - this.#started >= STABLE_MS ? 1 : this.#failures + 1;
     const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (this.#failures - 1), LONGEST_DELAY_MS);
     this.#cancelStart = clock.after(delayMs, () => this.start());
     onEnd?.(reason, this.#failures);
