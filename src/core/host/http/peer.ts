@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { endianness } from 'node:os';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
+import { Semaphore } from '../concurrency.ts';
 import { isLoopback } from './admission.ts';
 
 /** A user id, or `unknown` where the system did not say in time. */
@@ -135,15 +136,11 @@ const INTERPRETERS: readonly (readonly [command: string, ...args: string[]])[] =
     'import _socket as s, struct; print(struct.unpack("3i", s.socket(fileno=3).getsockopt(s.SOL_SOCKET, s.SO_PEERCRED, 12))[1])',
   ],
 ];
-// A Semaphore would be one more file on the way of every call.
-let asking = 0;
-const queue: (() => void)[] = [];
+const asking = new Semaphore(MOST_ASKING);
 
 async function askProcess(socket: Socket): Promise<Uid> {
   const until = performance.now() + DEADLINE_MS;
-  if (asking >= MOST_ASKING) await new Promise<void>((resolve) => queue.push(resolve));
-  asking += 1;
-  try {
+  return asking.run(async () => {
     for (const [command, ...args] of INTERPRETERS) {
       // After a flood nobody waits any more for those that were late.
       if (socket.destroyed || performance.now() > until) return 'unknown';
@@ -151,10 +148,7 @@ async function askProcess(socket: Socket): Promise<Uid> {
       if (/^\d+$/.test(answer)) return Number(answer);
     }
     return 'unknown';
-  } finally {
-    asking -= 1;
-    queue.shift()?.();
-  }
+  });
 }
 
 /** @returns what it printed; nothing where it could not run. Standard error and input are none of the connection's. */

@@ -7,7 +7,7 @@ export interface ArchiveStep {
   /** The first and the last record in it. */
   readonly from: number;
   readonly to: number;
-  /** Of the file. */
+  /** The size of the file. */
   readonly bytes: number;
 }
 

@@ -58,7 +58,7 @@ class Pages {
   readonly #size: number;
   readonly #pageSize: number;
   readonly #isLog: boolean;
-  /** Of a write-ahead log: where the newest version of each page lies. */
+  /** Where the newest version of each page lies; empty for a database. */
   readonly #newest = new Map<number, number>();
 
   constructor(file: string, pageSize: number, isLog = false) {
@@ -128,7 +128,7 @@ function recordAt(page: Buffer, start: number, chain: PageReader): RawRecord | u
   const texts = payload && textsIn(payload);
   if (!texts || texts.length !== COLUMNS - 1) return undefined;
   const [actor = '', correlation = '', ...rest] = texts;
-  // A release before had the body in front of the hash.
+  // An earlier release had the body in front of the hash.
   const hash = rest.find((text) => HASH.test(text));
   const body = rest.find((text) => text !== hash);
   if (hash === undefined || body === undefined) return undefined;
