@@ -27,6 +27,17 @@ export type JobRun = Readonly<z.output<typeof run>>;
 /** Runs on a schedule are published here, so that they are shown and counted like jobs of a cluster. */
 export const jobRun = defineTopic('jobs.run', run, 'A scheduled run of this process began or ended.');
 
+const repeated = z.object({ phase: z.enum(['started', 'ended', 'recorded']), job, at: z.number() });
+
+/** A run that is not recorded, because it does what the one before did; `recorded` if it turns out otherwise. */
+export type JobRepeated = Readonly<z.output<typeof repeated>>;
+
+export const jobRepeated = defineTopic(
+  'jobs.repeated',
+  repeated,
+  'A scheduled run that is only counted began or succeeded, or is made again and recorded.',
+);
+
 /** A scheduled run that failed and still counts. */
 export interface FailedRun {
   /** The run's name, e.g. `clickstack-watchdog-29384123`. */

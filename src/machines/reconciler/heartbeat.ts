@@ -11,6 +11,8 @@ export interface HeartbeatSettings {
   readonly batchMs: number;
   /** Until a beat that did not arrive is sent again. */
   readonly retryMs: number;
+  /** The longest time between two recorded beats, where those without events are sent outside, and only one that fails is reported. */
+  readonly reportMs?: number;
 }
 
 export interface HeartbeatContext extends HeartbeatSettings {
@@ -26,6 +28,8 @@ export type HeartbeatEvent =
   /** The runtime starts. */
   | { type: 'START'; settings: HeartbeatSettings }
   | { type: 'HEARD' }
+  /** A beat is due that has to be recorded; `looks` beats were only counted before it. */
+  | { type: 'DUE'; looks: number }
   /** The reconciler was paused, so no beat is sent until the next start. */
   | { type: 'STOP' }
   | { type: 'PUSHED'; at: number; status: number }
@@ -58,7 +62,7 @@ export const heartbeat = setup({
   },
   delays: {
     warmUp: WARM_UP_MS,
-    idle: ({ context }) => context.idleMs,
+    idle: ({ context }) => context.reportMs ?? context.idleMs,
     batch: ({ context }) => context.batchMs,
     retry: ({ context }) => context.retryMs,
   },
@@ -88,7 +92,13 @@ export const heartbeat = setup({
     starting: { after: { warmUp: 'pushing' }, on: { HEARD: { actions: 'countEvent' } } },
     quiet: {
       after: { idle: 'pushing' },
-      on: { HEARD: { target: 'batching', actions: 'countEvent' } },
+      on: {
+        HEARD: { target: 'batching', actions: 'countEvent' },
+        DUE: 'pushing',
+        // A beat that was sent outside did not arrive.
+        PUSH_REFUSED: failed.PUSH_REFUSED,
+        PUSH_FAILED: failed.PUSH_FAILED,
+      },
     },
     batching: { after: { batch: 'pushing' }, on: { HEARD: { actions: 'countEvent' } } },
     pushing: {

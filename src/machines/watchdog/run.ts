@@ -76,6 +76,9 @@ export type WatchdogEvent =
       produced?: readonly string[];
       ages?: Readonly<Record<string, number>>;
       unknown?: readonly string[];
+      /** How many runs it stands for, itself included, where others before it were only counted; and their arrivals. */
+      looks?: number;
+      arrivals?: WatchdogContext['arrivals'];
     }
   | { type: 'PUSHED'; at: number; status: number }
   | { type: 'PUSH_REFUSED'; at: number; status: number; msg?: string; body: string; exitStatus: number }
@@ -156,7 +159,7 @@ export const watchdogRun = setup({
       const { stale, drift, tookMs, at, produced } = event;
       const seen = produced && { produced: [...new Set([...(context.produced ?? []), ...produced])] };
       const { ages = {}, unknown } = event;
-      const arrivals = arrivalsAfter(context.arrivals, ages, at);
+      const arrivals = arrivalsAfter(event.arrivals ?? context.arrivals, ages, at);
       return { failing, stale, drift, tookMs, startedAt: at - tookMs, ...seen, arrivals, unknown };
     }),
     noteDelivery: assign(({ context, event }) =>
@@ -231,7 +234,8 @@ export const watchdogRun = setup({
 const LONGEST_GAP_MS = 3_600_000;
 const STEADY_MS = 86_400_000;
 
-function arrivalsAfter(
+/** How tables get their rows after a check. @param ages of their newest rows, seconds; @param now epoch milliseconds */
+export function arrivalsAfter(
   before: WatchdogContext['arrivals'],
   ages: Readonly<Record<string, number>>,
   now: number,

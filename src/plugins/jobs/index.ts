@@ -7,7 +7,9 @@ import { z } from 'zod';
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import {
   type FailedRun,
+  type JobRepeated,
   type JobRun,
+  jobRepeated,
   jobRun,
   type ScheduledRuns,
   ScheduledRunsToken,
@@ -16,7 +18,15 @@ import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.t
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { ownRunName } from '../../machines/jobs/job.ts';
-import { isFailing, type JobsAnswer, type JobView, jobsCommand, jobsView, LIST_PATH } from './view.ts';
+import {
+  isFailing,
+  type JobsAnswer,
+  type JobView,
+  jobsCommand,
+  jobsView,
+  LIST_PATH,
+  repeatsView,
+} from './view.ts';
 import { type JobSnapshot, JobWatch, jobActor } from './watch.ts';
 
 /** @example jobs({ namespaces: ['observability', 'agent-memory'] }) */
@@ -51,13 +61,25 @@ export const jobs = definePlugin({
     const cluster = find(ClusterToken);
     const watch = cluster && new JobWatch(services, cluster, options);
     watch?.start();
+    /** The newest run of each job that is not recorded. */
+    const repeats = new Map<string, JobRepeated>();
+    services.bus.subscribe(jobRepeated, 'jobs', ({ payload }) => {
+      if (payload.phase === 'recorded') repeats.delete(payload.job);
+      else repeats.set(payload.job, payload);
+    });
     const endMeasuring = measureJobs(find(TelemetryToken), runs);
     return {
       runs,
-      view: () => jobsView(runs(), clock.now(), options.heartbeatJobs),
+      view: () => [
+        ...repeatsView([...repeats.values()], clock.now()),
+        ...jobsView(runs(), clock.now(), options.heartbeatJobs),
+      ],
       cluster,
       watch,
-      endMeasuring,
+      endMeasuring: () => {
+        endMeasuring();
+        services.bus.release('jobs');
+      },
     };
   },
   register(context) {

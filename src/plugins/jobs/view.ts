@@ -1,9 +1,10 @@
+import type { JobRepeated } from '../../core/contracts/jobs.ts';
 import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import { isoTime } from '../../core/kernel/clock.ts';
 import type { CauseKind } from '../../machines/jobs/failure.ts';
 import { clearsAfter } from '../../machines/jobs/failure.ts';
-import type { JobContext } from '../../machines/jobs/job.ts';
+import { type JobContext, ownRunName } from '../../machines/jobs/job.ts';
 import type { JobSnapshot } from './watch.ts';
 
 /** A run as `holdfast jobs` shows it. Times are ISO texts. */
@@ -42,6 +43,21 @@ export function jobsView(
       return viewOf(value, context, now, heartbeatJobs.includes(job));
     })
     .sort((a, b) => b.startedAt.localeCompare(a.startedAt) || a.run.localeCompare(b.run));
+}
+
+/** How long a run that is not recorded is listed: until the next one, which comes after minutes. */
+const REPEAT_LISTED_MS = 420_000;
+
+/** Runs that are not recorded, because they do what the recorded one did. @param now epoch milliseconds */
+export function repeatsView(repeats: readonly JobRepeated[], now: number): readonly JobView[] {
+  return repeats
+    .filter(({ at }) => now - at < REPEAT_LISTED_MS)
+    .map(({ phase, job, at }) => ({
+      ...{ run: ownRunName(job, at), namespace: 'holdfast', job, source: 'own' as const },
+      state: phase === 'started' ? ('active' as const) : ('succeeded' as const),
+      startedAt: isoTime(at),
+      ...(phase === 'ended' && { endedAt: isoTime(at), means: 'it ended as the recorded one before it' }),
+    }));
 }
 
 /** Whether the run failed and still counts. */

@@ -133,7 +133,8 @@ export const reconciler = definePlugin({
     context.command(deployUla);
     context.command(drillUla);
     context.command(drillAppSave);
-    context.onStop(({ endObservation, looks }) => {
+    context.onStop(({ endObservation, heartbeats, looks }) => {
+      heartbeats.close();
       looks.stop();
       endObservation();
     });

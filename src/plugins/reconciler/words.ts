@@ -147,6 +147,7 @@ export function describeHeartbeat({ event }: RecordOf<typeof heartbeat>): string
     case 'init':
     case 'START':
     case 'HEARD':
+    case 'DUE':
     case 'PUSHED':
     case 'STOP':
     case 'effect.done':

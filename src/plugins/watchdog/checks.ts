@@ -8,6 +8,7 @@ import {
   type SignalTable,
 } from '../../core/contracts/columnar-tables.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
+import type { PluginStatus } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Failure } from '../../machines/watchdog/run.ts';
 
@@ -237,4 +238,12 @@ class Checks {
     );
     return newest.safeParse(rows) as Parsed<z.output<typeof newest>>;
   }
+}
+
+/** Why there is no database. */
+export function absentReason(plugins: readonly PluginStatus[]): string {
+  const failed = plugins.filter(({ state }) => state === 'failed');
+  if (failed.length > 0)
+    return failed.map(({ name, reason }) => `plugin ${name} failed: ${reason}`).join('; ');
+  return 'none: no instance with an embedded one runs here, and HOLDFAST_CLICKHOUSE_URL names no server';
 }

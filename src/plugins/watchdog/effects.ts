@@ -1,22 +1,24 @@
-import { ColumnarDatabaseToken, type SignalRow } from '../../core/contracts/columnar-database.ts';
-import { OWN_SERVICE } from '../../core/contracts/columnar-tables.ts';
-import { type JobRun, jobRun } from '../../core/contracts/jobs.ts';
+import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
+import { jobRun } from '../../core/contracts/jobs.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
-import { type Identity, identityOf } from '../../core/host/identity.ts';
-import type { PluginContext, PluginStatus } from '../../core/host/plugin/definition.ts';
+import { identityOf } from '../../core/host/identity.ts';
+import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { RunReport, WatchdogContext, WatchdogEvent } from '../../machines/watchdog/run.ts';
 import { DEADLINE_MS } from '../../machines/watchdog/run.ts';
 import { runActor, watchdogReported } from './actor.ts';
 import type { WatchdogOptions } from './checks.ts';
-import { checkStack } from './checks.ts';
+import { absentReason, checkStack } from './checks.ts';
+import type { QuietRuns } from './quiet-runs.ts';
+import { rowOf, runOf, STORE_SECONDS } from './report.ts';
 
-/** A report that cannot be stored soon is dropped: the next one comes in minutes. */
-const STORE_SECONDS = 5;
 /** The longest wait for anything after the deadline, milliseconds, so that the command ends soon after it. */
 const STORE_OVERDUE_MS = 1_000;
 
 /** Carries out the effects of the watchdog's machine. */
-export function registerEffects(context: PluginContext, options: WatchdogOptions): void {
+export function registerEffects(
+  context: PluginContext<Services & { readonly quiet: QuietRuns }>,
+  options: WatchdogOptions,
+): void {
   // The machine's own deadline ends the run; these only end work that nobody waits for any more.
   const effect = { onRecovery: 'fail', deadlineMs: DEADLINE_MS + 1_000 } as const;
   /** Aborted when the run is over: its deadline may end it while a query or a push is under way. */
@@ -27,14 +29,17 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
     async (
       _params,
       { signal, correlation, cause },
-      { actors, bus, clock, find, plugins },
+      { actors, bus, clock, find, plugins, quiet },
     ): Promise<WatchdogEvent | undefined> => {
       const began = clock.now();
       work = new AbortController();
       const { signal: isOver } = work;
       bus.publish(jobRun, { phase: 'started', job: options.monitor, at: began }, { correlation, cause });
       const ends = AbortSignal.any([signal, isOver]);
-      const { produced = [], arrivals = {} } = actors.get(runActor, options.monitor)?.context ?? {};
+      const { looks, arrivals: between } = quiet.take();
+      const known = actors.get(runActor, options.monitor)?.context;
+      const { produced = [] } = known ?? {};
+      const arrivals = between ?? known?.arrivals ?? {};
       const steady = Object.keys(arrivals).filter((table) => arrivals[table]?.steady);
       const database = find(ColumnarDatabaseToken);
       const expected = { ...options, produced, steady };
@@ -46,7 +51,8 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
       if (!findings) return undefined; // the run has been reported already
       const at = clock.now();
       const time = new Date(at).toISOString();
-      return { type: 'CHECKED', at, time, tookMs: Math.max(0, at - began), ...findings };
+      const before = { ...(looks > 0 && { looks: looks + 1 }), ...(between && { arrivals: between }) };
+      return { type: 'CHECKED', at, time, tookMs: Math.max(0, at - began), ...findings, ...before };
     },
     { ...effect, adapter: ColumnarDatabaseToken.name },
   );
@@ -116,40 +122,4 @@ async function untilAborted<T>(signal: AbortSignal, work: Promise<T> | undefined
 function storeMs(run: WatchdogContext | undefined, now: number): number {
   const { startedAt = 0, deadlineMs = DEADLINE_MS, remainingMs = deadlineMs } = run ?? {};
   return Math.max(STORE_OVERDUE_MS, Math.min(STORE_SECONDS * 1_000, startedAt + remainingMs - now));
-}
-
-/** The outcome of the run itself: failed checks are no failure of the run (O14). */
-function runOf({ outcome, lines }: RunReport, job: string, at: number): JobRun {
-  const text = (lines[0] ?? '').slice(0, 1_000);
-  if (outcome === 'delivered' || outcome === 'unhealthy') {
-    return { phase: 'ended', job, at, outcome: 'succeeded', text };
-  }
-  const cause = outcome === 'undelivered' ? 'exit' : /^DEADLINE/.test(text) ? 'deadline' : 'unknown';
-  return { phase: 'ended', job, at, outcome: 'failed', cause, text };
-}
-
-/** Why there is no database. */
-function absentReason(plugins: readonly PluginStatus[]): string {
-  const failed = plugins.filter(({ state }) => state === 'failed');
-  if (failed.length > 0)
-    return failed.map(({ name, reason }) => `plugin ${name} failed: ${reason}`).join('; ');
-  return 'none: no instance with an embedded one runs here, and HOLDFAST_CLICKHOUSE_URL names no server';
-}
-
-/** The report as a row of `otel_logs` (O6). */
-function rowOf({ outcome, lines, exitCode }: RunReport, at: number, { host, instance }: Identity): SignalRow {
-  const isHealthy = outcome === 'delivered';
-  return {
-    Timestamp: new Date(at).toISOString(),
-    SeverityText: isHealthy ? 'INFO' : 'ERROR',
-    SeverityNumber: isHealthy ? 9 : 17,
-    ServiceName: OWN_SERVICE,
-    Body: lines.join('\n'),
-    ResourceAttributes: {
-      'service.name': OWN_SERVICE,
-      'host.name': host,
-      'service.instance.id': instance,
-    },
-    LogAttributes: { 'watchdog.outcome': outcome, 'watchdog.exit_code': String(exitCode) },
-  };
 }

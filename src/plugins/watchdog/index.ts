@@ -15,6 +15,7 @@ import { runActor, watchdogDue, watchdogReported, watchdogRequested } from './ac
 import { watchdogOptions } from './checks.ts';
 import { RUN_PATH, runCommand } from './command.ts';
 import { registerEffects } from './effects.ts';
+import { QuietRuns } from './quiet-runs.ts';
 
 const runFields = z.strictObject({ deadlineMs: z.int().min(1).max(DEADLINE_MS).default(DEADLINE_MS) });
 
@@ -28,16 +29,19 @@ export const watchdog = definePlugin({
   },
   options: watchdogOptions,
   wants: [ColumnarDatabaseToken, UptimeMonitorToken],
-  start(services, { monitor }) {
-    services.actors.send(runActor, monitor, { type: 'START', at: services.clock.now() });
-    return services;
+  start(services, options) {
+    const { actors, bus, clock } = services;
+    actors.send(runActor, options.monitor, { type: 'START', at: clock.now() });
+    const quiet = new QuietRuns(services, options);
+    bus.subscribe(watchdogDue, 'watchdog', () => void quiet.due());
+    return { ...services, quiet };
   },
   register(context, options) {
     const key = options.monitor;
     context.actor(runActor);
-    context.route(watchdogDue, runActor, (_message, { clock }) => [
-      { key, event: { type: 'RUN', at: clock.now() } },
-    ]);
+    context.route(watchdogDue, runActor, (_message, { clock, quiet }) =>
+      quiet.applies() ? [] : [{ key, event: { type: 'RUN', at: clock.now() } }],
+    );
     context.route(watchdogRequested, runActor, ({ payload }, { clock }) => [
       { key, event: { type: 'RUN', at: clock.now(), ...payload } },
     ]);
@@ -49,9 +53,16 @@ export const watchdog = definePlugin({
         reportOfNextRun(services, deadlineMs, correlation),
       );
     });
-    context.health('watchdog', ({ actors }) => {
+    context.health('watchdog', ({ actors, quiet: { delivered } }) => {
       const state = actors.get(runActor, key);
-      return state && status(state.context);
+      if (!state) return undefined;
+      const isNewer = delivered && delivered.at > (state.context.deliveredAt ?? 0);
+      const newest = isNewer ? { deliveredAt: delivered.at, deliveredMsg: delivered.msg } : {};
+      return status({ ...state.context, ...newest });
+    });
+    context.onStop(({ bus, quiet }) => {
+      bus.release('watchdog');
+      quiet.stop();
     });
   },
 });
