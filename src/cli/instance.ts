@@ -112,6 +112,9 @@ export async function inspectInstance(
   return { ...instance, ...(await askHealth(console, file.pid, signal)) };
 }
 
+/** Fields of the health page that say which run it is; all others are facts. */
+const OF_THE_RUN: ReadonlySet<string> = new Set(['pid', 'startedAt', 'version', 'boot', 'bootedAt']);
+
 /**
  * Asks `GET /healthz` of a running instance.
  *
@@ -143,7 +146,8 @@ async function askHealth(
   }
   if (!isHealth(body)) return unreachable('does not answer with a health page');
   if (body.pid !== pid) return unreachable('is answered by another process');
-  const { status, reasons, plugins, log, lastStop, pid: _, startedAt: __, version: ___, ...facts } = body;
+  const { status, reasons, plugins, log, lastStop, ...others } = body;
+  const facts = Object.fromEntries(Object.entries(others).filter(([name]) => !OF_THE_RUN.has(name)));
   return {
     state: status,
     ...(reasons && { reasons }),

@@ -40,6 +40,7 @@ test('[R29] status of a running instance tells pid, start, version, surfaces, pl
   t.regex(out, /^Holdfast is running and healthy\.\n/);
   t.is(out.match(/^ +data {2,}/gm)?.length, 1, 'the folder; the check of its files has a name of its own');
   t.regex(out, /^ +data check {2,}/m);
+  t.notRegex(out, /^ +boot/m, 'the ids of a run are no facts');
   t.regex(out, new RegExp(`pid +${process.pid}, version \\d`));
   t.regex(out, /since +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, for \d/);
   t.regex(out, new RegExp(`console +${runtime.surfaces.console?.url}`));
