@@ -23,6 +23,7 @@ import {
   registerBackupMetrics,
   startSchedules,
 } from './backups/actor.ts';
+import type { StatusAnswer } from './backups/answers.ts';
 import { registerBackupCommands } from './backups/commands.ts';
 import { ContentLists } from './backups/content.ts';
 import { Backups, registerBackupControl } from './backups/control.ts';
@@ -90,16 +91,27 @@ export const memory = definePlugin({
     registerBackupControl(context);
     registerBackupCommands(context, options);
     for (const check of memoryChecks) context.check(check);
-    context.health('memory', ({ backups, deployment: { version, seen } }) => ({
-      ...backups.status(version),
-      ...(seen && { deployment: seen }),
-    }));
+    context.health('memory', ({ backups, deployment: { version, seen } }) => {
+      const status = backups.status(version);
+      return { text: backupsText(status), ...status, ...(seen && { deployment: seen }) };
+    });
     context.onStop(({ stores, stopSchedules }) => {
       stopSchedules();
       return stores.close();
     });
   },
 });
+
+/** How old the backups are, for a person. */
+function backupsText({ snapshot, volume }: StatusAnswer): string {
+  const kinds = Object.entries({ snapshot, volume }).flatMap(([kind, status]) => {
+    if (!status) return [];
+    const { lastGood, stale, fault } = status;
+    const newest = lastGood ? `the last good one is of ${lastGood.at}` : 'no good one yet';
+    return [`${kind}: ${newest}${stale ? ', overdue' : ''}${fault === undefined ? '' : ` (${fault})`}`];
+  });
+  return kinds.join('; ');
+}
 
 /** Records the snapshots that others made; only one search runs at a time. */
 function looker({ logger }: Services, backups: Backups): () => void {

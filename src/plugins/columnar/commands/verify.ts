@@ -23,14 +23,20 @@ export function verifyCommand(options: ColumnarOptions): CommandDefinition {
   };
 }
 
+/** The age of the newest row that others sent: Holdfast's own say nothing of the producers. */
+function newestText(age: number | undefined, own: number): string {
+  if (age !== undefined) return `${age} s ago`;
+  return own > 0 ? "only Holdfast's own" : '-';
+}
+
 function lines(report: VerifyReport, terminal: CommandContext['terminal']): string[] {
   const { place, signals, spans, logs, mcp, findings } = report;
   const counts = signals.flatMap(({ tables }) =>
-    tables.map(({ table, missing, lastHour, total, age }) => [
+    tables.map(({ table, missing, lastHour, total, own, age }) => [
       table,
       String(lastHour),
       String(total),
-      missing ? 'no such table' : age === undefined ? '-' : `${age} s ago`,
+      missing ? 'no such table' : newestText(age, own),
     ]),
   );
   const section = (title: string, names: string[], rows: string[][]) =>
