@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { z } from 'zod';
+import { hostOf } from '../../core/host/http/addresses.ts';
 import { isLoopback } from '../../core/host/http/admission.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
@@ -162,11 +163,11 @@ export class Connection {
     const server = config.getCurrentCluster()?.server;
     if (server === undefined) throw this.#unusable(`it has no context ${context ?? config.currentContext}`);
     if (!URL.canParse(server)) throw this.#unusable('its server is no URL');
-    const { protocol, hostname, host } = new URL(server);
-    if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''))) {
-      throw this.#unusable(`its server ${host} is beyond this machine and not reached by https`);
+    const url = new URL(server);
+    if (url.protocol !== 'https:' && !isLoopback(hostOf(url))) {
+      throw this.#unusable(`its server ${url.host} is beyond this machine and not reached by https`);
     }
-    this.place = `${protocol}//${host}`;
+    this.place = `${url.protocol}//${url.host}`;
     return config;
   }
 

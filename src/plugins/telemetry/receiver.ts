@@ -1,6 +1,7 @@
 /** The receiver of this process's telemetry: the key that it gets, and the check for plaintext. */
 import { z } from 'zod';
 import type { IngestKeys } from '../../core/contracts/ingest-keys.ts';
+import { hostOf } from '../../core/host/http/addresses.ts';
 import { isLoopback } from '../../core/host/http/admission.ts';
 import { plaintextHost } from '../../core/host/http/plaintext.ts';
 import type { CheckContext, CheckResult } from '../../core/host/plugin/diagnosis.ts';
@@ -18,7 +19,7 @@ export function tokenReader(
   endpoint: string,
   keys: IngestKeys | undefined,
 ): () => Promise<string | undefined> {
-  const isHere = !URL.canParse(endpoint) || isLoopback(new URL(endpoint).hostname.replace(/^\[|\]$/g, ''));
+  const isHere = !URL.canParse(endpoint) || isLoopback(hostOf(new URL(endpoint)));
   return async () => {
     try {
       if (file !== undefined) return readTokenFile(file);

@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
 import type { Cluster } from '../../../core/contracts/cluster.ts';
+import { hostOf } from '../../../core/host/http/addresses.ts';
 import type { CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
@@ -87,8 +88,9 @@ function assess(place: string, chain: readonly X509Certificate[], now: number): 
 }
 
 function servedBy(place: string, signal: AbortSignal): Promise<X509Certificate[]> {
-  const { hostname, port } = new URL(`tcp://${place}`);
-  const host = hostname.replace(/^\[|\]$/g, '');
+  const server = new URL(`tcp://${place}`);
+  const { port } = server;
+  const host = hostOf(server);
   return new Promise((resolve, reject) => {
     // The expiry is reported for certificates of an unknown authority, too.
     const servername = /^[\d.]+$|:/.test(host) ? undefined : host;

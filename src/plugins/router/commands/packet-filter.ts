@@ -2,6 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
+import { hostOf } from '../../../core/host/http/addresses.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { FilledSets } from '../config/firewall.ts';
 import { readSets } from '../host/set-tools.ts';
@@ -19,7 +20,7 @@ const TOOLS = ['ipset', 'nft'] as const;
  * @param url base of the router's API
  */
 export async function readPacketFilter(url: string, signal: AbortSignal): Promise<SetsReading> {
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  const host = hostOf(new URL(url));
   if (!(await isThisMachine(host))) {
     return {
       state: 'assumed',
