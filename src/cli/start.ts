@@ -26,7 +26,8 @@ interface End {
 
 /** `holdfast start`: the one long-lived process (R29). It starts no other. */
 export const start: CommandRun = async (_args, _flags, context) => {
-  const { file, plugins, lingerMs, signEvery, patienceMs, retention, witness } = await context.config();
+  const { file, plugins, lingerMs, signEvery, patienceMs, retention, witness, reserveBytes } =
+    await context.config();
   const [{ createRuntime }, { createLogger }, { ConfigFile }, { CONFIG_FILE }] = await Promise.all([
     import('../core/host/runtime/runtime.ts'),
     import('../core/host/logging/logger.ts'),
@@ -49,6 +50,7 @@ export const start: CommandRun = async (_args, _flags, context) => {
     ...(patienceMs !== undefined && { patienceMs }),
     ...(retention && { retention }),
     ...(witness && { witness }),
+    ...(reserveBytes !== undefined && { reserveBytes }),
   });
   const ended = endOf(signal);
   // The runtime's own timers keep no process alive, and a plugin need not listen.

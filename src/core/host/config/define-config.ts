@@ -36,6 +36,11 @@ export interface DataOptions {
       }
     | undefined;
   /**
+   * Room on the disk that is kept for the log, from `1MB`; `64MiB` unless set, `false` for none. It is given back when the
+   * disk is full, so that decisions and a stop are still recorded.
+   */
+  readonly reserve?: string | false | undefined;
+  /**
    * Where the signed heads of the log go, outside of this machine's reach: a file on another mount, relative to the
    * configuration file, to which lines are appended; or a URL that gets them by POST. Nowhere unless set.
    */
@@ -94,6 +99,7 @@ export const settingsSchema = z.strictObject({
       lingerMs: z.int().min(0).max(10_000).optional(),
       signEvery: z.int().min(1).max(1_000_000).optional(),
       patienceMs: z.int().min(100).max(600_000).optional(),
+      reserve: size.optional(),
       witness: witnessSchema.optional(),
       retention: z
         .union([

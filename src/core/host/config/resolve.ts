@@ -5,7 +5,12 @@ import { parseDuration } from '../duration.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { ConfiguredPlugin, PluginEntry } from '../plugin/definition.ts';
 import { parseSize } from '../retention/plan.ts';
-import { archiveFolder, DEFAULT_LIMITS, type RetentionSettings } from '../retention/settings.ts';
+import {
+  archiveFolder,
+  DEFAULT_LIMITS,
+  type RetentionSettings,
+  USUAL_RESERVE_BYTES,
+} from '../retention/settings.ts';
 import type { WitnessSettings } from '../witness/witness.ts';
 import { type ConfigSource, resolveDataDir } from './data-dir.ts';
 import { type Config, type DataOptions, settingsSchema } from './define-config.ts';
@@ -25,6 +30,8 @@ export interface ResolvedConfig {
   readonly patienceMs?: number;
   /** Where the signed heads of the log go. */
   readonly witness?: WitnessSettings;
+  /** Room on the disk that is kept for the log, bytes; absent for none. */
+  readonly reserveBytes?: number;
   /** How much of the log is kept; absent when nothing is archived or deleted automatically. */
   readonly retention?: RetentionSettings;
 }
@@ -60,6 +67,7 @@ export function resolveConfig(config: Config, source: ConfigSource = {}): Resolv
     ...(data?.signEvery !== undefined && { signEvery: data.signEvery }),
     ...(data?.patienceMs !== undefined && { patienceMs: data.patienceMs }),
     ...(data?.witness && { witness: witnessOf(data.witness, source) }),
+    ...(data?.reserve !== false && { reserveBytes: reserveOf(data?.reserve) }),
     ...(data?.retention !== false && { retention: retentionOf(data?.retention ?? {}, dataDir, source) }),
   };
 }
@@ -73,6 +81,9 @@ function witnessOf(
   const { url, tokenFile } = witness;
   return { url, ...(tokenFile !== undefined && { tokenFile: absolute(tokenFile) }) };
 }
+
+const reserveOf = (size: string | undefined): number =>
+  (size === undefined ? undefined : parseSize(size)) ?? USUAL_RESERVE_BYTES;
 
 function retentionOf(
   { olderThan, keepSize, keepArchives, archive }: Exclude<NonNullable<DataOptions['retention']>, false>,

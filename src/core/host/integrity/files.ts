@@ -20,7 +20,7 @@ export const QUARANTINE = 'quarantine';
  * shared memory of a database anew.
  */
 const OF_A_RUN =
-  /^(lock\.db(-journal)?|lock\.pid|runtime\.json|checksums\.json(\.new)?|.*\.db-shm|.*\.part|.*\.new)$/;
+  /^(lock\.db(-journal)?|lock\.pid|runtime\.json|checksums\.json(\.new)?|disk-reserve|.*\.db-shm|.*\.part|.*\.new)$/;
 
 /**
  * Databases and what is overwritten in place: their content may be any at any time, so only their own checks tell

@@ -41,6 +41,7 @@ export interface CommandConfig {
   readonly patienceMs?: number | undefined;
   readonly retention?: RetentionSettings | undefined;
   readonly witness?: WitnessSettings | undefined;
+  readonly reserveBytes?: number | undefined;
 }
 
 /** What a command is run with. */

@@ -60,3 +60,6 @@ export function notedSettings(dataDir: string): RetentionSettings {
 function settingsFile(dataDir: string): string {
   return join(dataDir, 'retention.json');
 }
+
+/** What the log may still write when the disk is full: some days of an idle instance, and an orderly stop. */
+export const USUAL_RESERVE_BYTES = 64 * 1024 * 1024;

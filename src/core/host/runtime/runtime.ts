@@ -24,6 +24,7 @@ import { PluginHost, type RuntimeServices } from '../plugin/host.ts';
 import type { Registrations } from '../plugin/registrations.ts';
 import { AutomaticRetention } from '../retention/automatic.ts';
 import { storageFact } from '../retention/growth.ts';
+import { DiskReserve } from '../retention/reserve.ts';
 import { archiveFolder, noteSettings, type RetentionSettings } from '../retention/settings.ts';
 import { openVault, type Vault } from '../secrets/vault.ts';
 import { WitnessSender } from '../witness/sender.ts';
@@ -60,9 +61,14 @@ export interface RuntimeOptions {
   readonly checkpointEvery?: number;
   /** When old records are archived automatically, and archives deleted; never unless set. `loadConfig` gives the default. */
   readonly retention?: RetentionSettings | undefined;
+  /** Room on the disk that is kept for the log, bytes; none unless set. `loadConfig` gives the default. */
+  readonly reserveBytes?: number | undefined;
   /** Where the signed heads of the log go; nowhere unless set. */
   readonly witness?: WitnessSettings | undefined;
 }
+
+/** Options that may be missing while it runs. */
+type Optional = 'retention' | 'witness' | 'reserveBytes';
 
 /** How long running requests and effects may take at a stop, milliseconds. */
 const DRAIN_MS = 5_000;
@@ -85,8 +91,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 /** One running Holdfast: the log, the actors, the plugins and their surfaces. */
 export class Runtime {
   readonly registrations: Registrations;
-  readonly #options: Required<Omit<RuntimeOptions, 'plugins' | 'retention' | 'witness' | 'configFile'>> &
-    Pick<RuntimeOptions, 'retention' | 'witness'>;
+  readonly #options: Required<Omit<RuntimeOptions, Optional | 'plugins' | 'configFile'>> &
+    Pick<RuntimeOptions, Optional>;
   readonly #configFile: OptionsFile | undefined;
   readonly #host: PluginHost;
   readonly #undo: (() => unknown)[] = [];
@@ -273,9 +279,18 @@ export class Runtime {
     this.#undo.push(() => reader.close());
     this.#undo.push(() => check.stop());
     this.#sendToWitness(services);
+    this.#reserveDisk(services);
     if (!retention) return;
     const automatic = new AutomaticRetention(services, retention);
     this.#undo.push(() => automatic.stop());
+  }
+
+  #reserveDisk(services: RuntimeServices): void {
+    const { reserveBytes, dataDir } = this.#options;
+    if (reserveBytes === undefined) return;
+    const reserve = new DiskReserve(dataDir, reserveBytes, services);
+    this.#host.addFact('reserve', () => reserve.fact());
+    this.#undo.push(() => reserve.stop());
   }
 
   #sendToWitness(services: RuntimeServices): void {
