@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { resolveConfig } from '../../src/core/host/config/resolve.ts';
@@ -137,6 +137,19 @@ test.serial(
     const mode = (file: string, open: number, closed: number) =>
       [() => chmodSync(file, open), () => chmodSync(file, closed)] as const;
     await changed('router_token', 'fail', ...mode(join(dir, 'token'), 0o640, 0o600));
+    const token = join(dir, 'token');
+    const written = (text: string) => () => writeFileSync(token, text);
+    await changed('router_token', 'fail', written('\n'), written('the-token\n'));
+    writeFileSync(join(dir, 'elsewhere'), 'the-token\n', { mode: 0o644 });
+    const link = () => {
+      rmSync(token);
+      symlinkSync('elsewhere', token);
+    };
+    const file = () => {
+      rmSync(token);
+      writeFileSync(token, 'the-token\n', { mode: 0o600 });
+    };
+    await changed('router_token', 'fail', link, file);
     await changed('data', 'fail', ...mode(join(dataDir, 'secrets'), 0o750, 0o700));
     await changed('data', 'warn', ...mode(dataDir, 0o750, 0o700));
     await changed('data', 'fail', ...mode(dataDir, 0o770, 0o700));

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { controlSocket } from '../../core/host/http/addresses.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import type { Registrations } from '../../core/host/plugin/registrations.ts';
+import { readTokenFile } from '../../core/host/secrets/token-file.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { lockedBy } from '../../core/kernel/log/lock.ts';
 import { octal, userOf } from '../../core/kernel/ownership.ts';
 
@@ -38,7 +40,19 @@ function tokenCheck(file: string): CheckResult {
     const remedy = 'Give it to the user who runs Holdfast, with chown.';
     return { state: 'fail', lookedAt, found: `another user may change it (${rights})`, remedy };
   }
-  return { state: 'ok', lookedAt, found: rights };
+  return unusableToken(file) ?? { state: 'ok', lookedAt, found: rights };
+}
+
+/** What its rights do not show: where a link leads, who may write the folders on the way, whether there is a token in it. */
+function unusableToken(file: string): CheckResult | undefined {
+  try {
+    readTokenFile(file);
+    return undefined;
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    const state = error.code === 'HF_CONFIG_SECRET_MISSING' ? 'unknown' : 'fail';
+    return { state, lookedAt: file, found: error.what, remedy: error.remedy };
+  }
 }
 
 function dataCheck(dataDir: string): CheckResult {
