@@ -48,8 +48,8 @@ function verdict(name: Verdict) {
         after: { due: { target: 'evaluating' } },
         on: {
           EVALUATE: { target: 'evaluating' },
-          EVALUATED: verdictsFrom(name),
-          EVALUATION_FAILED: { actions: 'countFailure' },
+          EVALUATED: verdictsFrom(name).map((each) => ({ ...each, reenter: true })),
+          EVALUATION_FAILED: { target: 'resting', reenter: true, actions: 'countFailure' },
         },
       },
       evaluating: {

@@ -36,7 +36,7 @@ interface Origin {
 
 /**
  * Evaluates the rules at their intervals, and sends a rule's machine what changes it. Evaluations that change nothing
- * are counted here, and the next one that is recorded carries their number: the machine itself asks for one an hour.
+ * are counted here, and the next one that is recorded carries their number, at the latest after an hour.
  */
 export class RuleLooks {
   readonly #services: Services;
@@ -120,11 +120,9 @@ export class RuleLooks {
     );
   }
 
-  /** A rule with a long interval is evaluated by its machine alone, unless it has to be retried. */
   #waitAfter(name: string, { type }: Pick<RuleLook, 'type'>): void {
     const everyMs = this.#services.actors.get(ruleActor, name)?.context.everyMs ?? REPORT_MS;
-    const hasFailed = type === 'EVALUATION_FAILED';
-    if (hasFailed || everyMs < REPORT_MS) this.#wait(name, hasFailed ? Math.min(everyMs, RETRY_MS) : everyMs);
+    this.#wait(name, type === 'EVALUATION_FAILED' ? Math.min(everyMs, RETRY_MS) : everyMs);
   }
 
   /** Never rejects. */
@@ -150,6 +148,9 @@ export class RuleLooks {
         if (before) actors.send(ruleActor, name, before, origin);
         this.#unrecorded.delete(name);
         actors.send(ruleActor, name, look, origin);
+      } else if (clock.now() - rule.at >= REPORT_MS) {
+        this.#unrecorded.delete(name);
+        actors.send(ruleActor, name, before ? { ...look, looks: before.looks + 1 } : look, origin);
       } else {
         this.#unrecorded.set(name, { ...look, looks: (before?.looks ?? 0) + 1 });
       }

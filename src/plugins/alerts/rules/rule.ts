@@ -141,7 +141,8 @@ export function settingsOf(rule: Rule): RuleSettings {
     window,
     windowMs: msOf(window),
     everyMs: msOf(every),
-    reportMs: REPORT_MS,
+    // Only where nothing evaluates it any more does the machine itself ask for it.
+    reportMs: REPORT_MS + 2 * msOf(every),
     forMs: msOf(rule.for),
     onNoData,
     expect,
