@@ -1,6 +1,6 @@
 /** The certificate of a surface: read from its files, checked, and read again when they change. */
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
@@ -32,6 +32,7 @@ export interface KeyPair {
 
 const PEM = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 const CHECK_MS = 10_000;
+const LARGEST_BYTES = 1024 * 1024;
 
 /**
  * Reads a certificate and its key, and checks that they belong together.
@@ -72,10 +73,20 @@ export function readKeyPair(surface: string, { certFile, keyFile }: CertificateF
 type Refuse = (reason: string, cause?: unknown) => never;
 
 function readCertificate(file: string, refuse: Refuse): Buffer {
+  let descriptor: number;
   try {
-    return readFileSync(resolve(file));
+    // Non-blocking, or a pipe that somebody put there would hold up the whole process until it has a writer.
+    descriptor = openSync(resolve(file), constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     return refuse(`${file}: ${(error as NodeJS.ErrnoException).code ?? 'it cannot be read'}`, error);
+  }
+  try {
+    const stat = fstatSync(descriptor);
+    if (!stat.isFile()) refuse(`${file} is not a regular file`);
+    if (stat.size > LARGEST_BYTES) refuse(`${file} is larger than ${LARGEST_BYTES} bytes`);
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }
 

@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from 'node:fs';
 import { connect as connectPlain } from 'node:net';
+import { join } from 'node:path';
 import { connect } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { readKeyPair, ServedCertificate } from '../../../../src/core/host/http/certificate.ts';
@@ -62,6 +64,23 @@ test('[C14] a certificate without a pin is judged by its authority', async (t) =
   const { url } = await listening(t, { tls: makeCertificate(tempDir(t)) });
   const error = await t.throwsAsync<HttpCallError>(client(t).call({ url: `${url}/thing/1` }));
   t.is(error?.failure, 'tls');
+});
+
+test('[C14] a certificate that is a pipe or a device is refused at once, and holds nothing up', (t) => {
+  const dir = tempDir(t);
+  const { keyFile } = makeCertificate(dir);
+  const refused = (certFile: string, message: RegExp) =>
+    t.throws(() => readKeyPair('test', { certFile, keyFile }), { code: 'HF_HTTP_CERTIFICATE', message });
+  // Whose writer is there, so that a reader would not wait for it for ever.
+  const pipe = join(dir, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const writer = openSync(pipe, 'r+');
+  t.teardown(() => closeSync(writer));
+  writeSync(writer, readFileSync(keyFile));
+  refused(pipe, /not a regular file/);
+  refused('/dev/null', /not a regular file/);
+  writeFileSync(join(dir, 'large'), Buffer.alloc(1024 * 1024 + 1));
+  refused(join(dir, 'large'), /larger than/);
 });
 
 test('[C14] TLS below 1.2 is refused, and so is plain HTTP', async (t) => {
