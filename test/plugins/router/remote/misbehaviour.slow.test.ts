@@ -3,6 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { SetAnswer } from '../../../../src/core/contracts/router.ts';
 import { newCorrelation } from '../../../../src/core/kernel/clock.ts';
@@ -114,7 +115,11 @@ test.serial(
   async (t) => {
     const clock = new VirtualClock();
     const daemon = await Daemon.start(t);
-    const { api } = await remote(t, { url: daemon.url, lookMs: 60_000 }, { clock });
+    const { api, lines } = await remote(t, { url: daemon.url, lookMs: 60_000 }, { clock });
+    // The first check of the data folder ends before anything is counted, and the next is due in a day.
+    await clock.advance(6_000);
+    while (!lines.some((line) => line.includes('data.checked'))) await delay(10);
+    await delay(10);
     daemon.mishaps.push('hangs', 'hangs');
     const { armed } = clock;
     const hanging = api.active();
