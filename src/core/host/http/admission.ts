@@ -209,7 +209,7 @@ function isOwnOrigin(
 ): boolean {
   if (!URL.canParse(origin)) return false;
   const page = new URL(origin);
-  if (page.origin === 'null') return false;
+  if (page.origin !== origin) return false; // as a browser writes it: no user, no blob, nothing behind the port
   if (page.origin === publicOrigin || page.origin === originOf(scheme, host)) return true;
   // Behind a proxy the Host may be the proxy's name for this surface, or this surface's own.
   return page.protocol === 'https:' && proxiedNames.has(page.hostname) && page.port === '';

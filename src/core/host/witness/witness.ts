@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { type WitnessedHead, witnessLine } from '../../kernel/log/witnessed-heads.ts';
 import { HttpCallError, HttpClient } from '../http/client.ts';
@@ -32,20 +33,36 @@ export function openWitness(settings: WitnessSettings): Witness {
   return 'file' in settings ? new FileWitness(settings.file) : new WebhookWitness(settings);
 }
 
+/** Without blocking, for a pipe without a reader would keep the thread for ever. */
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+
 /** A file to which lines are appended, each on the disk before the next. */
 class FileWitness implements Witness {
   readonly place: string;
+  /** A write that a mount which hangs has not ended yet. */
+  #pending: Promise<void> | undefined;
 
   constructor(file: string) {
     this.place = file;
   }
 
   async send(heads: readonly WitnessedHead[], signal: AbortSignal): Promise<void> {
+    // Each that hangs keeps one of the few threads that all files share.
+    if (this.#pending) throw new Error('the last write has not ended: its mount may hang');
+    this.#pending = this.#append(heads, signal).finally(() => {
+      this.#pending = undefined;
+    });
+    return this.#pending;
+  }
+
+  async #append(heads: readonly WitnessedHead[], signal: AbortSignal): Promise<void> {
     // Opened each time: a mount that went away and came back is another file.
-    const handle = await open(this.place, 'a', 0o600);
+    const handle = await open(this.place, APPEND, 0o600);
     try {
       signal.throwIfAborted();
-      const size = (await handle.stat()).size;
+      const stats = await handle.stat();
+      if (!stats.isFile()) throw new Error('it is no regular file');
+      const { size } = stats;
       const torn = size > 0 && !(await this.#endsWithNewline(size));
       await handle.write(`${torn ? '\n' : ''}${heads.map(witnessLine).join('')}`);
       await handle.sync();

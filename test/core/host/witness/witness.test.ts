@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
@@ -112,6 +113,17 @@ test('[C9] with the stolen key the past is rewritten so that log verify passes; 
     findings.find(({ kind }) => kind === 'damaged'),
     { file: 'log.db', records: { from: before + 1, to: after } },
   );
+});
+
+test('[C9] a witness that is a pipe nobody reads is told, and holds up no stop', async (t) => {
+  const dir = tempDir(t);
+  const file = join(tempDir(t), 'pipe');
+  execFileSync('mkfifo', [file]);
+  const { runtime, work, fact, until } = await watched(t, dir, { file });
+  await work();
+  await until(() => fact().ok === false, 1_000);
+  t.like(fact(), { state: 'unreachable', sent: 0 });
+  await runtime.stop('test');
 });
 
 test('[C9] the configuration names the witness that log verify compares with', async (t) => {
