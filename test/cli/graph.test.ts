@@ -26,6 +26,7 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
     topic_test_tick(["test.tick"])
   end
   subgraph actors["Actors"]
+    actor_runtime_clock["runtime.clock<br><small>core</small>"]
     actor_runtime_data_check["runtime.data_check<br><small>core</small>"]
     actor_runtime_lifecycle["runtime.lifecycle<br><small>core</small>"]
     actor_runtime_retention["runtime.retention<br><small>core</small>"]
@@ -40,6 +41,7 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
     adapter_bell[("bell")]
     adapter_lamp[("lamp")]
   end
+  actor_runtime_clock --> effect_alerts_raise
   actor_runtime_data_check --> effect_alerts_raise
   actor_test_door --> effect_bell_ring
   actor_test_door --> effect_lamp_on
