@@ -18,7 +18,8 @@ test.serial(
     const callers = records.flatMap(({ event }) =>
       event.type === 'APPLY_CURRENT' ? Number(event.callers ?? 1) : [],
     );
-    t.true(callers.length <= 5, `${callers.length} applies`);
+    // Ten that come one by one need not wait, and then there is one a second.
+    t.true(callers.length <= 20, `${callers.length} applies`);
     t.is(
       callers.reduce((sum, count) => sum + count, 0),
       300,
