@@ -153,10 +153,13 @@ async function askProcess(socket: Socket): Promise<Uid> {
 
 /** @returns what it printed; nothing where it could not run. Standard error and input are none of the connection's. */
 function outputOf(command: string, args: readonly string[], socket: Socket): Promise<string> {
+  // As a number: Node would stop reading from a socket that it gave to a child, and its request would never end.
+  const descriptor = (socket as Socket & { readonly _handle?: { readonly fd?: number } })._handle?.fd;
+  if (descriptor === undefined || descriptor < 0) return Promise.resolve('');
   return new Promise((resolve) => {
-    // The connection is the fourth descriptor: of the first three, Node would make it one whose reads block.
+    // The connection is the fourth descriptor: of the first three, libuv would make it one whose reads block.
     const child = spawn(command, args, {
-      stdio: ['ignore', 'pipe', 'ignore', socket],
+      stdio: ['ignore', 'pipe', 'ignore', descriptor],
       env: {},
       cwd: '/',
       timeout: DEADLINE_MS,
