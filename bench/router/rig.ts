@@ -24,7 +24,11 @@ export async function startRig(
   options: Parameters<typeof router>[0] = {},
   plugins: readonly PluginEntry[] = [],
 ): Promise<Rig> {
-  const entries = [router({ port: 0, ...options }), consolePlugin({ port: 0 }), ...plugins];
+  const entries = [
+    router({ port: 0, writeBudget: { burst: 1_000_000, perSecond: 10_000 }, ...options }),
+    consolePlugin({ port: 0 }),
+    ...plugins,
+  ];
   const resolved = resolveConfig({ plugins: entries }, { env: {} });
   const logger = createLogger({ level: 'silent' });
   const runtime = createRuntime({ plugins: resolved.plugins, dataDir: tempDir(scope), logger });

@@ -109,7 +109,7 @@ test('[R28,R33,O19] gauge, OTLP, table, rule, webhook: a reconciler that is stop
       if (text.includes('paused, until')) stopped = runtime.health().reconciler;
     },
   });
-  t.is(code, 1, `the policy of no store was looked at: ${out}${err}`);
+  t.is(code, 3, `the policy of no store was looked at: ${out}${err}`);
   t.like(stopped, { ok: false, whole: 5, of: 5 });
   t.deepEqual(
     out

@@ -67,7 +67,10 @@ export class Rig {
     const { clock, options, plugins = [], lines } = rig;
     const dataDir = rig.dataDir ?? tempDir(t);
     const store = await storeOptions(t, dataDir);
-    const entries = [router({ port: 0, ...store, ...options }), ...plugins];
+    const entries = [
+      router({ port: 0, writeBudget: { burst: 100_000, perSecond: 1_000 }, ...store, ...options }),
+      ...plugins,
+    ];
     const resolved = resolveConfig({ plugins: entries }, { env: {} });
     const logger = createLogger(
       lines

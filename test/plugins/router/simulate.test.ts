@@ -1,4 +1,5 @@
-import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -220,7 +221,9 @@ test.serial('a data folder too deep for a socket runs without one, and says so',
 
 test.serial('a socket that a killed process left is replaced', async (t) => {
   const dataDir = tempDir(t);
-  writeFileSync(join(dataDir, 'control.sock'), '');
+  const listen = `require('net').createServer().listen(${JSON.stringify(join(dataDir, 'control.sock'))}, () => process.kill(process.pid, 'SIGKILL'))`;
+  t.is(spawnSync(process.execPath, ['-e', listen]).signal, 'SIGKILL');
+  t.true(statSync(join(dataDir, 'control.sock')).isSocket());
   const { simulate } = await setUp(t, { dataDir });
   t.is((await simulate('apc')).code, 0);
 });
