@@ -48,7 +48,7 @@ class FileWitness implements Witness {
 
   async send(heads: readonly WitnessedHead[], signal: AbortSignal): Promise<void> {
     // Each that hangs keeps one of the few threads that all files share.
-    if (this.#pending) throw new Error('the last write has not ended: its mount may hang');
+    if (this.#pending !== undefined) throw new Error('the last write has not ended: its mount may hang');
     this.#pending = this.#append(heads, signal).finally(() => {
       this.#pending = undefined;
     });
