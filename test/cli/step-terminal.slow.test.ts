@@ -55,7 +55,7 @@ test.serial('[C7] keys walk over the log on a real terminal of 80x24, and q give
   terminal.type('\u001b[A');
   await terminal.see(/record 3 of[\s\S]*record 2 of/);
   terminal.type('/maintenance-2\r');
-  await terminal.see(/appends maintenance-2[\s\S]*decided {3}anywhere: full refused/);
+  await terminal.see(/appends maintenance-2[\s\S]*decided {3}[\s\S]*anywhere: full refused/);
   terminal.type('?');
   await terminal.see(/Keys of holdfast replay step/);
   terminal.type('qG');
