@@ -23,12 +23,12 @@ const FAULTS: readonly [what: string, breakIt: (lock: any) => void, says: RegExp
   [
     'another registry',
     ({ packages }) => (packages['node_modules/zod'].resolved = 'https://registry.example/zod.tgz'),
-    /zod is not from the default registry/,
+    /zod comes from a place of its own/,
   ],
   [
     'a repository',
     ({ packages }) => (packages['node_modules/zod'].resolved = 'git+ssh://git@example.org/zod.git#0'),
-    /zod is not from the default registry/,
+    /zod comes from a place of its own/,
   ],
   ['a link', ({ packages }) => (packages['node_modules/zod'].link = true), /zod is a link/],
   [

@@ -181,7 +181,7 @@ test('[C9] a data folder of somebody else, a way that others may write, and file
 });
 
 test('[C9] the runtime.json of a folder of somebody else names no file whose token would be sent to its address', (t) => {
-  const place = { url: 'http://127.0.0.1:9', tokenFile: '/root/token' };
+  const place = { url: 'http://127.0.0.1:9', tokenFile: '/etc/holdfast/token' };
   const content = { pid: 1, startedAt: 'now', version: '1', surfaces: { console: place } };
   const tokensIn = (dir: string) => {
     writeRuntimeFile(dir, content);

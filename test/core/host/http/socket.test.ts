@@ -149,27 +149,23 @@ test('[R32] with secretsNeedToken only routes with secrets in their answer ask f
   t.is(await ask(path, { path: '/secret' }), 200, 'the rights of a socket are enough');
 });
 
-const isRoot = process.geteuid?.() === 0;
 const CLIENT = `
   require('node:net').connect(process.argv[1], () => process.exit(0)).on('error', ({ code }) => process.exit(code === 'EACCES' ? 3 : 4));
 `;
 
-(isRoot ? test : test.skip)(
-  '[C14] another user of this machine connects only where the mode lets them',
-  async (t) => {
-    const folder = tempDir(t);
-    chmodSync(folder, 0o755);
-    const asNobody = async (mode: '0600' | '0660' | '0666', group?: number) => {
-      const name = `s${mode}${group}`;
-      await serve(t, { socket: { path: join(folder, name), mode, ...(group !== undefined && { group }) } });
-      // By its name in the folder: those above may be closed to others.
-      const user = { uid: 65_534, gid: 65_534, cwd: folder };
-      const child = spawn(process.execPath, ['-e', CLIENT, name], user);
-      return new Promise((resolve) => child.once('close', resolve));
-    };
-    t.is(await asNobody('0600'), 3);
-    t.is(await asNobody('0660'), 3);
-    t.is(await asNobody('0660', 65_534), 0, 'its group is that of the socket');
-    t.is(await asNobody('0666'), 0);
-  },
-);
+test('[C14] another user of this machine connects only where the mode lets them', async (t) => {
+  const folder = tempDir(t);
+  chmodSync(folder, 0o755);
+  const asNobody = async (mode: '0600' | '0660' | '0666', group?: number) => {
+    const name = `s${mode}${group}`;
+    await serve(t, { socket: { path: join(folder, name), mode, ...(group !== undefined && { group }) } });
+    // By its name in the folder: those above may be closed to others.
+    const user = { uid: 65_534, gid: 65_534, cwd: folder };
+    const child = spawn(process.execPath, ['-e', CLIENT, name], user);
+    return new Promise((resolve) => child.once('close', resolve));
+  };
+  t.is(await asNobody('0600'), 3);
+  t.is(await asNobody('0660'), 3);
+  t.is(await asNobody('0660', 65_534), 0, 'its group is that of the socket');
+  t.is(await asNobody('0666'), 0);
+});
