@@ -1,32 +1,20 @@
-import { createRequire } from 'node:module';
-import { isIP } from 'node:net';
-import { TLSSocket } from 'node:tls';
-import type { Agent, buildConnector, Dispatcher } from 'undici';
+import type { Agent } from 'undici';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { nestsDeeper } from '../../kernel/json.ts';
 import { HostError } from '../errors/host-error.ts';
 import { withoutSecrets } from '../logging/mask-secrets.ts';
 import { maskText, REDACTED } from '../logging/mask-text.ts';
-import { hostOf, placeOf } from './addresses.ts';
+import { placeOf } from './addresses.ts';
 import { BodyTooLarge, readBody } from './bounded-body.ts';
-import {
-  Connections,
-  type HttpHeaders,
-  KEEP_ALIVE_MS,
-  type ReceivedAnswer,
-  type SentRequest,
-} from './connections.ts';
+import { Connections, type HttpHeaders, type ReceivedAnswer } from './connections.ts';
 import { type HttpFailure, networkFailure } from './network-failure.ts';
 import { carriesCredential, plaintextProblem } from './plaintext.ts';
+import { dispatch, type HttpDispatcher, makePinningAgent } from './undici.ts';
 
 /** Levels of JSON that an answer may have; deeper nesting serves only to exhaust a stack. */
 const DEEPEST_JSON = 100;
-const load = createRequire(import.meta.url);
 const CONNECT_TIMEOUT_MS = 10_000;
-
-/** What sends requests: an agent of undici, of whatever copy of it. */
-export type HttpDispatcher = Pick<Dispatcher, 'request'>;
 
 const INVALID_URL = { failure: 'other', code: 'ERR_INVALID_URL', reason: 'its URL is not valid' } as const;
 
@@ -300,79 +288,12 @@ export class HttpClient {
   }
 
   #agentFor(pin = ''): Promise<Agent> {
-    const agent = this.#pinned.get(pin) ?? makeAgent({ ...this.#options, pin });
+    const agent =
+      this.#pinned.get(pin) ??
+      makePinningAgent({ connectTimeoutMs: CONNECT_TIMEOUT_MS, ...this.#options, pin });
     this.#pinned.set(pin, agent);
     return agent;
   }
-}
-
-async function dispatch(
-  dispatcher: HttpDispatcher,
-  { url, method, headers, body, signal, idleTimeoutMs = 0, reset }: SentRequest & { readonly reset: boolean },
-): Promise<ReceivedAnswer> {
-  const answer = await dispatcher.request({
-    method,
-    headers,
-    signal,
-    ...(body !== undefined && { body }),
-    origin: url.origin,
-    path: url.pathname + url.search,
-    reset,
-    // The deadline of the whole call is the client's.
-    headersTimeout: idleTimeoutMs,
-    bodyTimeout: idleTimeoutMs,
-  });
-  return {
-    status: answer.statusCode,
-    headers: answer.headers,
-    body: answer.body as AsyncIterable<Uint8Array>,
-    discard: () => void answer.body.on('error', () => {}).destroy(),
-  };
-}
-
-/** An agent of undici, which says when a connection is made and not yet used: its certificate is compared then. */
-async function makeAgent(options: HttpClientOptions & { readonly pin: string }): Promise<Agent> {
-  // The package's own entry loads fetch, caches, mocks and WebSockets too, some 8 MB of memory. The methods of an agent
-  // are those that the entry gives to it.
-  const Agent: typeof import('undici').Agent = load('undici/lib/dispatcher/agent.js');
-  const buildConnector: typeof import('undici').buildConnector = load('undici/lib/core/connect.js');
-  Object.assign(Agent.prototype, load('undici/lib/api'));
-  const { pin, connections, connectTo, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS } = options;
-  const connect = pinned(buildConnector({ timeout, ...PINNED }), pin);
-  return new Agent({
-    connect: connectTo ? elsewhere(connect, connectTo) : connect,
-    ...(connections !== undefined && { connections }),
-    keepAliveTimeout: KEEP_ALIVE_MS,
-  });
-}
-
-/** The certificate itself is compared, so no authority needs to know it; a session of before would hide it. */
-const PINNED = { rejectUnauthorized: false, maxCachedSessions: 0 };
-
-/** Connects only to the server that has the key of a certificate. Nothing is sent before that is known. */
-function pinned(connect: buildConnector.connector, pin: string): buildConnector.connector {
-  return (target, callback) =>
-    connect(target, (...[error, socket]) => {
-      if (error) return callback(error, null);
-      const found = socket instanceof TLSSocket ? socket.getPeerX509Certificate()?.fingerprint256 : undefined;
-      if (found === pin) return callback(null, socket);
-      socket.destroy();
-      const message = 'another certificate than the one that is pinned';
-      callback(Object.assign(new Error(message), { code: 'ERR_TLS_CERT_PIN' }), null);
-    });
-}
-
-/** Connects to another address than the URL's. The name asked for stays the URL's, in the certificate as well. */
-function elsewhere(
-  connect: buildConnector.connector,
-  { host, port }: NonNullable<HttpClientOptions['connectTo']>,
-): buildConnector.connector {
-  return (target, callback) => {
-    const name = hostOf(target);
-    const servername = target.servername ?? (isIP(name) === 0 ? name : undefined);
-    const to = { ...target, hostname: host, host, port: port === undefined ? target.port : String(port) };
-    connect(servername === undefined ? to : { ...to, servername }, callback);
-  };
 }
 
 /**
