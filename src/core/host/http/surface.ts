@@ -8,7 +8,6 @@ import {
   type FastifyServerFactory,
   fastify,
   type RawServerDefault,
-  type RouteOptions,
 } from 'fastify';
 import { newCorrelation } from '../../kernel/clock.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
@@ -20,6 +19,7 @@ import { Admission, isLoopback, isWrite, requireMediaTypes } from './admission.t
 import { type KeyPair, ServedCertificate } from './certificate.ts';
 import type { HttpSurface, Place, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { parseJsonBody } from './json-body.ts';
+import { PathMethods } from './path-methods.ts';
 import { type Uid, uidOf } from './peer.ts';
 import { peerOf, RequestBudget, USUAL_WRITES } from './request-budget.ts';
 import { hasUnreadBody, headersOfAll, OpenRequests, type UnhandledListener } from './requests.ts';
@@ -316,51 +316,6 @@ function listenError(
   };
   if (!Object.hasOwn(reasons, code)) return error;
   return new HostError('HF_HTTP_LISTEN', { ...details, reason: reasons[code] }, { cause: error });
-}
-
-interface Entry {
-  readonly pattern: RegExp;
-  readonly methods: Set<string>;
-}
-
-/**
- * The routes of a surface by path pattern, for the one question that fastify does not answer: with which methods
- * would this path have been found?
- */
-class PathMethods {
-  readonly #entries = new Map<string, Entry>();
-  readonly #lenient: boolean;
-
-  /** @param lenient whether letter case and a slash at the end make no difference */
-  constructor(lenient: boolean) {
-    this.#lenient = lenient;
-  }
-
-  add({ url, method }: Pick<RouteOptions, 'url' | 'method'>): void {
-    const entry = this.#entries.get(url) ?? { pattern: patternOf(url, this.#lenient), methods: new Set() };
-    for (const name of [method].flat()) entry.methods.add(name);
-    this.#entries.set(url, entry);
-  }
-
-  /** @returns the methods of every route that the path fits, sorted; empty when there is nothing at the path */
-  methodsOf(path: string): string[] {
-    const methods = new Set<string>();
-    for (const entry of this.#entries.values()) {
-      if (entry.pattern.test(path)) for (const method of entry.methods) methods.add(method);
-    }
-    return [...methods].sort();
-  }
-}
-
-/** What a path pattern has besides plain text: `:name`, with or without a pattern or `?` behind it; `*`; special signs of RegExp. */
-const PART = /:\w+(?:\([^)]*\))?(\?)?|\*|[.+^${}()|[\]\\?]/g;
-
-function patternOf(url: string, lenient: boolean): RegExp {
-  const source = url.replace(PART, (part, optional?: string) => {
-    if (part.startsWith(':')) return optional ? '[^/]*' : '[^/]+';
-    return part === '*' ? '.*' : `\\${part}`;
-  });
-  return lenient ? new RegExp(`^${source}/?$`, 'i') : new RegExp(`^${source}$`);
 }
 
 /** Stands for a compiler of schemas; Fastify asks for one only where a route has a schema. */
