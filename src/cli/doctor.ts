@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { clockCheck } from '../core/host/clock/doctor.ts';
+import { clockCheck } from '../core/host/clock/records.ts';
 import { HostError } from '../core/host/errors/host-error.ts';
 import { damageCheck, witnessCheck } from '../core/host/integrity/doctor.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';

@@ -1,9 +1,10 @@
-/** What jumps of the wall clock leave in the log, and what a health page says of them: enough without the machine. */
+/** What jumps of the wall clock leave in the log, and what a health page and `holdfast doctor` say of them: enough without the machine. */
 import { HIDDEN } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import type { ClockJump } from '../../kernel/clock-jumps.ts';
-import type { Json } from '../../kernel/json.ts';
+import { isObject, type Json } from '../../kernel/json.ts';
 import { CLOCK, delayOf, type LogRecord } from '../../kernel/log/record.ts';
+import type { CheckContext, CheckResult } from '../plugin/diagnosis.ts';
 import { duration } from '../terminal.ts';
 
 export interface ClockContext {
@@ -53,4 +54,19 @@ export function openJumpFact(context: ClockContext | undefined): Json | undefine
   if (!context || context.aheadMs === 0) return undefined;
   const text = jumpText(context);
   return { ok: false, state: 'jumped', reason: text, aheadMs: context.aheadMs, text };
+}
+
+/** What `holdfast doctor` says of jumps of the wall clock. */
+export function clockCheck({ facts, running }: CheckContext): CheckResult {
+  const lookedAt = running ? 'the health page of the instance' : 'the log that the last instance left';
+  const fact = facts?.clock;
+  const remedy =
+    'Check the time service (`timedatectl`). When the clock is right again, or has gone on for a day, this ends by itself.';
+  if (!isObject(fact)) {
+    const found = 'nothing runs here that looks at the clock, or no health page says so';
+    return { state: 'unknown', lookedAt, found, remedy: 'Start the instance: it looks all the time.' };
+  }
+  const found = String(fact.text);
+  if (fact.state === 'jumped') return { state: 'warn', lookedAt, found, remedy };
+  return { state: running ? 'ok' : 'unknown', lookedAt, found: `the clock ${found}` };
 }
