@@ -26,7 +26,7 @@ const ENTRANCE = /^src\/(?:index|core\/host\/testing\/index|plugins\/[^/]+\/inde
 /** Contracts are declarations; plugins share code through core and machines. */
 const CONTRACT = /^src\/core\/contracts\//;
 /** One makes tokens; the other is the digest by which a store and its reader must agree. */
-const CONTRACT_FUNCTIONS = new Set(['defineToken', 'pointDigest']);
+const CONTRACT_FUNCTIONS = new Set(['defineToken', 'defineContributionPoint', 'pointDigest']);
 const EXPORTED_CODE =
   /^export (?:(?:async )?function\*?|(?:abstract )?class) (\w+)|^export const (\w+)[^=\n]*= (?:async )?\(.*=>/gm;
 

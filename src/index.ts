@@ -60,6 +60,7 @@ export { createRuntime, type Runtime, type RuntimeOptions } from './core/host/ru
 // Contracts: what one plugin provides and others use.
 
 export { type AlertRaised, alertRaised } from './core/contracts/alerts.ts';
+export { type McpCommand, type McpRoute, mcpRoutes } from './core/contracts/mcp-routes.ts';
 export {
   type NetworkConfig,
   type RouterApi,
@@ -70,4 +71,10 @@ export {
   type SetAnswer,
 } from './core/contracts/router.ts';
 export { type SecretsStore, SecretsStoreToken } from './core/contracts/secrets-store.ts';
-export { defineToken, type Token } from './core/contracts/token.ts';
+export {
+  type Contributed,
+  type ContributionPoint,
+  defineContributionPoint,
+  defineToken,
+  type Token,
+} from './core/contracts/token.ts';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { debounceTime, distinctUntilChanged, filter, map, Observable, skip, startWith } from 'rxjs';
-import type { OptionsFile } from '../plugin/definition.ts';
+import type { ConfiguredPlugin, OptionsFile } from '../plugin/definition.ts';
 import type { Environment } from './environment.ts';
 import { loadConfig } from './load.ts';
 
@@ -19,9 +19,9 @@ export class ConfigFile implements OptionsFile {
     this.#env = env;
   }
 
-  async optionsOf(plugin: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+  async plugins(): Promise<readonly ConfiguredPlugin[]> {
     const { plugins } = await loadConfig({ file: this.file, env: this.#env, fresh: true });
-    return plugins.find(({ definition }) => definition.name === plugin)?.options;
+    return plugins;
   }
 
   /** Watches the folder, for editors put a new file in the old one's place. It does not keep the process alive. */

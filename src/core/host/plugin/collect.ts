@@ -50,6 +50,7 @@ export function collect(runs: readonly PluginRun[]): Registrations {
     listeners: all('listeners'),
     checks: all('checks'),
     schedules: all('schedules'),
+    contributions: all('contributions'),
     overwrittenFiles: all('overwrittenFiles'),
     readyWork: all('readyWork'),
     stopWork: all('stopWork'),

@@ -6,7 +6,7 @@ import { HostError } from '../errors/host-error.ts';
 import type { PluginDefinition } from './definition.ts';
 
 /** A plugin that provides or reads tokens: its definition lists them. */
-export type TokenUser = Pick<PluginDefinition, 'name' | 'requires' | 'wants' | 'provides'>;
+export type TokenUser = Pick<PluginDefinition, 'name' | 'requires' | 'wants' | 'provides' | 'collects'>;
 
 /**
  * The adapters of one runtime by typed token (C11). tsyringe makes each at its first use and keeps it; what is added here

@@ -3,7 +3,7 @@ import type { AnyStateMachine } from 'xstate';
 import type { z } from 'zod';
 import type { Bus, Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
-import type { Token } from '../../contracts/token.ts';
+import type { Contributed, ContributionPoint, Token } from '../../contracts/token.ts';
 import type { ActorDefinition, RouteTarget } from '../../kernel/actors/definition.ts';
 import type { EffectHandler, EffectOptions } from '../../kernel/actors/effect.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
@@ -27,10 +27,10 @@ export interface OptionsFile {
   /**
    * Loads the file as it is now and validates it as a whole. The modules that it imports stay those of this process.
    *
-   * @returns the options of one plugin; undefined when the file does not list it any more
+   * @returns the plugins that it lists now, with their options
    * @throws HF_CONFIG_*
    */
-  optionsOf(plugin: string): Promise<Readonly<Record<string, unknown>> | undefined>;
+  plugins(): Promise<readonly ConfiguredPlugin[]>;
   /**
    * Calls back some time after the file's content has changed.
    *
@@ -70,6 +70,17 @@ export interface Services {
    * @throws HF_PLUGIN_CONTRACT the plugin does not list the token
    */
   readonly find: <T>(token: Token<T>) => T | undefined;
+  /**
+   * What plugins that have started contribute to a point of `collects`, in start order.
+   *
+   * @param plugins as a changed configuration file lists them: what they contribute with these options. One that has not
+   * been started contributes nothing
+   * @throws HF_PLUGIN_CONTRACT the plugin does not list the point; what a `register` throws with such options
+   */
+  readonly contributions: <T>(
+    point: ContributionPoint<T>,
+    plugins?: readonly ConfiguredPlugin[],
+  ) => readonly Contributed<T>[];
 }
 
 /** What a plugin reports of itself when asked; cheap, for it runs at every request of a health page. */
@@ -104,6 +115,13 @@ export interface PluginStatus {
 export interface PluginContext<S = Services> {
   /** Provides a token that the definition lists in `provides`; the factory runs once, at its first use or right after the start. */
   provide<T>(token: Token<T>, factory: (started: S) => T): void;
+  /**
+   * Adds something to what another plugin looks after, e.g. a page to a console. Whether a plugin collects it depends
+   * on the configuration; the order of the list does not matter.
+   *
+   * @param make runs when it is collected, which is after the start, and again when the configuration file has changed
+   */
+  contribute<T>(point: ContributionPoint<T>, make: (started: S) => T): void;
   actor(definition: ActorDefinition): void;
   /**
    * Messages of a topic become events of actors; the compiler checks them against the machine.
@@ -193,6 +211,8 @@ export interface PluginDefinition<O extends z.ZodObject = z.ZodObject, S = unkno
   /** Used where some plugin provides them, which then starts first; done without otherwise. */
   readonly wants?: readonly Token<unknown>[];
   readonly provides?: readonly Token<unknown>[];
+  /** What it collects of other plugins' contributions: it starts after all plugins that collect nothing. */
+  readonly collects?: readonly ContributionPoint<unknown>[];
   readonly onFailure?: OnFailure;
   /** Its classes of errors (`defineErrors`): their codes begin with `HF_` and the plugin's name. */
   readonly errors?: PluginErrors | readonly PluginErrors[];

@@ -1,5 +1,5 @@
 import { alertRaised } from '../../contracts/alerts.ts';
-import type { Token } from '../../contracts/token.ts';
+import type { Contributed, ContributionPoint, Token } from '../../contracts/token.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import type { Json } from '../../kernel/json.ts';
@@ -14,7 +14,7 @@ import { bootReport } from './report.ts';
 import { type Phase, PluginRun } from './run.ts';
 
 /** The services that the runtime gives; the host adds the others, and binds the logger to each plugin. */
-export type RuntimeServices = Omit<Services, 'get' | 'find' | 'plugins' | 'health'>;
+export type RuntimeServices = Omit<Services, 'get' | 'find' | 'contributions' | 'plugins' | 'health'>;
 
 export interface PluginHostOptions {
   readonly clock?: Clock;
@@ -258,6 +258,25 @@ export class PluginHost {
         const provider = this.#providers.get(token.name);
         return provider && !provider.error ? this.#container.get(run.definition, token) : undefined;
       },
+      contributions: <T>(point: ContributionPoint<T>, plugins?: readonly ConfiguredPlugin[]) =>
+        this.#contributions(run, point, plugins),
+    });
+  }
+
+  #contributions<T>(
+    { name, definition }: PluginRun,
+    point: ContributionPoint<T>,
+    plugins?: readonly ConfiguredPlugin[],
+  ): readonly Contributed<T>[] {
+    if (!definition.collects?.some((collected) => collected.name === point.name)) {
+      const reason = `it reads contributions to ${point.name} without listing it in collects`;
+      throw new HostError('HF_PLUGIN_CONTRACT', { plugin: name, reason });
+    }
+    const changed = plugins && new Map(plugins.map((plugin) => [plugin.definition.name, plugin]));
+    return this.#runs.flatMap((run) => {
+      const plugin = changed?.get(run.name);
+      // A point has one type: whoever contributes to it was checked against it by the compiler.
+      return changed && !plugin ? [] : (run.contributions(point.name, plugin) as readonly Contributed<T>[]);
     });
   }
 

@@ -2,8 +2,9 @@ import { HostError } from '../errors/host-error.ts';
 import type { TokenUser } from './container.ts';
 
 /**
- * Brings plugins into start order: whoever provides a token comes before whoever requires it (C12). Where nothing
- * is required or wanted, the order of the configuration stays.
+ * Brings plugins into start order: whoever provides a token comes before whoever requires it, and whoever collects
+ * contributions after the others (C12). Where nothing is required, wanted or collected, the order of the configuration
+ * stays.
  *
  * @throws HF_PLUGIN_MISSING nobody provides a required token
  * @throws HF_PLUGIN_CONFLICT two plugins of one name, or two providers of one token
@@ -36,7 +37,8 @@ export function startOrder<P extends TokenUser>(plugins: readonly P[]): P[] {
     ordered.add(plugin);
   };
 
-  for (const plugin of plugins) place(plugin);
+  for (const plugin of plugins) if (!plugin.collects) place(plugin);
+  for (const plugin of plugins) if (!ordered.has(plugin)) place(plugin);
   return [...ordered];
 }
 

@@ -54,6 +54,12 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
       refuseLate(`token ${token.name}`);
       container.provide(definition, token, () => factory(startedValue()));
     },
+    contribute: (point, make) =>
+      add(
+        declared.contributions,
+        { point: point.name, make: () => make(startedValue()) },
+        `a contribution to ${point.name}`,
+      ),
     actor: (actor) => add(declared.actors, actor, `actor ${actor.type}`),
     route<T>(
       topic: Topic<T>,
@@ -160,6 +166,7 @@ function emptyDeclared(): Declared {
     health: [],
     checks: [],
     schedules: [],
+    contributions: [],
     overwrittenFiles: [],
     readyWork: [],
     stopWork: [],

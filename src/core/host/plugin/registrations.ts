@@ -38,6 +38,13 @@ export interface StopWork {
   readonly work: (reason: string) => void | Promise<void>;
 }
 
+/** Something that a plugin adds to what another one looks after. */
+export interface ContributionRegistration {
+  /** Name of the point. */
+  readonly point: string;
+  readonly make: () => unknown;
+}
+
 /** A fact that a plugin contributes to health pages. */
 export interface HealthRegistration {
   readonly name: string;
@@ -81,6 +88,7 @@ export interface Registrations {
   /** What `holdfast doctor` looks at; no two of one `name`. */
   readonly checks: readonly Owned<CheckDefinition>[];
   readonly schedules: readonly Owned<ScheduleRegistration>[];
+  readonly contributions: readonly Owned<ContributionRegistration>[];
   /** Files of the data folder that change in place, relative to it. */
   readonly overwrittenFiles: readonly Owned<{ readonly path: string }>[];
   /** Called by the runtime when everything listens. */

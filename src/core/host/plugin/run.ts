@@ -1,7 +1,8 @@
+import type { Contributed } from '../../contracts/token.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type HoldfastError, isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';
-import type { Container } from './container.ts';
+import { Container } from './container.ts';
 import type { ConfiguredPlugin, OnFailure, PluginDefinition, PluginStatus, Services } from './definition.ts';
 import { createRegistrar, type Declared, type Registrar } from './registrar.ts';
 
@@ -20,6 +21,7 @@ export class PluginRun {
   readonly #deadlineMs: number;
   readonly #abort = new AbortController();
   #starting: Promise<void> | undefined;
+  #started: { readonly value: unknown } | undefined;
   #startRunning = false;
   #stopWork: Promise<void> | undefined;
   #state: PluginStatus['state'] = 'registered';
@@ -60,6 +62,21 @@ export class PluginRun {
   /** What it declared. Complete once `register` has returned. */
   get declared(): Declared {
     return this.#registrar.declared;
+  }
+
+  /**
+   * What it contributes; nothing while it is not started.
+   *
+   * @param point name of the point
+   * @param plugin as a changed configuration lists it: what it would contribute with these options
+   */
+  contributions(point: string, plugin?: ConfiguredPlugin): readonly Contributed<unknown>[] {
+    if (this.#state !== 'started' || !this.#started) return [];
+    const { declared } = plugin ? redeclared(plugin, this.#started.value) : this.#registrar;
+    const options = plugin?.options ?? this.#options;
+    return declared.contributions
+      .filter((contribution) => contribution.point === point)
+      .map(({ owner, make }) => ({ owner, options, value: make() }));
   }
 
   /**
@@ -146,6 +163,7 @@ export class PluginRun {
     const { start } = this.definition;
     const started = start ? await start(services, this.#options, this.#abort.signal) : services;
     this.#registrar.started(started);
+    this.#started = { value: started };
     for (const token of this.definition.provides ?? []) services.get(token);
   }
 
@@ -183,6 +201,15 @@ export class PluginRun {
     const reason = reasonOf(error);
     return new HostError('HF_PLUGIN_FAILED', { plugin: this.name, phase, reason }, { cause: error });
   }
+}
+
+/** What a plugin declares with other options, its handlers bound to what its `start` returned with the first ones. */
+function redeclared({ definition, options }: ConfiguredPlugin, started: unknown): Registrar {
+  const registrar = createRegistrar(definition, new Container());
+  definition.register(registrar.context, options);
+  registrar.freeze();
+  registrar.started(started);
+  return registrar;
 }
 
 /** An error as part of a sentence; a coded one brings its remedy along. */

@@ -66,7 +66,8 @@ export class RouteLoader {
     if (!configFile) throw new GatewayError('HF_GATEWAY_RELOAD', { reason: 'it runs without a file' });
     let options: Options | undefined;
     try {
-      options = await configFile.optionsOf('gateway');
+      const plugins = await configFile.plugins();
+      options = plugins.find(({ definition }) => definition.name === 'gateway')?.options;
       if (!options) throw new GatewayError('HF_GATEWAY_RELOAD', { reason: 'the file lists no gateway' });
     } catch (error) {
       this.#refuse(isCoded(error) ? error.what : String(error), origin, correlation);

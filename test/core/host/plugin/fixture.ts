@@ -12,7 +12,9 @@ import type { RuntimeServices } from '../../../../src/core/host/plugin/host.ts';
 import { newCorrelation } from '../../../../src/core/kernel/clock.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
-type Definition = Partial<Pick<PluginDefinition, 'requires' | 'provides' | 'onFailure' | 'start'>>;
+type Definition = Partial<
+  Pick<PluginDefinition, 'requires' | 'provides' | 'collects' | 'onFailure' | 'start'>
+>;
 
 /** A plugin that declares what `register` says. */
 export function plugin(

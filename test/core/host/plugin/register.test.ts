@@ -31,6 +31,7 @@ test('[C11] all declarations are one frozen value with their owners, usable with
       ctx.health('clock', () => ({ hands: 2 }));
       ctx.check({ name: 'clock.hands', run: () => ({ state: 'ok', lookedAt: 'the hands', found: 'two' }) });
       ctx.schedule('*/5 * * * *', tick);
+      ctx.contribute({ name: 'test.bells' }, run);
       ctx.overwrites('clock/face');
       ctx.onReady(run);
       ctx.onStop(run);

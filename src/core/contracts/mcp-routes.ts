@@ -1,0 +1,55 @@
+/** Routes of the MCP gateway that other plugins bring: `context.contribute(mcpRoutes, (started) => ({ … }))`. */
+import type { McpServerFactory } from '@modelcontextprotocol/server';
+import { defineContributionPoint } from './token.ts';
+
+/** A program that speaks MCP on its standard input and output; no shell is involved. */
+export interface McpCommand {
+  /** The program, absolute or found in PATH. */
+  readonly run: string;
+  readonly args?: string[];
+  /** Variables of its environment; it gets nothing of ours but PATH, HOME, LANG and TZ. */
+  readonly env?: Record<string, string>;
+  /** Variables whose values lie in the secrets store: name to `<path>#<property>`. */
+  readonly secrets?: Record<string, string>;
+  /** Working folder; the data folder unless set. */
+  readonly cwd?: string;
+  /** Processes at once: one for each session, and one for all clients of the stateless revision. */
+  readonly maxProcesses?: number;
+  /** A process that had nothing to do for so long is ended, milliseconds. */
+  readonly idleMs?: number;
+  /** Resident memory above which a process is ended, bytes. */
+  readonly maxMemory?: number;
+}
+
+/**
+ * One server behind the gateway. Exactly one of `server`, `command` and `url` says where it is; an entry of the same name
+ * in the gateway's own options overrides its settings, and replaces it where it has an upstream of its own.
+ */
+export interface McpRoute {
+  /** Small letters, digits and underscores; no two plugins bring one name. */
+  readonly name: string;
+  /** Makes the official SDK's server, for each session and each request without one: it runs in this process, without a port. */
+  readonly server?: McpServerFactory;
+  readonly command?: McpCommand;
+  /** The upstream's MCP endpoint. */
+  readonly url?: string;
+  /** Where the upstream's credential comes from; `credential_free` unless set. */
+  readonly disposition?: 'overwrite' | 'relay' | 'credential_free';
+  /** File (mode 0600) with the bare token of an `overwrite` route. */
+  readonly tokenFile?: string;
+  /** Place of that token in the secrets store, `<path>#<property>`. */
+  readonly secret?: string;
+  /** Whether tool names get the server's name as a prefix; true unless set. */
+  readonly prefix?: boolean;
+  /** The tools it offers, by its own names; all when absent. */
+  readonly tools?: string[];
+  /** Cost of a call by the server's own name of the tool; `*` stands for all other tools. */
+  readonly costs?: Record<string, number>;
+  /** Its calls may change state: each decision is durable before the call is forwarded. */
+  readonly writes?: boolean;
+  /** Longest wait for an answer's beginning, milliseconds. */
+  readonly timeoutMs?: number;
+}
+
+/** Where the gateway collects routes. */
+export const mcpRoutes = defineContributionPoint<McpRoute>('mcp.routes');
