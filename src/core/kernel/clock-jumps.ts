@@ -1,5 +1,4 @@
 import type { ActorState, OpenTimer } from './actors/transition.ts';
-import type { Clock } from './clock.ts';
 import { seqOfEffect } from './ids.ts';
 import { isObject } from './json.ts';
 
@@ -8,8 +7,6 @@ import { isObject } from './json.ts';
 
 /** Steps up to this are what a time service makes of an hour; milliseconds. */
 export const JUMP_MS = 2_000;
-/** A look so often makes small steps the new measure; milliseconds. */
-const FOLLOW_MS = 5_000;
 
 /** The wall clock was set. */
 export interface ClockJump {
@@ -17,41 +14,6 @@ export interface ClockJump {
   readonly after: number;
   /** By how much it was set ahead, milliseconds; negative for back. */
   readonly byMs: number;
-}
-
-/** Compares the wall clock with the time that passes, as long as a process runs. */
-export class ClockWatch {
-  readonly #clock: Clock;
-  #wall: number;
-  #passed: number;
-  #sinceBoot: number | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-    this.#wall = clock.now();
-    this.#passed = clock.monotonic();
-    this.#sinceBoot = clock.sinceBoot?.()?.ms;
-  }
-
-  /** @returns by how much the clock was set since the last look, milliseconds; 0 unless that is more than `JUMP_MS` */
-  look(): number {
-    const wall = this.#clock.now();
-    const passed = this.#clock.monotonic();
-    const byMs = wall - this.#wall - (passed - this.#passed);
-    const isJump = Math.abs(byMs) > JUMP_MS;
-    if (!isJump && passed - this.#passed < FOLLOW_MS) return 0;
-    const before = this.#sinceBoot;
-    const sinceBoot = this.#clock.sinceBoot?.()?.ms;
-    // A machine that was suspended had its monotonic clock stand still; the time since its boot went on.
-    const slept =
-      before !== undefined &&
-      sinceBoot !== undefined &&
-      Math.abs(wall - this.#wall - (sinceBoot - before)) <= JUMP_MS;
-    this.#wall = wall;
-    this.#passed = passed;
-    this.#sinceBoot = sinceBoot;
-    return isJump && !slept ? Math.round(byMs) : 0;
-  }
 }
 
 /** The jumps that an actor's state remembers, oldest first. @param state of `CLOCK.actor`; none when there is none */

@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { v7 } from 'uuid';
+import { JUMP_MS } from './clock-jumps.ts';
 import { asEpochMs, type EpochMs } from './ids.ts';
 
 /** Time as the runtime sees it. Tests hand in `VirtualClock` and move it by hand. */
@@ -55,6 +56,77 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** A look so often makes small steps the new measure; milliseconds. */
+const FOLLOW_MS = 5_000;
+
+/** Compares the wall clock with the time that passes, as long as a process runs. */
+export class ClockWatch {
+  readonly #clock: Clock;
+  #wall: number;
+  #passed: number;
+  #sinceBoot: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#wall = clock.now();
+    this.#passed = clock.monotonic();
+    this.#sinceBoot = clock.sinceBoot?.()?.ms;
+  }
+
+  /** @returns by how much the clock was set since the last look, milliseconds; 0 unless that is more than `JUMP_MS` */
+  look(): number {
+    const wall = this.#clock.now();
+    const passed = this.#clock.monotonic();
+    const byMs = wall - this.#wall - (passed - this.#passed);
+    const isJump = Math.abs(byMs) > JUMP_MS;
+    if (!isJump && passed - this.#passed < FOLLOW_MS) return 0;
+    const before = this.#sinceBoot;
+    const sinceBoot = this.#clock.sinceBoot?.()?.ms;
+    // A machine that was suspended had its monotonic clock stand still; the time since its boot went on.
+    const slept =
+      before !== undefined &&
+      sinceBoot !== undefined &&
+      Math.abs(wall - this.#wall - (sinceBoot - before)) <= JUMP_MS;
+    this.#wall = wall;
+    this.#passed = passed;
+    this.#sinceBoot = sinceBoot;
+    return isJump && !slept ? Math.round(byMs) : 0;
+  }
+}
+
+/** The time that records carry: the wall clock, which they see go back only by a jump that a record names. */
+export class RecordClock {
+  readonly #clock: Clock;
+  readonly #watch: ClockWatch;
+  #newest: number;
+
+  /** @param newest time of the newest record, epoch milliseconds */
+  constructor(clock: Clock, newest: number) {
+    this.#clock = clock;
+    this.#watch = new ClockWatch(clock);
+    this.#newest = newest;
+  }
+
+  /** @returns the time of the next record, epoch milliseconds: never before that of the last */
+  next(): number {
+    this.#newest = Math.max(this.#newest, this.#clock.now());
+    return this.#newest;
+  }
+
+  /** @returns by how much the clock was set since the last look, milliseconds; 0 when that needs no record */
+  look(): number {
+    const jumpedMs = this.#watch.look();
+    if (jumpedMs !== 0) return jumpedMs;
+    const behindMs = this.#newest - this.#clock.now(); // many small steps
+    return behindMs > JUMP_MS ? -behindMs : 0;
+  }
+
+  /** Lets the next record have the time as it is set now: call it for the record of a jump. */
+  jump(): void {
+    this.#newest = this.#clock.now();
+  }
+}
 
 /** A draw from the system's generator costs ten times the rest of an id, so this many ids share one. */
 const IDS_PER_DRAW = 256;

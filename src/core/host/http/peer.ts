@@ -177,17 +177,12 @@ function outputOf(command: string, args: readonly string[], socket: Socket): Pro
 /** The most requests that are remembered; a write is recorded within moments of its request. */
 const MOST_REQUESTS = 10_000;
 
-/** Which user of this machine sent each write, by the correlation id of its request, for the records that it leads to. */
-export class Senders {
-  readonly #uids = new LRUCache<string, Uid>({ max: MOST_REQUESTS });
+/**
+ * Which user of this machine sent each write, by the correlation id of its request, for the records that it leads to; none
+ * where no process of this machine sent it, or its surface does not record senders.
+ */
+export type Senders = LRUCache<string, Uid>;
 
-  /** Notes who sent a request. */
-  note(correlation: string, uid: Uid): void {
-    this.#uids.set(correlation, uid);
-  }
-
-  /** @returns undefined where no process of this machine sent it, or its surface does not record senders */
-  of(correlation: string): Uid | undefined {
-    return this.#uids.get(correlation);
-  }
+export function makeSenders(): Senders {
+  return new LRUCache({ max: MOST_REQUESTS });
 }

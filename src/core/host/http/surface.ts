@@ -181,7 +181,7 @@ export function createSurface(
     const { recordsSender = options.recordsSenders } = request.routeOptions.config;
     if (!senders || !recordsSender || !isWrite(request.method)) return done();
     void uidOf(request.raw.socket).then((uid) => {
-      if (uid !== undefined) senders.note(request.id, uid);
+      if (uid !== undefined) senders.set(request.id, uid);
       done();
     });
   });

@@ -50,7 +50,7 @@ export function recoverActors(
   for (const definition of registrations.actors) actors.register(definition);
   actors.onClockJump((jump) => logger.warn({ ...jump }, 'clock.jumped'));
   actors.restore(recovered, jumpBeforeStart(recovered, clock));
-  actors.recordSendersWith((correlation) => senders.of(correlation));
+  actors.recordSendersOf(senders);
   const handlers = [...builtinEffects(pendingReplies, bus), ...registrations.effects];
   const dispatcher = new EffectDispatcher(
     actors,

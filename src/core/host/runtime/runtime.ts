@@ -11,7 +11,7 @@ import { version } from '../../kernel/version.ts';
 import { ClockLooks } from '../clock/looks.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Place } from '../http/contract.ts';
-import { Senders } from '../http/peer.ts';
+import { makeSenders } from '../http/peer.ts';
 import { PendingReplies } from '../http/pending-replies.ts';
 import { BackgroundCheck } from '../integrity/background-check.ts';
 import { compareBeforeStart, noteAtStop } from '../integrity/compare.ts';
@@ -96,7 +96,7 @@ export class Runtime {
   readonly #configFile: OptionsFile | undefined;
   readonly #host: PluginHost;
   readonly #undo: (() => unknown)[] = [];
-  readonly #senders = new Senders();
+  readonly #senders = makeSenders();
   #services: RuntimeServices | undefined;
   #surfaces: Surfaces | undefined;
   #stopping: Promise<readonly HoldfastError[]> | undefined;

@@ -1,13 +1,12 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
-import type { Clock } from '../clock.ts';
-import { newCorrelation } from '../clock.ts';
-import { type ClockJump, ClockWatch, JUMP_MS, jumpsOf, timeLeft } from '../clock-jumps.ts';
+import { type Clock, newCorrelation, RecordClock } from '../clock.ts';
+import { type ClockJump, jumpsOf, timeLeft } from '../clock-jumps.ts';
 import { KernelError } from '../errors/kernel-error.ts';
 import { actorRef, FINGERPRINT_PREFIX, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
 import { CLOCK, INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
-import type { ActorDefinition, Durability, EventOf, UncheckedEvent } from './definition.ts';
+import type { ActorDefinition, EventOf, UncheckedEvent } from './definition.ts';
 import type { Recovered } from './recover.ts';
 import {
   type ActorSnapshot,
@@ -15,7 +14,6 @@ import {
   applyRecord,
   decide,
   decideInit,
-  type NewRecord,
   type OpenTimer,
   recordOf,
   snapshotOf,
@@ -51,8 +49,10 @@ export interface EffectRunner {
 /** How many events may wait for the log; further ones are refused. */
 const MAILBOX_LIMIT = 10_000;
 
-/** The user whose process began a story, by its correlation id; undefined where no local process did. */
-export type SenderOf = (correlation: string) => LogRecord['uid'];
+/** The users whose processes began stories, by correlation id; none where no local process did. */
+export interface Senders {
+  get(correlation: string): LogRecord['uid'];
+}
 
 interface ActorType {
   readonly definition: Registered;
@@ -80,7 +80,7 @@ interface Waiting {
 export class ActorSystem {
   readonly #log: EventLog;
   readonly #clock: Clock;
-  readonly #clockWatch: ClockWatch;
+  readonly #time: RecordClock;
   readonly #types = new Map<string, ActorType>();
   readonly #actors = new Map<string, LiveActor>();
   /** States of actors whose type no plugin registers in this run. */
@@ -92,10 +92,9 @@ export class ActorSystem {
   readonly #undurable: LogRecord[] = [];
   readonly #onFailure: (record: LogRecord) => void;
   #runner: EffectRunner | undefined;
-  #senderOf: SenderOf = () => undefined;
+  #senders: Senders | undefined;
   #onClockJump: (jump: ClockJump) => void = () => {};
   #seq: number;
-  #lastAt: number;
 
   /**
    * @param newest seq and time of the newest record: numbers go on from there
@@ -109,9 +108,8 @@ export class ActorSystem {
   ) {
     this.#log = log;
     this.#clock = clock;
-    this.#clockWatch = new ClockWatch(clock);
+    this.#time = new RecordClock(clock, newest.at);
     this.#seq = newest.seq;
-    this.#lastAt = newest.at;
     this.#onFailure = onFailure;
     log.onDurable((seq) => this.#durable(seq));
     log.onRoom(() => this.#drain());
@@ -128,8 +126,8 @@ export class ActorSystem {
   }
 
   /** Has the records of what comes from outside name who sent it. */
-  recordSendersWith(senderOf: SenderOf): void {
-    this.#senderOf = senderOf;
+  recordSendersOf(senders: Senders): void {
+    this.#senders = senders;
   }
 
   /** Calls back after each record that says that the wall clock was set. */
@@ -170,7 +168,7 @@ export class ActorSystem {
     // Only whether it is possible; the record's time is that of the record.
     decideMigration(stepper, definition, state, this.#clock.now());
     return () => {
-      const at = this.#now();
+      const at = this.#time.next();
       const { decision, snapshot } = decideMigration(stepper, definition, state, at);
       const event = { type: MIGRATE, fromVersion: state.version };
       const occasion = { at, actor: state.ref, event, from: state.value, correlation: newCorrelation() };
@@ -302,9 +300,9 @@ export class ActorSystem {
     const live = this.#actors.get(actor) ?? this.#start(actor, correlation, cause);
     const { definition, state, stepper } = live;
     live.snapshot ??= stepper.restore(state.value, state.context, state.done);
-    const at = this.#now();
+    const at = this.#time.next();
     const { decision, snapshot } = decide(stepper, state, live.snapshot, event, at, outcome);
-    const uid = cause === undefined && outcome === undefined ? this.#senderOf(correlation) : undefined;
+    const uid = cause === undefined && outcome === undefined ? this.#senders?.get(correlation) : undefined;
     const occasion = { at, actor, event, from: state.value, correlation, uid, cause, outcome };
     const record = recordOf(this.#nextSeq(), definition, occasion, decision);
     applyRecord(state, record);
@@ -316,7 +314,7 @@ export class ActorSystem {
     const type = this.#type(actor);
     const input = type.definition.input?.(parseActorRef(actor).key);
     const event: LogEvent = input === undefined ? { type: INIT } : { type: INIT, input };
-    const at = this.#now();
+    const at = this.#time.next();
     const { decision, snapshot } = decideInit(type.stepper, event, at);
     const occasion = { at, actor, event, correlation, cause };
     const record = recordOf(this.#nextSeq(), type.definition, occasion, decision);
@@ -331,11 +329,8 @@ export class ActorSystem {
     return this.#seq;
   }
 
-  #append({ definition, state }: LiveActor, record: NewRecord, blobs?: Blobs): LogRecord {
-    const declared = definition.durability ?? 'sync';
-    const durability = typeof declared === 'function' ? durabilityOf(record, declared) : declared;
-    if (durability === 'batched') record.batched = true;
-    this.#log.append(record, { durability, blobs });
+  #append({ state }: LiveActor, record: LogRecord, blobs?: Blobs): LogRecord {
+    this.#log.append(record, { durability: record.batched ? 'batched' : 'sync', blobs });
     this.#dirty.add(state);
     if (blobs) this.#blobHolders.add(state);
     if (record.failed !== undefined) this.#onFailure(record);
@@ -366,23 +361,15 @@ export class ActorSystem {
     }
   }
 
-  /** The time of the next record. It goes back only by a jump, whose record is the first after it. */
-  #now(): number {
-    this.#lastAt = Math.max(this.#lastAt, this.#clock.now());
-    return this.#lastAt;
-  }
-
   #findJump(): void {
     if (!this.#types.has(CLOCK.type)) return;
-    const jumpedMs = this.#clockWatch.look();
-    const behindMs = this.#lastAt - this.#clock.now();
+    const jumpedMs = this.#time.look();
     if (jumpedMs !== 0) this.#recordJump(jumpedMs, false);
-    else if (behindMs > JUMP_MS) this.#recordJump(-behindMs, false); // many small steps
   }
 
   #recordJump(byMs: number, whileStopped: boolean): void {
     const after = this.#seq;
-    this.#lastAt = this.#clock.now();
+    this.#time.jump();
     const event = { type: CLOCK.event, byMs, after, whileStopped };
     this.#transition(CLOCK.actor, event, {});
     this.#onClockJump({ byMs, after });
@@ -398,15 +385,6 @@ function recordable(event: { readonly type: string }): LogEvent {
     path: 'event.type',
     reason: `it is ${String(plain.type) || 'empty'}`,
   });
-}
-
-/** `sync` when the definition's function throws: the record's seq is taken already, and `sync` is always safe. */
-function durabilityOf(record: LogRecord, decide: (record: LogRecord) => Durability): Durability {
-  try {
-    return decide(record);
-  } catch {
-    return 'sync';
-  }
 }
 
 /** The bodies whose keys the state or its open effects hold; nobody could ever read the others. */

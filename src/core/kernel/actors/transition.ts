@@ -14,6 +14,7 @@ import {
   timerCancelled,
   timerStarted,
 } from '../log/record.ts';
+import type { ActorDefinition } from './definition.ts';
 import type { MachineStepper, Step } from './xstate.ts';
 
 // One transition of an actor, without any I/O: what its machine decides on an event, the record of it, and what the
@@ -246,9 +247,6 @@ function recordedEffects(
   return recorded;
 }
 
-/** A record before it is appended: whether it is batched is decided from the rest of it. */
-export type NewRecord = Omit<LogRecord, 'batched'> & { batched?: true };
-
 /** What led to a decision. */
 export interface Occasion {
   readonly at: number;
@@ -262,13 +260,16 @@ export interface Occasion {
   readonly outcome?: string | undefined;
 }
 
-/** The record of a decision. It is filled field by field: spreading optional fields takes longer than the decision. */
+/**
+ * The record of a decision. It is filled field by field: spreading optional fields takes longer than the decision. Whether
+ * it is batched is decided from the rest of it.
+ */
 export function recordOf(
   seq: number,
-  { machine: { id }, version }: { readonly machine: { readonly id: string }; readonly version: number },
+  { machine: { id }, version, durability }: Pick<ActorDefinition, 'machine' | 'version' | 'durability'>,
   { at, actor, event, from, correlation, uid, cause, outcome }: Occasion,
   { to, ignored, stale, failed, effects }: Decision,
-): NewRecord {
+): LogRecord {
   const record: Partial<Writable<LogRecord>> = { seq, at, actor, machine: id, version, event };
   if (from !== undefined) record.from = from;
   record.to = to;
@@ -280,5 +281,17 @@ export function recordOf(
   if (uid !== undefined) record.uid = uid;
   if (cause !== undefined) record.cause = cause;
   if (outcome !== undefined) record.outcome = outcome;
-  return record as NewRecord;
+  const whole = record as Writable<LogRecord>;
+  if (isBatched(whole, durability)) whole.batched = true;
+  return whole;
+}
+
+/** False when the definition's function throws: the record's seq is taken already, and `sync` is always safe. */
+function isBatched(record: LogRecord, durability: ActorDefinition['durability']): boolean {
+  if (typeof durability !== 'function') return durability === 'batched';
+  try {
+    return durability(record) === 'batched';
+  } catch {
+    return false;
+  }
 }

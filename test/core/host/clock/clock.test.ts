@@ -11,7 +11,7 @@ import { planPrune } from '../../../../src/core/host/retention/plan.ts';
 import { createRuntime } from '../../../../src/core/host/runtime/runtime.ts';
 import { impurities } from '../../../../src/core/host/testing/index.ts';
 import type { ActorDefinition } from '../../../../src/core/kernel/actors/definition.ts';
-import { ClockWatch } from '../../../../src/core/kernel/clock-jumps.ts';
+import { ClockWatch } from '../../../../src/core/kernel/clock.ts';
 import { integritySteps } from '../../../../src/core/kernel/log/integrity.ts';
 import type { LogRecord } from '../../../../src/core/kernel/log/record.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
