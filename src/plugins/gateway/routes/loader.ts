@@ -11,9 +11,9 @@ import { GatewayError } from '../errors.ts';
 import { ROUTES_KEY, routesActor, routesLoaded, routesRefused } from './actor.ts';
 import { readRouteEntries, rejectedEntry } from './entry.ts';
 import type { RouteKind } from './kind.ts';
-import type { SecretSources } from './route.ts';
 import { emptyTable, openRoute, type RejectedRoute, type Route, type RouteTable } from './route.ts';
 import { SealedDefinitions } from './sealed-definitions.ts';
+import type { SecretSources } from './upstream-secret.ts';
 
 /** Options of the plugin, of which `routes` are the entries. */
 type Options = Readonly<Record<string, unknown>>;
