@@ -69,7 +69,7 @@ const CONFIGURATIONS: Readonly<Record<string, (dir: string) => void>> = {
 for (const [name, configure] of Object.entries(CONFIGURATIONS)) {
   test(`[R32] with ${name} configuration, no command shows what a plugin declares secret`, async (t) => {
     const cwd = tempDir(t);
-    const bench = openBench(
+    const bench = await openBench(
       join(cwd, '.holdfast'),
       [door],
       [{ type: 'lamp.on', handler: () => undefined, onRecovery: 'retry' }],

@@ -19,7 +19,7 @@ async function archivedDays(t: ExecutionContext) {
   const folder = join(tempDir(t), 'kept');
   const clock = new VirtualClock(Date.parse('2026-03-01T00:00:00Z'));
   const settings = { folder, olderThanMs: 3 * DAY };
-  const { bench, retention, close } = openKept(dir, settings, clock);
+  const { bench, retention, close } = await openKept(dir, settings, clock);
   for (let day = 1; day <= 12; day += 1) {
     bench.actors.deliver('test.door/front', { type: 'OPEN', by: `guest of day ${day}` });
     bench.actors.deliver('test.door/front', { type: 'CLOSE' });

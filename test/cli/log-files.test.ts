@@ -12,7 +12,7 @@ import { tempDir } from '../support/temp.ts';
 /** A folder with the records 1 to 12 of two doors, and an export of it. */
 async function incident(t: ExecutionContext): Promise<{ dir: string; file: string }> {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door], []);
+  const bench = await openBench(dir, [door], []);
   for (const by of ['ann', 'stranger']) {
     for (const key of ['front', 'back']) {
       bench.actors.deliver(

@@ -9,7 +9,7 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 /** A log of 2026-01-01, which ended long before any clock that a test runs under. */
 async function folder(t: ExecutionContext): Promise<string> {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door], [], new VirtualClock());
+  const bench = await openBench(dir, [door], [], new VirtualClock());
   bench.actors.deliver('test.door/front', { type: 'KNOCK' });
   await bench.settled();
   await bench.clock.advance(3_600_000);

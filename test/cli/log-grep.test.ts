@@ -17,7 +17,7 @@ async function folder(t: ExecutionContext): Promise<string> {
     },
     onRecovery: 'retry' as const,
   };
-  const bench = openBench(dir, [door], [lamp], new VirtualClock());
+  const bench = await openBench(dir, [door], [lamp], new VirtualClock());
   for (const key of ['front', 'back']) {
     bench.actors.deliver(`test.door/${key}`, { type: 'OPEN', by: 'ann' }, { correlation: 'one-story' });
     await bench.settled();
@@ -94,7 +94,7 @@ for (const [name, pattern, reason] of [
 
 test('[C7] an expression that backtracks without end elsewhere ends at once', async (t) => {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door], [], new VirtualClock());
+  const bench = await openBench(dir, [door], [], new VirtualClock());
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'a'.repeat(39) });
   await bench.settled();
   await bench.close();
@@ -112,7 +112,7 @@ test('[C7] --failed lists the machines that threw and the effects that failed or
   const none = await listed(dir, '--failed', '--to', '1');
   t.deepEqual(none.lines, []);
   const quiet = tempDir(t);
-  const bench = openBench(quiet, [door], [], new VirtualClock());
+  const bench = await openBench(quiet, [door], [], new VirtualClock());
   bench.actors.deliver('test.door/front', { type: 'CLOSE' });
   await bench.settled();
   await bench.close();

@@ -17,7 +17,7 @@ const handlers = [
 /** A folder with: ann opens (1–3), the door falls shut (4), a knock and its ring (5–6), ann again by another story. */
 async function folder(t: ExecutionContext): Promise<{ dir: string; records: LogRecord[] }> {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door], handlers, new VirtualClock());
+  const bench = await openBench(dir, [door], handlers, new VirtualClock());
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' }, { correlation: STORY });
   await bench.settled();
   await bench.clock.advance(1_000);
@@ -150,7 +150,7 @@ test('show tells everything of a record: its event, change, effects with their e
 
 test('show tells which effects are open and which timers were cancelled', async (t) => {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door], [], new VirtualClock());
+  const bench = await openBench(dir, [door], [], new VirtualClock());
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   bench.actors.deliver('test.door/front', { type: 'CLOSE' });
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'bob' });
@@ -174,7 +174,7 @@ test('show tells which effects are open and which timers were cancelled', async 
 
 test('tail begins with the newest lines and follows what comes, folding across what it has shown', async (t) => {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door], handlers, new VirtualClock());
+  const bench = await openBench(dir, [door], handlers, new VirtualClock());
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' }, { correlation: STORY });
   await bench.settled();
   const seen = Promise.withResolvers<void>();
@@ -214,7 +214,7 @@ test('tail without a terminal ends by itself, and with --json prints a record a 
 
 test('[C6] control characters of an event do not reach the terminal, and secrets are masked', async (t) => {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door], [], new VirtualClock());
+  const bench = await openBench(dir, [door], [], new VirtualClock());
   const by = 'x\u001b[2J\u0007\u202e\r\nBearer abcdefghijklmnop';
   bench.actors.deliver('test.door/front', { type: 'OPEN', by, password: 'hunter2' });
   await bench.settled();

@@ -13,7 +13,7 @@ const RECORDS = 6_000;
 /** A folder with more records than any work does at once. */
 async function folder(t: ExecutionContext): Promise<string> {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door], []);
+  const bench = await openBench(dir, [door], []);
   for (let count = 0; count < RECORDS; count += 1) bench.actors.deliver('test.door/front', { type: 'CLOSE' });
   await bench.settled();
   await bench.close();

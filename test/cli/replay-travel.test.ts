@@ -20,7 +20,7 @@ const handlers = [
  */
 async function folder(t: ExecutionContext): Promise<string> {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door], handlers, new VirtualClock());
+  const bench = await openBench(dir, [door], handlers, new VirtualClock());
   const send = async (event: { type: string; by?: string }) => {
     bench.actors.deliver('test.door/front', event as never);
     await bench.settled();

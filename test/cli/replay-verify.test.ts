@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp.ts';
 
 async function folder(t: ExecutionContext): Promise<string> {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door], []);
+  const bench = await openBench(dir, [door], []);
   for (const by of ['ann', 'stranger', 'bob']) {
     bench.actors.deliver('test.door/front', { type: 'OPEN', by });
     bench.actors.deliver('test.door/front', { type: 'CLOSE' });

@@ -19,7 +19,7 @@ const KEY = 'gateway.key/k_1';
 /** A key is made, called, revoked a minute later by ann, and called again an hour later. The last record is the refusal. */
 async function revoked(t: ExecutionContext): Promise<{ dir: string; refusal: number; revocation: number }> {
   const dir = tempDir(t);
-  const bench = openBench(dir, [keyActor, door], handlers, new VirtualClock());
+  const bench = await openBench(dir, [keyActor, door], handlers, new VirtualClock());
   const send = async (event: { type: string; [field: string]: unknown }) => {
     bench.actors.deliver(KEY, { ...event, at: bench.clock.now() });
     await bench.settled();
@@ -70,7 +70,7 @@ test('[C7] the explanation of a refusal points to the revocation that made it so
 
 test('[C7] a decision under changed terms points to the change, though the state is an older one', async (t) => {
   const dir = tempDir(t);
-  const bench = openBench(dir, [keyActor], handlers, new VirtualClock());
+  const bench = await openBench(dir, [keyActor], handlers, new VirtualClock());
   const send = async (event: { type: string; [field: string]: unknown }) => {
     bench.actors.deliver(KEY, { ...event, at: bench.clock.now() });
     await bench.settled();

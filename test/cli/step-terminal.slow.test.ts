@@ -101,7 +101,7 @@ test.serial('Ctrl-Z gives it back until the viewer goes on', async (t) => {
 
 test.serial('an error on the way gives it back before it is told', async (t) => {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door]);
+  const bench = await openBench(dir, [door]);
   for (let n = 0; n < 30; n += 1) bench.actors.deliver('test.door/front', { type: 'KNOCK' });
   await bench.settled();
   await bench.close();

@@ -29,7 +29,7 @@ let reader: SqliteReader;
 let log: StepLog;
 
 test.before(async () => {
-  const bench = openBench(dir, [door], effects, new VirtualClock());
+  const bench = await openBench(dir, [door], effects, new VirtualClock());
   const send = async (key: string, correlation: string, event: { type: string; by?: string }) => {
     bench.actors.deliver(`test.door/${key}`, event as never, { correlation });
     await bench.settled();

@@ -23,39 +23,52 @@ export interface Bench<C extends Clock = VirtualClock> {
   close(drainMs?: number): Promise<void>;
 }
 
-export function openBench<C extends Clock = VirtualClock>(
+/**
+ * Opens a data folder.
+ *
+ * @throws what the runtime refuses a log or its states with; the log is closed by then
+ */
+export async function openBench<C extends Clock = VirtualClock>(
   dataDir: string,
   definitions: readonly ActorDefinition[],
   effects: readonly EffectRegistration[] = [],
   clock: C = new VirtualClock(1_000) as Clock as C,
-): Bench<C> {
+): Promise<Bench<C>> {
   const log = new SqliteLog({ dataDir });
   const reader = new SqliteReader(dataDir);
-  const recovered = recover(reader);
-  const actors = new ActorSystem(log, clock, recovered.newest, () => {});
-  for (const definition of definitions) actors.register(definition);
-  actors.restore(recovered);
-  const ends: EffectEnd[] = [];
-  const handlers = new Map(effects.map((registration) => [registration.type, registration]));
-  const dispatcher = new EffectDispatcher(actors, clock, handlers, (end) => ends.push(end));
-  actors.runEffectsWith(dispatcher);
-  dispatcher.leftOpen(actors.states())();
-  return {
-    log,
-    clock,
-    actors,
-    ends,
-    records: () => Array.fromAsync(reader.read()),
-    async settled() {
-      do {
-        await log.whenDurable(log.lastSeq());
-        await new Promise((resolve) => setImmediate(resolve));
-      } while (log.status().queued > 0 || dispatcher.running > 0);
-    },
-    async close(drainMs = 0) {
-      await dispatcher.stop(drainMs);
-      await log.close();
-      reader.close();
-    },
+  const close = async () => {
+    await log.close();
+    reader.close();
   };
+  try {
+    const recovered = recover(reader);
+    const actors = new ActorSystem(log, clock, recovered.newest, () => {});
+    for (const definition of definitions) actors.register(definition);
+    actors.restore(recovered);
+    const ends: EffectEnd[] = [];
+    const handlers = new Map(effects.map((registration) => [registration.type, registration]));
+    const dispatcher = new EffectDispatcher(actors, clock, handlers, (end) => ends.push(end));
+    actors.runEffectsWith(dispatcher);
+    dispatcher.leftOpen(actors.states())();
+    return {
+      log,
+      clock,
+      actors,
+      ends,
+      records: () => Array.fromAsync(reader.read()),
+      async settled() {
+        do {
+          await log.whenDurable(log.lastSeq());
+          await new Promise((resolve) => setImmediate(resolve));
+        } while (log.status().queued > 0 || dispatcher.running > 0);
+      },
+      async close(drainMs = 0) {
+        await dispatcher.stop(drainMs);
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }

@@ -10,7 +10,7 @@ import { door } from './door.ts';
 
 const dataDir = process.argv[2] as string;
 const say = (line: string) => process.stdout.write(`${line}\n`);
-const bench = openBench(
+const bench = await openBench(
   dataDir,
   [{ ...door, input: () => ({ closeAfterMs: 86_400_000 }) }],
   [{ type: 'lamp.on', onRecovery: 'retry', handler: ({ by }: { by: string }) => void say(`effect ${by}`) }],

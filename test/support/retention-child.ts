@@ -38,7 +38,7 @@ const deadly = (log: EventLog): EventLog =>
     },
   });
 
-const kept = openKept(dir, KEPT(folder), new VirtualClock(Number(now)), { wrap: deadly });
+const kept = await openKept(dir, KEPT(folder), new VirtualClock(Number(now)), { wrap: deadly });
 if (step === 'while the archive is written') {
   const watch = setInterval(() => {
     try {

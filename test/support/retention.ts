@@ -46,13 +46,13 @@ interface KeptOptions {
 /** So much of the live log goes into one archive, bytes. */
 const ARCHIVE_BYTES = 120_000;
 
-export function openKept(
+export async function openKept(
   dataDir: string,
   settings: RetentionSettings,
   clock: VirtualClock,
   { scheduled = false, wrap = (log) => log }: KeptOptions = {},
-): KeptBench {
-  const bench = openBench(dataDir, [patientDoor, retentionActor], [], clock);
+): Promise<KeptBench> {
+  const bench = await openBench(dataDir, [patientDoor, retentionActor], [], clock);
   const bus = new Bus(newCorrelation);
   const steps: KeptStep[] = [];
   for (const { topic, to, map } of [recordsArchivedRoute, archiveDeletedRoute]) {

@@ -63,7 +63,7 @@ test('[O16] 10,000 monitors beat each minute; the thousand that stop are told, o
       fallen.set(labels.monitor, (fallen.get(labels.monitor) ?? 0) + 1);
     },
   } as const;
-  const bench = openBench(tempDir(t), [actor], [raised], clock);
+  const bench = await openBench(tempDir(t), [actor], [raised], clock);
   t.teardown(() => bench.close());
   const beat = async (from: number): Promise<void> => {
     for (let index = from; index < MONITORS; index += 1) {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { HoldfastError } from '../errors/holdfast-error.ts';
+import { type HoldfastError, isCoded } from '../errors/holdfast-error.ts';
 import { KernelError } from '../errors/kernel-error.ts';
 import { INDEX_TABLES, indexAll } from './record-index.ts';
 
@@ -80,7 +80,7 @@ export function logFile(dataDir: string): string {
  */
 export function openForWriting(dataDir: string): DatabaseSync {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  let db: DatabaseSync;
+  let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(logFile(dataDir), { timeout: 5_000 });
     db.exec(`
@@ -93,11 +93,12 @@ export function openForWriting(dataDir: string): DatabaseSync {
     `);
     logTables(db);
     replaceIndices(db);
+    checkFormat(db, dataDir);
+    return db;
   } catch (error) {
+    db?.close();
     throw unusable(dataDir, error);
   }
-  checkFormat(db, dataDir);
-  return db;
 }
 
 export function hasTable(db: DatabaseSync, name: string): boolean {
@@ -144,27 +145,23 @@ function dropTimeColumn(db: DatabaseSync): void {
  * @throws HF_LOG_MISSING, HF_LOG_FORMAT, HF_LOG_DAMAGED, HF_LOG_FOLDER
  */
 export function openForReading(dataDir: string): DatabaseSync {
-  let db: DatabaseSync;
+  let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(logFile(dataDir), { readOnly: true });
     db.exec('PRAGMA busy_timeout = 5000');
     db.prepare('SELECT 1 FROM records LIMIT 1').get();
+    checkFormat(db, dataDir);
+    return db;
   } catch (error) {
+    db?.close();
     if (!existsSync(logFile(dataDir)))
       throw new KernelError('HF_LOG_MISSING', { dir: dataDir }, { cause: error });
     throw unusable(dataDir, error);
   }
-  checkFormat(db, dataDir);
-  return db;
 }
 
 function checkFormat(db: DatabaseSync, dataDir: string): void {
-  let found: unknown;
-  try {
-    found = db.prepare("SELECT value FROM meta WHERE key = 'format'").get()?.value;
-  } catch (error) {
-    throw unusable(dataDir, error);
-  }
+  const found = db.prepare("SELECT value FROM meta WHERE key = 'format'").get()?.value;
   if (found !== String(LOG_FORMAT)) {
     throw new KernelError('HF_LOG_FORMAT', { dir: dataDir, found: String(found), supported: LOG_FORMAT });
   }
@@ -174,6 +171,7 @@ function checkFormat(db: DatabaseSync, dataDir: string): void {
 const DAMAGED = new Set([11, 26]);
 
 function unusable(dataDir: string, error: unknown): HoldfastError {
+  if (isCoded(error)) return error;
   const reason = error instanceof Error ? error.message : String(error);
   const damaged = DAMAGED.has(((error as { errcode?: number }).errcode ?? 0) & 0xff);
   if (damaged) return new KernelError('HF_LOG_DAMAGED', { reason }, { cause: error });

@@ -8,6 +8,7 @@ import { type AlertRaised, alertRaised } from '../../../../src/core/contracts/al
 import { resolveConfig } from '../../../../src/core/host/config/resolve.ts';
 import { dataChecked } from '../../../../src/core/host/integrity/actor.ts';
 import type { DataCheckResult } from '../../../../src/core/host/integrity/findings.ts';
+import { DATA_CHECK } from '../../../../src/core/host/integrity/records.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
 import { pruneStopped } from '../../../../src/core/host/retention/prune-stopped.ts';
@@ -73,6 +74,7 @@ async function started(t: ExecutionContext, dir: string): Promise<Checked> {
   await runtime.start();
   const alerts: AlertRaised[] = [];
   runtime.services.bus.subscribe(alertRaised, 'test', ({ payload }) => void alerts.push(payload));
+  const fact = () => runtime.health().data as ReturnType<Checked['fact']>;
   return {
     runtime,
     clock,
@@ -82,11 +84,14 @@ async function started(t: ExecutionContext, dir: string): Promise<Checked> {
       runtime.services.bus.subscribe(dataChecked, 'test', ({ payload }) => checked.resolve(payload));
       await clock.advance(ms);
       const result = await checked.promise;
-      // The timer of the next day is armed when this one has been recorded; the looks at the clock have one, too.
-      while (clock.armed < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+      // The timer of the next day is armed when this check has ended, and its alert is one more record.
+      const isOver = () =>
+        !fact().text.includes('a check is under way') &&
+        Object.keys(runtime.services.actors.snapshot(DATA_CHECK)?.effects ?? {}).length === 0;
+      while (!isOver()) await new Promise((resolve) => setTimeout(resolve, 5));
       return result;
     },
-    fact: () => runtime.health().data as { state: string; ok?: boolean; text: string },
+    fact,
   };
 }
 

@@ -129,7 +129,7 @@ test('[R29] whatever happens, the run before is told as it ended', (t) => {
 test('[R29] a runtime that is killed says so at its next start, from the log alone', async (t) => {
   const dir = tempDir(t);
   const run = async (events: LifecycleEvent[]) => {
-    const bench = openBench(dir, [lifecycleActor]);
+    const bench = await openBench(dir, [lifecycleActor]);
     for (const happened of events) bench.actors.deliver(HOST, happened as never);
     await bench.settled();
     const context = bench.actors.snapshot(HOST)?.context as unknown as LifecycleContext;

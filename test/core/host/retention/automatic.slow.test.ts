@@ -16,7 +16,7 @@ test('[C10] a year of idle life stays within its bounds every fortnight, and wha
   const dir = tempDir(t);
   const clock = new VirtualClock(START);
   const settings = { ...KEPT(join(dir, 'archive')), keepArchiveBytes: 60_000 };
-  const { bench, retention, steps, close } = openKept(dir, settings, clock);
+  const { bench, retention, steps, close } = await openKept(dir, settings, clock);
   const most = { used: 0, age: 0, archives: 0 };
   for (let fortnight = 0; fortnight < 26; fortnight += 1) {
     await live(bench, 14 * 12, 14 * DAY);
@@ -52,14 +52,14 @@ for (const step of [
     const dir = tempDir(t);
     const clock = new VirtualClock(START);
     const settings = KEPT(join(dir, 'archive'));
-    const first = openKept(dir, settings, clock);
+    const first = await openKept(dir, settings, clock);
     for (let days = 0; days < 4; days += 1) await live(first.bench, 200, DAY);
     const total = first.bench.log.lastSeq();
     await first.close();
     const killed = startChild(t, child, [dir, String(clock.now()), step]);
     await t.throwsAsync(killed.line(/^ended/), { message: /SIGKILL/ });
 
-    const next = openKept(dir, settings, clock);
+    const next = await openKept(dir, settings, clock);
     await next.retention.run();
     t.deepEqual(
       readdirSync(settings.folder).filter((name) => name.endsWith('.part')),

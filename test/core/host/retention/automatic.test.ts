@@ -15,7 +15,7 @@ test('[C10] records over the limits of size and age are archived, and archives o
   const dir = tempDir(t);
   const clock = new VirtualClock(START);
   const settings = KEPT(join(dir, 'archive'));
-  const { bench, retention, steps, close } = openKept(dir, settings, clock);
+  const { bench, retention, steps, close } = await openKept(dir, settings, clock);
   await live(bench, 50, DAY);
   await retention.run();
   t.false(existsSync(settings.folder), 'nothing is over a limit');
@@ -55,7 +55,7 @@ test('[C10] a timer that has been open for longer than the limit does not keep t
   const dir = tempDir(t);
   const clock = new VirtualClock(START);
   const settings = { folder: join(dir, 'archive'), olderThanMs: 90 * DAY };
-  const { bench, retention, close } = openKept(dir, settings, clock);
+  const { bench, retention, close } = await openKept(dir, settings, clock);
   bench.actors.deliver('test.door/stays', { type: 'OPEN', by: 'who stays' });
   await live(bench, 20, DAY);
   clock.jump(100 * DAY);
@@ -63,7 +63,7 @@ test('[C10] a timer that has been open for longer than the limit does not keep t
   await retention.run();
   t.true(sizeOf(dir).first > 20);
   await close();
-  const again = openKept(dir, settings, clock);
+  const again = await openKept(dir, settings, clock);
   t.is(
     again.bench.actors.snapshot('test.door/stays')?.value,
     'open',
@@ -81,7 +81,7 @@ test('[C10] a running log is looked at every minute', async (t) => {
   const dir = tempDir(t);
   const clock = new VirtualClock(START);
   const settings = KEPT(join(dir, 'archive'));
-  const { bench, close } = openKept(dir, settings, clock, { scheduled: true });
+  const { bench, close } = await openKept(dir, settings, clock, { scheduled: true });
   await live(bench, 20, DAY);
   clock.jump(90 * DAY);
   for (let wait = 0; wait < 3_000 && archivesIn(settings.folder).length === 0; wait += 1) {
@@ -98,7 +98,7 @@ test('[C10] what an archive cannot take stays in the log, and is archived when i
   const clock = new VirtualClock(START);
   const settings = KEPT(join(dir, 'in-the-way'));
   writeFileSync(settings.folder, '');
-  const { bench, retention, close } = openKept(dir, settings, clock);
+  const { bench, retention, close } = await openKept(dir, settings, clock);
   await live(bench, 50, DAY);
   clock.jump(100 * DAY);
   await t.throwsAsync(retention.run(), { code: 'HF_PORTABLE_WRITE' });

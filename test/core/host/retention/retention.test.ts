@@ -24,7 +24,7 @@ const patient = {
 /** A log of a hundred days: one door opens and closes each day. @param open the day since which another stays open */
 async function hundredDays(t: ExecutionContext, open?: number, dir = tempDir(t)) {
   const clock = new VirtualClock(Date.now() - 100 * DAY);
-  const bench = openBench(dir, [patient], [], clock);
+  const bench = await openBench(dir, [patient], [], clock);
   for (let day = 0; day < 100; day += 1) {
     bench.actors.deliver(`test.door/${day % 5}`, { type: 'OPEN', by: `day ${day}` });
     bench.actors.deliver(`test.door/${day % 5}`, { type: 'CLOSE' });
@@ -50,7 +50,7 @@ function states(source: string): string {
 test('[C10] a prefix goes into an archive; what stays, and archives with what stays, verify and replay', async (t) => {
   const dir = tempDir(t);
   // A log is signed when it is closed, so there is a signature among the records that go.
-  const before = openBench(dir, [patient], [], new VirtualClock(Date.now() - 101 * DAY));
+  const before = await openBench(dir, [patient], [], new VirtualClock(Date.now() - 101 * DAY));
   before.actors.deliver('test.door/0', { type: 'OPEN', by: 'the day before' });
   before.actors.deliver('test.door/0', { type: 'CLOSE' });
   await before.settled();
@@ -95,7 +95,7 @@ test('[C10] a prefix goes into an archive; what stays, and archives with what st
   t.regex((await cli('log', 'verify', dir, archives[0] ?? '')).err, /^HF_LOG_GAP/);
 
   // A runtime goes on from what stays, and the archives still fit.
-  const next = openBench(dir, [door]);
+  const next = await openBench(dir, [door]);
   next.actors.deliver('test.door/0', { type: 'OPEN', by: 'later' });
   await next.settled();
   await next.close();
@@ -117,7 +117,7 @@ test('[C10,C9] who takes records away and says that they were archived cannot si
     (await call(['log', 'verify', dir], { cwd: dir })).err,
     /no signature says that they were archived/,
   );
-  t.throws(() => openBench(dir, [door]), { code: 'HF_LOG_UNTRUSTED' });
+  await t.throwsAsync(() => openBench(dir, [door]), { code: 'HF_LOG_UNTRUSTED' });
 });
 
 test('[C10] a running log is pruned between commits, and what is open keeps what it came from', async (t) => {

@@ -63,7 +63,7 @@ const byRef = (a: { ref: string }, b: { ref: string }) => a.ref.localeCompare(b.
 async function live(t: ExecutionContext, steps: readonly Step[]): Promise<void> {
   const dir = tempDir(t);
   const clock = new VirtualClock(1_000);
-  let bench = openBench(dir, [door], effects, clock);
+  let bench = await openBench(dir, [door], effects, clock);
   for (const one of steps) {
     switch (one.do) {
       case 'send':
@@ -78,7 +78,7 @@ async function live(t: ExecutionContext, steps: readonly Step[]): Promise<void> 
         break;
       case 'restart':
         await bench.close();
-        bench = openBench(dir, [door], effects, clock);
+        bench = await openBench(dir, [door], effects, clock);
         await clock.advance(0);
         break;
     }

@@ -20,7 +20,7 @@ function effects(
 test('[C2] an effect runs only after the record that asks for it can be read from the log', async (t) => {
   const dir = tempDir(t);
   const seen: string[][] = [];
-  const bench = openBench(
+  const bench = await openBench(
     dir,
     [door],
     effects({
@@ -35,7 +35,11 @@ test('[C2] an effect runs only after the record that asks for it can be read fro
 });
 
 test('[C2] every transition is one record with its event, states, effects, correlation and cause', async (t) => {
-  const bench = openBench(tempDir(t), [door], effects({ 'bell.ring': () => ({ type: 'RANG', loud: true }) }));
+  const bench = await openBench(
+    tempDir(t),
+    [door],
+    effects({ 'bell.ring': () => ({ type: 'RANG', loud: true }) }),
+  );
   const sent = bench.actors.deliver('test.door/front', { type: 'KNOCK' }, { correlation: 'story-1' });
   await sent.durable();
   await bench.settled();
@@ -69,14 +73,14 @@ test('[C2] every transition is one record with its event, states, effects, corre
 });
 
 test('[C2] an event that the state does not handle is recorded as ignored and changes nothing', async (t) => {
-  const bench = openBench(tempDir(t), [door]);
+  const bench = await openBench(tempDir(t), [door]);
   const { record } = bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'stranger' });
   t.like(record, { ignored: true, to: { value: 'closed' }, effects: [] });
   await bench.close();
 });
 
 test('[C3] a delayed transition is a durable timer that fires at its deadline, with the record that armed it as cause', async (t) => {
-  const bench = openBench(tempDir(t), [door]);
+  const bench = await openBench(tempDir(t), [door]);
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await bench.settled();
   await bench.clock.advance(999);
@@ -94,7 +98,7 @@ test('[C3] a delayed transition is a durable timer that fires at its deadline, w
 });
 
 test('[C3] a timer of an earlier visit to a state is stale: the later visit keeps its own deadline', async (t) => {
-  const bench = openBench(tempDir(t), [door]);
+  const bench = await openBench(tempDir(t), [door]);
   const armed = bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' }).record;
   await bench.settled();
   await bench.clock.advance(600);
@@ -115,7 +119,7 @@ test('[C3] a timer of an earlier visit to a state is stale: the later visit keep
 
 test('[C5] after a restart timers fire at their original deadline, and at once when it has passed', async (t) => {
   const dir = tempDir(t);
-  const first = openBench(dir, [door]);
+  const first = await openBench(dir, [door]);
   first.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   first.actors.deliver('test.door/back', { type: 'OPEN', by: 'ann' });
   await first.settled();
@@ -124,7 +128,7 @@ test('[C5] after a restart timers fire at their original deadline, and at once w
   await first.settled();
   await first.close();
 
-  const second = openBench(dir, [door], [], new VirtualClock(2_100));
+  const second = await openBench(dir, [door], [], new VirtualClock(2_100));
   await second.clock.advance(0);
   t.is(second.actors.snapshot('test.door/front')?.value, 'closed', 'its deadline 2,000 has passed');
   t.is(second.actors.snapshot('test.door/back')?.value, 'open');
@@ -138,7 +142,7 @@ for (const onRecovery of ['retry', 'fail'] as const) {
     const dir = tempDir(t);
     const hangs = (_: unknown, { signal }: { signal: AbortSignal }) =>
       new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-    const first = openBench(dir, [door], effects({ 'bell.ring': hangs }, onRecovery));
+    const first = await openBench(dir, [door], effects({ 'bell.ring': hangs }, onRecovery));
     first.actors.deliver('test.door/front', { type: 'KNOCK' }, { correlation: 'story-1' });
     await first.log.whenDurable(2);
     await new Promise((resolve) => setImmediate(resolve));
@@ -149,7 +153,7 @@ for (const onRecovery of ['retry', 'fail'] as const) {
       ids.push([context.id, context.recovered]);
       return { type: 'RANG', loud: false };
     };
-    const second = openBench(dir, [door], effects({ 'bell.ring': again }, onRecovery));
+    const second = await openBench(dir, [door], effects({ 'bell.ring': again }, onRecovery));
     await second.settled();
     t.deepEqual(ids, onRecovery === 'retry' ? [['2.0', true]] : []);
     const type = onRecovery === 'retry' ? 'RANG' : 'effect.lost';
@@ -159,7 +163,7 @@ for (const onRecovery of ['retry', 'fail'] as const) {
 }
 
 test('[C2] a handler that throws or is late gives the actor effect.failed with the code, never the secret text', async (t) => {
-  const bench = openBench(
+  const bench = await openBench(
     tempDir(t),
     [door],
     [
@@ -193,7 +197,7 @@ test('[C2] a handler that throws or is late gives the actor effect.failed with t
 });
 
 test('an unknown actor type is refused by name', async (t) => {
-  const bench = openBench(tempDir(t), [door]);
+  const bench = await openBench(tempDir(t), [door]);
   t.throws(() => bench.actors.deliver('test.window/1', { type: 'OPEN' }), {
     instanceOf: HoldfastError,
     code: 'HF_ACTOR_UNKNOWN',
@@ -202,7 +206,7 @@ test('an unknown actor type is refused by name', async (t) => {
 });
 
 test('[C2] an actor in a final state takes no more events, and they are recorded', async (t) => {
-  const bench = openBench(tempDir(t), [door]);
+  const bench = await openBench(tempDir(t), [door]);
   bench.actors.deliver('test.door/front', { type: 'BREAK' });
   const { record } = bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   t.like(record, { ignored: true, to: { value: 'broken', done: true } });
@@ -211,11 +215,11 @@ test('[C2] an actor in a final state takes no more events, and they are recorded
 
 test('a log written by another version of a machine is refused unless the definition has an upcaster', async (t) => {
   const dir = tempDir(t);
-  const first = openBench(dir, [door]);
+  const first = await openBench(dir, [door]);
   first.actors.deliver('test.door/front', { type: 'KNOCK' });
   await first.settled();
   await first.close();
-  t.throws(() => openBench(dir, [{ ...door, version: 2 }]), { code: 'HF_MACHINE_VERSION' });
+  await t.throwsAsync(() => openBench(dir, [{ ...door, version: 2 }]), { code: 'HF_MACHINE_VERSION' });
 });
 
 test("[C2] a batched actor's effects run as soon as the record is queued, and the record says so", async (t) => {
@@ -224,7 +228,7 @@ test("[C2] a batched actor's effects run as soon as the record is queued, and th
     durability: (record: LogRecord) => (record.event.type === 'KNOCK' ? 'batched' : 'sync'),
   } as const;
   const seen: (readonly [string, boolean])[] = [];
-  const bench = openBench(
+  const bench = await openBench(
     tempDir(t),
     [batched],
     effects({
@@ -252,7 +256,7 @@ for (const [name, event] of Object.entries({
   'the reserved type init': { type: 'init' },
 })) {
   test(`[C3] an event with ${name} is refused before anything changes`, async (t) => {
-    const bench = openBench(tempDir(t), [door]);
+    const bench = await openBench(tempDir(t), [door]);
     t.throws(() => bench.actors.deliver('test.door/front', event), { code: 'HF_EVENT_INVALID' });
     t.is(bench.actors.deliver('test.door/front', { type: 'KNOCK' }).record?.seq, 2);
     await bench.close();
@@ -260,7 +264,7 @@ for (const [name, event] of Object.entries({
 }
 
 test('[C2] an outcome that cannot be recorded is a failed effect, and the log goes on', async (t) => {
-  const bench = openBench(
+  const bench = await openBench(
     tempDir(t),
     [door],
     effects({ 'bell.ring': () => ({ type: 'RANG', n: 1n }) as never }),
@@ -274,7 +278,7 @@ test('[C2] an outcome that cannot be recorded is a failed effect, and the log go
 test('[C5] a plugin that is absent for one run finds its actors and their bodies again', async (t) => {
   const dir = tempDir(t);
   const key = `fp_${'a'.repeat(32)}`;
-  const first = openBench(dir, [door]);
+  const first = await openBench(dir, [door]);
   first.actors.deliver(
     'test.door/front',
     { type: 'OPEN', by: key },
@@ -283,7 +287,7 @@ test('[C5] a plugin that is absent for one run finds its actors and their bodies
   await first.settled();
   await first.close(); // as after a crash: nothing was saved
 
-  const second = openBench(dir, [{ ...door, type: 'test.gate' }]);
+  const second = await openBench(dir, [{ ...door, type: 'test.gate' }]);
   second.actors.deliver('test.gate/only', { type: 'KNOCK' });
   await second.settled();
   const keep = new Set(
@@ -295,14 +299,14 @@ test('[C5] a plugin that is absent for one run finds its actors and their bodies
   await second.log.saveSnapshots(states, () => keep);
   await second.close();
 
-  const third = openBench(dir, [door]);
+  const third = await openBench(dir, [door]);
   t.like(third.actors.snapshot('test.door/front'), { context: { opened: 1, by: key } });
   t.is(Buffer.from(third.log.blob(key) ?? '').toString(), 'body');
   await third.close();
 });
 
 test('[C5,R32] a body that the state does not name after its event is not stored', async (t) => {
-  const bench = openBench(tempDir(t), [door]);
+  const bench = await openBench(tempDir(t), [door]);
   const [named, unnamed] = [`fp_${'a'.repeat(32)}`, `fp_${'b'.repeat(32)}`];
   const blobs = new Map([named, unnamed].map((key) => [key, Buffer.from('body')]));
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: named }, { blobs });
@@ -320,7 +324,7 @@ test('[C3] a clock that is set back does not stretch a timer', async (t) => {
     monotonic: () => clock.monotonic(),
     after: clock.after.bind(clock),
   };
-  const bench = openBench(tempDir(t), [door], [], shifted);
+  const bench = await openBench(tempDir(t), [door], [], shifted);
   bench.actors.deliver('test.door/front', { type: 'KNOCK' });
   await bench.settled();
   backMs = 3_600_000;
@@ -334,14 +338,14 @@ test('[C3] a clock that is set back does not stretch a timer', async (t) => {
 test('[C3] a timer that is asked for while a stop waits for effects is armed by the next start only', async (t) => {
   const dir = tempDir(t);
   const rung = Promise.withResolvers<void>();
-  const bench = openBench(dir, [door], effects({ 'bell.ring': () => rung.promise }));
+  const bench = await openBench(dir, [door], effects({ 'bell.ring': () => rung.promise }));
   await bench.actors.deliver('test.door/back', { type: 'KNOCK' }).durable();
   const closed = bench.close(60_000);
   await bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' }).durable();
   rung.resolve();
   await closed;
   t.is(bench.clock.armed, 0, 'it would send to a log that is closed');
-  const next = openBench(dir, [door], effects({}), new VirtualClock(10_000));
+  const next = await openBench(dir, [door], effects({}), new VirtualClock(10_000));
   await next.clock.advance(0);
   await next.settled();
   t.is(next.actors.snapshot('test.door/front')?.value, 'closed');

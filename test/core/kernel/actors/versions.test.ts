@@ -50,7 +50,7 @@ const effects = [{ type: 'lamp.on', handler: () => undefined, onRecovery: 'retry
 
 /** 1 init, 2 ann opens (and the door stands open), 3 the lamp is on. */
 async function first(dir: string, definition: ActorDefinition = door): Promise<void> {
-  const bench = openBench(dir, [definition], effects);
+  const bench = await openBench(dir, [definition], effects);
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await bench.settled();
   await bench.close();
@@ -58,7 +58,7 @@ async function first(dir: string, definition: ActorDefinition = door): Promise<v
 
 /** The later release takes over: 4 the migration, 5 the door falls shut, 6 bob pushes. */
 async function second(dir: string): Promise<void> {
-  const bench = openBench(dir, [later]);
+  const bench = await openBench(dir, [later]);
   await bench.settled();
   await bench.clock.advance(2_000);
   bench.actors.deliver('test.door/front', { type: 'PUSH', by: 'bob' });
@@ -124,7 +124,7 @@ for (const [name, definition, reason] of [
   test(`[C4] a definition ${name} is refused with plugin, type, actor and both versions, and the log stays`, async (t) => {
     const dir = tempDir(t);
     await first(dir);
-    const error = t.throws(() => openBench(dir, [{ ...definition, owner: 'doors' } as never]), {
+    const error = await t.throwsAsync(() => openBench(dir, [{ ...definition, owner: 'doors' } as never]), {
       code: 'HF_MACHINE_VERSION',
     });
     t.regex(error.message, reason);

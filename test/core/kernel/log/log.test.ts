@@ -1,3 +1,4 @@
+import { readdirSync, readlinkSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import { recover } from '../../../../src/core/kernel/actors/recover.ts';
@@ -6,7 +7,7 @@ import { lockDataDir, lockedBy } from '../../../../src/core/kernel/log/lock.ts';
 import type { LogRecord } from '../../../../src/core/kernel/log/record.ts';
 import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
-import { openBench } from '../../../support/actors.ts';
+import { type Bench, openBench } from '../../../support/actors.ts';
 import { door } from '../../../support/door.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
@@ -163,7 +164,19 @@ test('a data folder belongs to one process, and readers are welcome', async (t) 
   t.is(lockedBy(dir), undefined);
 });
 
-test('a folder without a log, and one of another format, are coded errors', async (t) => {
+/** What this process has open in a folder. */
+const openIn = (dir: string) =>
+  readdirSync('/proc/self/fd')
+    .map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        return ''; // that of the listing itself
+      }
+    })
+    .filter((file) => file.startsWith(dir));
+
+test('a folder without a log, and one of another format, are coded errors, and nothing stays open', async (t) => {
   t.throws(() => new SqliteReader(tempDir(t)), { code: 'HF_LOG_MISSING' });
   const dir = await written(t, 1);
   const db = new DatabaseSync(`${dir}/log.db`);
@@ -171,11 +184,12 @@ test('a folder without a log, and one of another format, are coded errors', asyn
   db.close();
   t.throws(() => new SqliteReader(dir), { code: 'HF_LOG_FORMAT' });
   t.throws(() => new SqliteLog({ dataDir: dir }), { code: 'HF_LOG_FORMAT' });
+  t.deepEqual(openIn(dir), []);
 });
 
 test('[C5] a start reads the newest snapshots and folds only what came after', async (t) => {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door]);
+  const bench = await openBench(dir, [door]);
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   bench.actors.deliver('test.door/back', { type: 'OPEN', by: 'bob' });
   await bench.settled();
@@ -199,18 +213,18 @@ test('[C5] a start reads the newest snapshots and folds only what came after', a
 
 test('[C5] an actor that changed before a crash is in the next snapshots, though nothing changed it since', async (t) => {
   const dir = tempDir(t);
-  const save = async (bench: ReturnType<typeof openBench>) => {
+  const save = async (bench: Bench) => {
     const states = bench.actors.takeDirty();
     await bench.log.saveSnapshots(
       states.map((state) => ({ actor: state.ref, body: JSON.stringify(state) })),
       () => [],
     );
   };
-  const first = openBench(dir, [door]);
+  const first = await openBench(dir, [door]);
   first.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await first.settled();
   await first.close(); // without saving, as after a crash
-  const second = openBench(dir, [door]);
+  const second = await openBench(dir, [door]);
   second.actors.deliver('test.door/back', { type: 'OPEN', by: 'bob' });
   await second.settled();
   await save(second);

@@ -21,7 +21,7 @@ const patient = { ...door, input: () => ({ closeAfterMs: 86_400_000 }) };
 /** Some hundreds of records, half of them in front of saved states, some larger than a page. */
 async function folder(t: ExecutionContext): Promise<string> {
   const dir = tempDir(t);
-  const bench = openBench(dir, [patient, lifecycleActor], [], new VirtualClock());
+  const bench = await openBench(dir, [patient, lifecycleActor], [], new VirtualClock());
   bench.actors.send(lifecycleActor, 'host', { type: 'BOOTED', pid: 1, startedAt: 1, version: '0' });
   for (let round = 0; round < 150; round += 1) {
     const by = round % 10 === 0 ? 'x'.repeat(3_000) : `visitor ${round}`;
@@ -101,7 +101,7 @@ test('[C9] repair: swapped records are put where they were, and none is missing'
   db.close();
   const { missing } = await repaired(t, dir, before);
   t.deepEqual(missing, []);
-  const bench = openBench(dir, [patient, lifecycleActor], [], new VirtualClock(Date.now() + 1_000));
+  const bench = await openBench(dir, [patient, lifecycleActor], [], new VirtualClock(Date.now() + 1_000));
   t.notThrows(() => bench.actors.deliver('test.door/1', { type: 'KNOCK' }));
   await bench.settled();
   await bench.close();

@@ -38,7 +38,7 @@ function rows(dir: string, sql: string): unknown[] {
 
 test('[C7,C10] of many checkpoints a spaced series stays, and every record is reached from it as before', async (t) => {
   const dir = tempDir(t);
-  const bench = openBench(dir, [door]);
+  const bench = await openBench(dir, [door]);
   const states = new Map<number, string>();
   const inOrder = (found: Iterable<{ ref: string }>) =>
     JSON.stringify([...found].toSorted((a, b) => (a.ref < b.ref ? -1 : 1)));

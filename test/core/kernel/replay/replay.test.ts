@@ -18,7 +18,7 @@ const effects = ['bell.ring', 'lamp.on'].map((type) => ({
 }));
 
 async function story(dir: string): Promise<void> {
-  const bench = openBench(dir, [door], effects);
+  const bench = await openBench(dir, [door], effects);
   bench.actors.deliver('test.door/front', { type: 'KNOCK' });
   bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await bench.settled();
@@ -84,7 +84,7 @@ test('[C4] whatever happens to some actors, the log folds to their live states a
       fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), events), { maxLength: 40 }),
       async (steps) => {
         const dir = tempDir(t);
-        const bench = openBench(dir, [door], effects);
+        const bench = await openBench(dir, [door], effects);
         for (const [key, event] of steps) {
           if (event.type === 'WAIT') {
             await bench.settled();
@@ -137,7 +137,7 @@ for (const [what, machine, hint] of [
 ] as const) {
   test(`[C4] the hint of a divergence tells of ${what}`, async (t) => {
     const dir = tempDir(t);
-    const bench = openBench(dir, [door], effects);
+    const bench = await openBench(dir, [door], effects);
     bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
     await bench.settled();
     await bench.close();
