@@ -115,7 +115,7 @@ test.serial(
     chmodSync(join(dir, 'token'), 0o644);
     const { router: surface, router_token } = await look();
     t.is(surface!.state, 'unknown');
-    t.regex(surface!.found, /whether it asks for a token is not known, because it answered 500/);
+    t.regex(surface!.found, /whether it asks for a token or a key is not known, because it answered 500/);
     t.is(router_token!.state, 'fail');
   },
 );

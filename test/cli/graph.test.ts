@@ -18,6 +18,7 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
     schedule_2a_2a_2a_2a_2a{{"* * * * *"}}
   end
   subgraph topics["Topics"]
+    topic_certificate_judged(["certificate.judged"])
     topic_data_checked(["data.checked"])
     topic_log_archive_deleted(["log.archive_deleted"])
     topic_log_archived(["log.archived"])
@@ -26,6 +27,7 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
     topic_test_tick(["test.tick"])
   end
   subgraph actors["Actors"]
+    actor_runtime_certificate["runtime.certificate<br><small>core</small>"]
     actor_runtime_clock["runtime.clock<br><small>core</small>"]
     actor_runtime_data_check["runtime.data_check<br><small>core</small>"]
     actor_runtime_lifecycle["runtime.lifecycle<br><small>core</small>"]
@@ -41,6 +43,7 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
     adapter_bell[("bell")]
     adapter_lamp[("lamp")]
   end
+  actor_runtime_certificate --> effect_alerts_raise
   actor_runtime_clock --> effect_alerts_raise
   actor_runtime_data_check --> effect_alerts_raise
   actor_test_door --> effect_bell_ring
@@ -49,6 +52,7 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
   effect_bell_ring --> adapter_lamp
   effect_lamp_on --> adapter_lamp
   schedule_2a_2a_2a_2a_2a --> topic_test_tick
+  topic_certificate_judged --> actor_runtime_certificate
   topic_data_checked --> actor_runtime_data_check
   topic_log_archive_deleted --> actor_runtime_retention
   topic_log_archived --> actor_runtime_retention

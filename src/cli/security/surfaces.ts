@@ -3,7 +3,8 @@ import { dirname } from 'node:path';
 import { isSocketBase, placeOf } from '../../core/host/http/addresses.ts';
 import { isLoopback } from '../../core/host/http/admission.ts';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
-import type { Place, SurfaceOptions } from '../../core/host/http/contract.ts';
+import type { ListenerDeclaration, Place, SurfaceOptions } from '../../core/host/http/contract.ts';
+import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import type { Registrations } from '../../core/host/plugin/registrations.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
@@ -29,9 +30,9 @@ export function surfaceChecks({ surfaces, listeners }: Registrations): CheckDefi
       name: `security.${options.name}`,
       run: (context: CheckContext) => surfaceCheck(options, context),
     })),
-    ...listeners.map(({ name }) => ({
-      name: `security.${name}`,
-      run: (context: CheckContext) => listenerCheck(name, context),
+    ...listeners.map((listener) => ({
+      name: `security.${listener.name}`,
+      run: (context: CheckContext) => listenerCheck(listener, context),
     })),
   ];
 }
@@ -55,14 +56,24 @@ async function surfaceCheck(declared: Declared, { dataDir, signal }: CheckContex
   return judgeSurface(place, declared, reach, demand);
 }
 
-function listenerCheck(name: string, { dataDir }: CheckContext): CheckResult {
+async function listenerCheck(
+  { name, demand }: ListenerDeclaration & { readonly name: string },
+  { dataDir, signal }: CheckContext,
+): Promise<CheckResult> {
   const place = placeIn(dataDir, name);
   if (!place) return notRunning(name);
   const reach = reachOf(place, dataDir);
   if ('state' in reach) return reach;
-  const found = `${reach.who} can connect; whether it asks for a key was not looked at, because it speaks no HTTP/1.1`;
-  const remedy = 'There is nothing to do if its page in docs/ says that it asks for a key on every address.';
-  return { state: 'unknown', lookedAt: place.url, found, remedy };
+  if (!demand) {
+    const reason = 'it speaks no HTTP/1.1, and its plugin does not say how to ask it';
+    return judgeSurface(place, { name }, reach, { kind: 'unknown', reason });
+  }
+  try {
+    return judgeSurface(place, { name }, reach, { kind: await demand(place, signal) });
+  } catch (error) {
+    const reason = maskText(error instanceof Error ? error.message : String(error));
+    return judgeSurface(place, { name }, reach, { kind: 'unknown', reason });
+  }
 }
 
 /** Who can connect. */
@@ -130,13 +141,19 @@ function socketUsers({ mode, uid, gid }: Stats): Reach {
 
 /** What a caller without any credential gets. */
 interface Demand {
-  /** `token` of the surface, `key` of the caller's own, `none`, or not known. */
-  readonly kind: 'token' | 'key' | 'none' | 'unknown';
+  /** `token` of the surface, `key` or client `certificate` of the caller's own, `none`, or not known. */
+  readonly kind: 'token' | 'key' | 'certificate' | 'none' | 'unknown';
   /** Whether reads with secrets in them are refused; undefined where there are none. */
   readonly keepsSecrets?: boolean;
   /** Why it is not known. */
   readonly reason?: string;
 }
+
+const ASKED = {
+  token: 'the token',
+  key: 'a key of their own',
+  certificate: 'a client certificate (what it asks for behind that was not looked at)',
+} as const;
 
 /** A surface that fails, e.g. because it cannot read its own token, has not said what a caller without one gets. */
 class Failing extends Error {}
@@ -179,13 +196,13 @@ function judgeSurface(
 ): CheckResult {
   const lookedAt = url;
   if (demand === 'unknown') {
-    const found = `${who} can connect; whether it asks for a token is not known, because ${reason}`;
+    const found = `${who} can connect; whether it asks for a token or a key is not known, because ${reason}`;
     const remedy =
       'Correct what else `holdfast doctor security` and `holdfast status` report, and look again.';
     return { state: 'unknown', lookedAt, found, remedy };
   }
   if (demand !== 'none') {
-    const asked = demand === 'token' ? 'the token' : 'a key of their own';
+    const asked = ASKED[demand];
     if (kind !== 'network') return { state: 'ok', lookedAt, found: `${who}, with ${asked}` };
     if (url.startsWith('https:')) return { state: 'ok', lookedAt, found: `${who}, with ${asked}, over TLS` };
     const found = `${who}, with ${asked}, which anybody on the way can read: it speaks no TLS`;

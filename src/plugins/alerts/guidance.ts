@@ -96,6 +96,13 @@ const GUIDANCE: readonly (readonly [string, Guidance])[] = [
     ),
   ],
   [
+    'certificate.',
+    step(
+      'See that what renews the certificate runs and writes its files; `holdfast doctor security` names them, and renewed ones are used within 10 s.',
+      'security.md#tls',
+    ),
+  ],
+  [
     'clock.',
     step(
       '`timedatectl` shows whether the time service of the machine works, and `holdfast doctor host` how far the clock is off.',

@@ -31,6 +31,7 @@ const IDENTITY = [
   'actor',
   'place',
   'path',
+  'surface',
 ];
 
 /** The most alerts that have an actor of their own; beyond, those of one name share one. */

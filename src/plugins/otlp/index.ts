@@ -23,6 +23,7 @@ import {
 import { IntakeMetrics, overloads } from './metrics.ts';
 import { otlpOptions } from './options.ts';
 import { grpcListener } from './receive/grpc.ts';
+import { grpcDemand } from './receive/grpc-demand.ts';
 import { otlpErrorBody, otlpRoutes } from './receive/http.ts';
 import { mtlsListener } from './receive/mtls.ts';
 import { BodyBudget, Receiver } from './receive/receiver.ts';
@@ -118,17 +119,23 @@ export const otlp = definePlugin({
       },
       (http, { receiver }) => otlpRoutes(http, receiver, bodyLimit),
     );
-    context.listener('otlpGrpc', ({ receiver, logger }) =>
-      grpcListener({
-        ...{ receiver, logger, bodyLimit, requestTimeoutMs },
-        ...{ tls, insecure },
-        ...{ name: 'otlpGrpc', host, port: grpcPort, portVariable: 'HOLDFAST_OTLP_GRPC_PORT' },
-      }),
+    context.listener(
+      'otlpGrpc',
+      ({ receiver, logger }) =>
+        grpcListener({
+          ...{ receiver, logger, bodyLimit, requestTimeoutMs },
+          ...{ tls, insecure },
+          ...{ name: 'otlpGrpc', host, port: grpcPort, portVariable: 'HOLDFAST_OTLP_GRPC_PORT' },
+        }),
+      { demand: grpcDemand, ...(tls && { tls }) },
     );
-    const { port } = mtls;
+    const { port, certFile, keyFile } = mtls;
     if (port !== undefined)
-      context.listener('otlpMtls', ({ receiver, logger }) =>
-        mtlsListener({ receiver, logger, bodyLimit, requestTimeoutMs }, { ...mtls, port }),
+      context.listener(
+        'otlpMtls',
+        ({ receiver, logger }) =>
+          mtlsListener({ receiver, logger, bodyLimit, requestTimeoutMs }, { ...mtls, port }),
+        { demand: grpcDemand, ...(certFile && keyFile && { tls: { certFile, keyFile } }) },
       );
     context.onStop(async ({ intake, load }) => {
       load.unsubscribe();

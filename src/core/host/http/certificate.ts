@@ -15,6 +15,8 @@ export const certificateOptions = z.strictObject({
   certFile: z.string().min(1),
   /** PEM (mode 0600): its private key, without a passphrase. */
   keyFile: z.string().min(1),
+  /** How often both are read, milliseconds; 10,000 unless set. */
+  checkMs: z.int().min(10).max(86_400_000).exactOptional(),
 });
 
 export type CertificateFiles = z.output<typeof certificateOptions>;
@@ -43,11 +45,8 @@ export function readKeyPair(surface: string, { certFile, keyFile }: CertificateF
   const refuse = (reason: string, cause?: unknown): never => {
     throw new HostError('HF_HTTP_CERTIFICATE', { surface, reason }, { cause });
   };
-  const cert = readCertificate(certFile, refuse);
+  const { pem: cert, leaf, validFrom, validUntil } = readChain(certFile, refuse);
   const key = readKey(keyFile, refuse);
-  const chain = (cert.toString('utf8').match(PEM) ?? []).map((pem) => parsed(pem, certFile, refuse));
-  const [leaf] = chain;
-  if (!leaf) return refuse(`${certFile} holds no certificate in PEM form`);
   try {
     createSecureContext({ cert, key, minVersion: 'TLSv1.2' });
   } catch (error) {
@@ -64,7 +63,37 @@ export function readKeyPair(surface: string, { certFile, keyFile }: CertificateF
   return {
     cert,
     key,
-    fingerprint: leaf.fingerprint256,
+    ...{ fingerprint: leaf.fingerprint256, validFrom, validUntil },
+  };
+}
+
+/** The certificates of one file. */
+export interface Chain {
+  readonly pem: Buffer;
+  readonly leaf: X509Certificate;
+  /** Epoch milliseconds from which, and until which, all of them are valid. */
+  readonly validFrom: number;
+  readonly validUntil: number;
+}
+
+/**
+ * Reads the certificates of a file, such as the authority that signs the certificates of clients.
+ *
+ * @throws HF_HTTP_CERTIFICATE it cannot be read, or is no PEM file
+ */
+export function readCertificates(surface: string, file: string): Chain {
+  return readChain(file, (reason, cause) => {
+    throw new HostError('HF_HTTP_CERTIFICATE', { surface, reason }, { cause });
+  });
+}
+
+function readChain(file: string, refuse: Refuse): Chain {
+  const pem = readCertificate(file, refuse);
+  const chain = (pem.toString('utf8').match(PEM) ?? []).map((each) => parsed(each, file, refuse));
+  const [leaf] = chain;
+  if (!leaf) return refuse(`${file} holds no certificate in PEM form`);
+  return {
+    ...{ pem, leaf },
     validFrom: Math.max(...chain.map(({ validFromDate }) => validFromDate.getTime())),
     validUntil: Math.min(...chain.map(({ validToDate }) => validToDate.getTime())),
   };
@@ -115,9 +144,26 @@ export type CertificateStatus = {
   /** ISO 8601. */
   readonly validFrom: string;
   readonly validUntil: string;
+  /** The authority that signs the certificates of clients, where it demands them. */
+  readonly clientAuthority?: { readonly file: string; readonly validUntil: string };
   /** Why the files as they are now are not used; the pair that was read before stays in use. */
   readonly problem?: string;
 };
+
+/** What is told of a pair that was read from a file. @param problem why the files as they are now are not used */
+export function certificateStatus(
+  { fingerprint, validFrom, validUntil }: Pick<KeyPair, 'fingerprint' | 'validFrom' | 'validUntil'>,
+  certFile: string,
+  problem?: string,
+): CertificateStatus {
+  return {
+    file: resolve(certFile),
+    fingerprint,
+    validFrom: new Date(validFrom).toISOString(),
+    validUntil: new Date(validUntil).toISOString(),
+    ...(problem !== undefined && { problem }),
+  };
+}
 
 export interface ServedCertificateOptions {
   readonly surface: string;
@@ -127,8 +173,6 @@ export interface ServedCertificateOptions {
   readonly use: (pair: KeyPair) => void;
   /** Called when `status` is another. */
   readonly onStatus?: () => void;
-  /** How often the files are read, milliseconds; 10,000 unless set. */
-  readonly checkMs?: number;
 }
 
 /**
@@ -150,18 +194,11 @@ export class ServedCertificate {
     this.#options = options;
     this.#pair = readKeyPair(options.surface, options.files);
     options.use(this.#pair);
-    this.#timer = setInterval(() => this.check(), options.checkMs ?? CHECK_MS).unref();
+    this.#timer = setInterval(() => this.check(), options.files.checkMs ?? CHECK_MS).unref();
   }
 
   get status(): CertificateStatus {
-    const { fingerprint, validFrom, validUntil } = this.#pair;
-    return {
-      file: resolve(this.#options.files.certFile),
-      fingerprint,
-      validFrom: new Date(validFrom).toISOString(),
-      validUntil: new Date(validUntil).toISOString(),
-      ...(this.#problem !== undefined && { problem: this.#problem }),
-    };
+    return certificateStatus(this.#pair, this.#options.files.certFile, this.#problem);
   }
 
   stop(): void {

@@ -116,8 +116,21 @@ export interface ListenDependencies {
   readonly onPlace?: (place: Place) => void;
 }
 
+/** What `holdfast doctor` looks at of a listener that speaks another protocol than HTTP/1.1. */
+export interface ListenerDeclaration {
+  /** Its certificate, for a look while nothing runs. */
+  readonly tls?: CertificateFiles;
+  /**
+   * Asks the running listener what a caller without any credential gets.
+   *
+   * @returns `key`: it refuses without a key; `certificate`: it lets nobody in without a client certificate; `none`: it serves
+   * @throws Error whose message says why it is not known, e.g. `it did not answer`
+   */
+  readonly demand?: (place: Place, signal: AbortSignal) => Promise<'key' | 'certificate' | 'none'>;
+}
+
 /** One listener of the runtime: a surface, or what a plugin brings itself because it speaks another protocol (gRPC). */
-export interface Listener {
+export interface Listener extends ListenerDeclaration {
   /** Its name in `runtime.json`. */
   readonly name: string;
   /**

@@ -2,6 +2,7 @@ import { ALERT_RAISE } from '../../contracts/alerts.ts';
 import { MAY_BE_BATCHED } from '../../contracts/calls.ts';
 import { type ActorDefinition, effectTypes, type Route } from '../../kernel/actors/definition.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { certificateActor, certificateJudgedRoute } from '../certificates/actor.ts';
 import { clockActor } from '../clock/machine.ts';
 import { HostError } from '../errors/host-error.ts';
 import { HTTP_REPLY } from '../http/pending-replies.ts';
@@ -19,11 +20,13 @@ export const CORE = 'core';
 /** What core itself declares: part of every instance, whatever plugins it has. */
 const coreActors: readonly Owned<ActorDefinition>[] = [
   lifecycleActor,
+  certificateActor,
   clockActor,
   dataCheckActor,
   retentionActor,
 ].map((actor) => Object.freeze({ ...actor, owner: CORE }));
 const coreRoutes: readonly Owned<Route>[] = [
+  certificateJudgedRoute,
   checkpointRoute,
   dataCheckedRoute,
   recordsArchivedRoute,

@@ -12,7 +12,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { ErrorTable } from '../../kernel/errors/holdfast-error.ts';
 import type { Json } from '../../kernel/json.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
-import type { HttpSurface, Listener, Place, SurfaceOptions } from '../http/contract.ts';
+import type { HttpSurface, Listener, ListenerDeclaration, Place, SurfaceOptions } from '../http/contract.ts';
 import type { PendingReplies } from '../http/pending-replies.ts';
 import { declareSecretFields, type SecretFields } from '../logging/secret-fields.ts';
 import type { Metrics } from '../metrics/metrics.ts';
@@ -141,7 +141,7 @@ export interface PluginContext<S = Services> {
   /** A listener of another protocol than HTTP; it starts after the surfaces and drains with them. */
   listener(listener: Listener): void;
   /** A listener that is made after the plugin has started. @param name in `runtime.json` */
-  listener(name: string, make: (started: S) => Listener): void;
+  listener(name: string, make: (started: S) => Listener, declaration?: ListenerDeclaration): void;
   /**
    * Routes on the data folder's control socket, by which commands write through the running instance. Only the user
    * that runs it can connect. Paths begin with the plugin's name, e.g. `/lamp/on`.

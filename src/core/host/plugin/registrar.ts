@@ -4,7 +4,7 @@ import type { Topic } from '../../../bus/topic.ts';
 import type { ActorDefinition, RouteTarget } from '../../kernel/actors/definition.ts';
 import type { EffectRegistration } from '../../kernel/actors/effect.ts';
 import { HostError } from '../errors/host-error.ts';
-import type { Listener } from '../http/contract.ts';
+import type { Listener, ListenerDeclaration } from '../http/contract.ts';
 import type { Container } from './container.ts';
 import type { PluginContext, PluginDefinition } from './definition.ts';
 import type { Owned, PluginSummary, Registrations } from './registrations.ts';
@@ -84,11 +84,15 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
         { options, build: (surface) => build(surface, startedValue()) },
         `surface ${options.name}`,
       ),
-    listener(nameOrListener: string | Listener, make?: (started: unknown) => Listener) {
+    listener(
+      nameOrListener: string | Listener,
+      make?: (started: unknown) => Listener,
+      declaration: ListenerDeclaration = {},
+    ) {
       if (typeof nameOrListener === 'object') {
         add(declared.listeners, nameOrListener, `listener ${nameOrListener.name}`);
       } else if (make) {
-        const later = madeLater(nameOrListener, () => make(startedValue()));
+        const later = madeLater(nameOrListener, () => make(startedValue()), declaration);
         add(declared.listeners, later, `listener ${nameOrListener}`);
       }
     },
@@ -140,13 +144,14 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
 }
 
 /** A listener of which only the name is known before it is to listen. */
-function madeLater(name: string, make: () => Listener): Listener {
+function madeLater(name: string, make: () => Listener, declaration: ListenerDeclaration): Listener {
   let made: Listener | undefined;
   return {
+    ...declaration,
     name,
-    async listen() {
+    async listen(of) {
       made = make();
-      return made.listen();
+      return made.listen(of);
     },
     async close(deadlineMs) {
       await made?.close(deadlineMs);

@@ -9,6 +9,7 @@ const certificate = z.object({
   fingerprint: z.string(),
   validFrom: z.string(),
   validUntil: z.string(),
+  clientAuthority: z.object({ file: z.string(), validUntil: z.string() }).exactOptional(),
   problem: z.string().exactOptional(),
 });
 

@@ -8,6 +8,7 @@ import { CLOCK } from '../../kernel/log/record.ts';
 import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { version } from '../../kernel/version.ts';
+import { CertificateWatch } from '../certificates/watch.ts';
 import { ClockLooks } from '../clock/looks.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Place } from '../http/contract.ts';
@@ -180,7 +181,7 @@ export class Runtime {
     effects.resume();
     await this.#listen(services);
     this.#startRecurringWork(services);
-    this.#announceReady(startedAt);
+    this.#announceReady(startedAt, new CertificateWatch(() => this.surfaces, services));
   }
 
   /** Locks the data folder, so that no other process writes to it, and opens what lies in it. */
@@ -303,15 +304,21 @@ export class Runtime {
   }
 
   /** Lets other processes find this one, and the plugins begin what needs all of it. */
-  #announceReady(startedAt: string): void {
+  #announceReady(startedAt: string, certificates: CertificateWatch): void {
     const { dataDir, logger } = this.#options;
     this.#isReady = true;
     const announce = () =>
       writeRuntimeFile(dataDir, { pid: process.pid, startedAt, version, surfaces: this.surfaces });
     announce();
     const surfaces = this.#surfaces;
-    if (surfaces) surfaces.onChange = announce;
+    if (surfaces) {
+      surfaces.onChange = () => {
+        certificates.look();
+        announce();
+      };
+    }
     this.#undo.push(() => {
+      certificates.stop();
       if (surfaces) surfaces.onChange = undefined;
       removeRuntimeFile(dataDir);
     });

@@ -4,6 +4,7 @@ import { bracketed, urlOf } from '../../../core/host/http/addresses.ts';
 import { isLoopback } from '../../../core/host/http/admission.ts';
 import {
   type CertificateFiles,
+  type CertificateStatus,
   type KeyPair,
   ServedCertificate,
 } from '../../../core/host/http/certificate.ts';
@@ -49,6 +50,10 @@ export interface GrpcListenerOptions extends GrpcDependencies {
   readonly insecure?: boolean | undefined;
   /** In place of `tls`. */
   readonly credentials?: (grpc: typeof Grpc) => Grpc.ServerCredentials;
+  /** What is told of the certificate of `credentials`. */
+  readonly status?: () => CertificateStatus | undefined;
+  /** Called with what tells that `status` is another. */
+  readonly onListen?: (changed: () => void) => void;
   /** Called when the listener is closed. */
   readonly closed?: () => void;
 }
@@ -73,11 +78,11 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
       grpc.setLogVerbosity(grpc.logVerbosity.NONE);
       let pair: KeyPair | undefined;
       let url = '';
-      const place = (): Place => ({
-        url,
-        bound: `${bracketed(host)}:${new URL(url).port}`,
-        ...(served && { tls: served.status }),
-      });
+      const place = (): Place => {
+        const tls = served?.status ?? options.status?.();
+        return { url, bound: `${bracketed(host)}:${new URL(url).port}`, ...(tls && { tls }) };
+      };
+      options.onListen?.(() => onPlace?.(place()));
       if (options.tls) {
         const use = (renewed: KeyPair) => {
           pair = renewed;

@@ -1,9 +1,16 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { createSecureContext } from 'node:tls';
 import type * as Grpc from '@grpc/grpc-js';
+import {
+  type CertificateStatus,
+  type Chain,
+  certificateStatus,
+  type KeyPair,
+  readCertificates,
+  readKeyPair,
+} from '../../../core/host/http/certificate.ts';
 import type { Listener } from '../../../core/host/http/contract.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { whoCouldReplace } from '../../../core/kernel/ownership.ts';
 import { OtlpError } from '../errors.ts';
 import { type GrpcDependencies, grpcListener } from './grpc.ts';
@@ -19,10 +26,11 @@ export interface MtlsOptions {
 }
 
 interface Files {
-  readonly certificate: Buffer;
-  readonly privateKey: Buffer;
-  readonly caCertificate: Buffer;
+  readonly pair: KeyPair;
+  readonly authority: Chain;
 }
+
+const NAME = 'otlpMtls';
 
 /**
  * OTLP/gRPC for producers from outside (O5): a client certificate is demanded besides the key.
@@ -30,22 +38,24 @@ interface Files {
  * @throws HF_OTLP_MTLS when it listens: a file is not named, cannot be read, or does not fit the others
  */
 export function mtlsListener(dependencies: GrpcDependencies, options: MtlsOptions): Listener {
-  const { host, port, checkMs } = options;
-  const certificates = new Certificates(() => readFiles(options), checkMs, dependencies.logger);
+  const { host, port } = options;
+  const certificates = new Certificates(options, dependencies.logger);
   const listener = grpcListener({
     ...dependencies,
-    name: 'otlpMtls',
+    name: NAME,
     host,
     port,
     portVariable: 'HOLDFAST_OTLP_MTLS_PORT',
     credentials: (grpc) =>
       grpc.experimental.createCertificateProviderServerCredentials(certificates, certificates, true),
+    status: () => certificates.status,
+    onListen: (changed) => certificates.onStatus(changed),
     closed: () => certificates.stop(),
   });
   return {
     ...listener,
     async listen(of) {
-      await certificates.start();
+      certificates.start();
       return listener.listen(of);
     },
   };
@@ -59,24 +69,40 @@ type Authority = Grpc.experimental.CaCertificateUpdateListener;
  * until it is complete; new connections use the last good files.
  */
 class Certificates implements Grpc.experimental.CertificateProvider {
-  readonly #read: () => Promise<Files>;
-  readonly #checkMs: number;
+  readonly #options: MtlsOptions;
   readonly #logger: Logger;
   readonly #identities = new Set<Identity>();
   readonly #authorities = new Set<Authority>();
   #files: Files | undefined;
+  #problem: string | undefined;
+  #changed: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(read: () => Promise<Files>, checkMs: number, logger: Logger) {
-    this.#read = read;
-    this.#checkMs = checkMs;
+  constructor(options: MtlsOptions, logger: Logger) {
+    this.#options = options;
     this.#logger = logger;
   }
 
+  /** What is served now; undefined before `start`. */
+  get status(): CertificateStatus | undefined {
+    if (!this.#files) return undefined;
+    const { pair, authority } = this.#files;
+    const { certFile = '', clientCaFile = '' } = this.#options;
+    const validUntil = new Date(authority.validUntil).toISOString();
+    return {
+      ...certificateStatus(pair, certFile, this.#problem),
+      clientAuthority: { file: resolve(clientCaFile), validUntil },
+    };
+  }
+
+  onStatus(changed: () => void): void {
+    this.#changed = changed;
+  }
+
   /** @throws HF_OTLP_MTLS */
-  async start(): Promise<void> {
-    this.#files = await this.#read();
-    this.#timer = setInterval(() => void this.#reload(), this.#checkMs).unref();
+  start(): void {
+    this.#files = readFiles(this.#options);
+    this.#timer = setInterval(() => this.#reload(), this.#options.checkMs).unref();
   }
 
   stop(): void {
@@ -85,7 +111,7 @@ class Certificates implements Grpc.experimental.CertificateProvider {
 
   addIdentityCertificateListener(listener: Identity): void {
     this.#identities.add(listener);
-    process.nextTick(() => listener(this.#files ?? null));
+    process.nextTick(() => listener(this.#files ? updateOf(this.#files) : null));
   }
 
   removeIdentityCertificateListener(listener: Identity): void {
@@ -94,60 +120,68 @@ class Certificates implements Grpc.experimental.CertificateProvider {
 
   addCaCertificateListener(listener: Authority): void {
     this.#authorities.add(listener);
-    process.nextTick(() => listener(this.#files ?? null));
+    process.nextTick(() => listener(this.#files ? updateOf(this.#files) : null));
   }
 
   removeCaCertificateListener(listener: Authority): void {
     this.#authorities.delete(listener);
   }
 
-  async #reload(): Promise<void> {
+  #reload(): void {
+    let files: Files;
     try {
-      const files = await this.#read();
-      if (same(files, this.#files)) return;
-      this.#files = files;
-      for (const listener of this.#identities) listener(files);
-      for (const listener of this.#authorities) listener(files);
-      this.#logger.info({ surface: 'otlpMtls' }, 'otlp.certificates_renewed');
+      files = readFiles(this.#options);
     } catch (error) {
-      this.#logger.warn({ err: error, surface: 'otlpMtls' }, 'otlp.certificates_unusable');
+      if (!isCoded(error)) throw error;
+      if (this.#problem === error.what) return;
+      this.#problem = error.what;
+      this.#logger.warn({ err: error, surface: NAME }, 'otlp.certificates_unusable');
+      this.#changed?.();
+      return;
     }
+    const isSame = same(files, this.#files);
+    if (isSame && this.#problem === undefined) return;
+    this.#problem = undefined;
+    this.#files = files;
+    if (!isSame) {
+      const update = updateOf(files);
+      for (const listener of this.#identities) listener(update);
+      for (const listener of this.#authorities) listener(update);
+      this.#logger.info({ surface: NAME }, 'otlp.certificates_renewed');
+    }
+    this.#changed?.();
   }
 }
 
-async function readFiles({ certFile, keyFile, clientCaFile }: MtlsOptions): Promise<Files> {
-  const read = async (option: string, file: string | undefined): Promise<Buffer> => {
+/** As the library takes them. */
+const updateOf = ({ pair, authority }: Files) => ({
+  certificate: pair.cert,
+  privateKey: pair.key,
+  caCertificate: authority.pem,
+});
+
+function readFiles({ certFile, keyFile, clientCaFile }: MtlsOptions): Files {
+  const named = (option: string, file: string | undefined): string => {
     if (file === undefined) throw new OtlpError('HF_OTLP_MTLS', { reason: `mtls.${option} is not set` });
     const reason = whoCouldReplace(resolve(file));
-    if (reason !== undefined)
-      throw new OtlpError('HF_OTLP_MTLS', { reason: `${file} (mtls.${option}): ${reason}` });
-    try {
-      return await readFile(file);
-    } catch (error) {
-      const { code = 'unreadable' } = error as NodeJS.ErrnoException;
-      throw new OtlpError('HF_OTLP_MTLS', { reason: `${file} (mtls.${option}): ${code}` });
-    }
+    if (reason === undefined) return file;
+    throw new OtlpError('HF_OTLP_MTLS', { reason: `${file} (mtls.${option}): ${reason}` });
   };
-  const files = {
-    certificate: await read('certFile', certFile),
-    privateKey: await read('keyFile', keyFile),
-    caCertificate: await read('clientCaFile', clientCaFile),
-  };
+  const files = { certFile: named('certFile', certFile), keyFile: named('keyFile', keyFile) };
+  const caFile = named('clientCaFile', clientCaFile);
   try {
-    createSecureContext({ cert: files.certificate, key: files.privateKey, ca: files.caCertificate });
-  } catch {
-    throw new OtlpError('HF_OTLP_MTLS', {
-      reason: 'the certificate, its key and the client authority are no PEM files that fit each other',
-    });
+    return { pair: readKeyPair(NAME, files), authority: readCertificates(NAME, caFile) };
+  } catch (error) {
+    if (!isCoded(error, 'HF_HTTP_CERTIFICATE')) throw error;
+    throw new OtlpError('HF_OTLP_MTLS', { reason: String(error.details.reason) }, { cause: error });
   }
-  return files;
 }
 
 function same(files: Files, other: Files | undefined): boolean {
   return (
     other !== undefined &&
-    files.certificate.equals(other.certificate) &&
-    files.privateKey.equals(other.privateKey) &&
-    files.caCertificate.equals(other.caCertificate)
+    files.pair.cert.equals(other.pair.cert) &&
+    files.pair.key.equals(other.pair.key) &&
+    files.authority.pem.equals(other.authority.pem)
   );
 }

@@ -176,7 +176,7 @@ for (const [what, spoil, reason] of BROKEN) {
     const used: string[] = [];
     let told = 0;
     const served = new ServedCertificate({
-      ...{ surface: 'test', files, logger, checkMs: 1_000_000 },
+      ...{ surface: 'test', logger, files: { ...files, checkMs: 1_000_000 } },
       use: ({ fingerprint }) => used.push(fingerprint),
       onStatus: () => {
         told += 1;
