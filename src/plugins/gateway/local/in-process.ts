@@ -1,0 +1,176 @@
+/**
+ * Servers of the official SDK in this process. The SDK speaks the protocol: one server a session for the revisions with
+ * sessions, one a request for the stateless revision.
+ */
+import { randomUUID } from 'node:crypto';
+import type {
+  McpHttpHandler,
+  McpServerFactory,
+  WebStandardStreamableHTTPServerTransport as SessionTransport,
+} from '@modelcontextprotocol/server';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import { EventMemory } from './event-memory.ts';
+import type { LocalServer } from './server.ts';
+
+/** Sessions of one route at once; the one that was silent for longest gives way. */
+const MOST_SESSIONS = 1_000;
+/** A session without a request for so long is ended, milliseconds. */
+const IDLE_MS = 30 * 60_000;
+/** What a client that took part in a stream waits before it asks for the rest, milliseconds. */
+const RETRY_MS = 1_000;
+
+/** Loaded with the first request: it takes a tenth of a second and some 20 MB. */
+type Sdk = typeof import('@modelcontextprotocol/server');
+
+interface Session {
+  readonly transport: SessionTransport;
+  /** Answers that have not ended. */
+  open: number;
+  /** Monotonic, milliseconds. */
+  usedAt: number;
+}
+
+interface InProcessOptions {
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+  /** Called with what a server throws outside of an answer. */
+  readonly onError: (error: unknown) => void;
+}
+
+export class InProcessServer implements LocalServer {
+  readonly #factory: McpServerFactory;
+  readonly #options: InProcessOptions;
+  readonly #sessions = new Map<string, Session>();
+  #sdk: Promise<Sdk> | undefined;
+  #stateless: McpHttpHandler | undefined;
+  #cancelSweep: (() => void) | undefined;
+
+  constructor(factory: McpServerFactory, options: InProcessOptions) {
+    this.#factory = factory;
+    this.#options = options;
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    this.#sdk ??= import('@modelcontextprotocol/server');
+    const sdk = await this.#sdk;
+    try {
+      const parsedBody = request.method === 'POST' ? await request.clone().json() : undefined;
+      const isSessioned = await sdk.isLegacyRequest(request, parsedBody);
+      if (isSessioned) return await this.#inSession(sdk, request, parsedBody);
+      this.#stateless ??= sdk.createMcpHandler(this.#factory, {
+        legacy: 'reject',
+        onerror: this.#options.onError,
+      });
+      return await this.#stateless.fetch(request, { parsedBody });
+    } catch (error) {
+      this.#options.onError(error);
+      return failure(500, -32_603, 'The server failed.');
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#cancelSweep?.();
+    const transports = [...this.#sessions.values()].map(({ transport }) => transport.close());
+    this.#sessions.clear();
+    await Promise.all([...transports, this.#stateless?.close()]);
+  }
+
+  async #inSession(
+    sdk: Sdk,
+    request: Request,
+    parsedBody: unknown,
+  ): Promise<Response> {
+    const id = request.headers.get('mcp-session-id');
+    if (id === null) return this.#begin(sdk, request, parsedBody);
+    const session = this.#sessions.get(id);
+    if (!session) return failure(404, -32_001, 'Session not found');
+    return this.#during(session, () => session.transport.handleRequest(request, { parsedBody }));
+  }
+
+  async #begin(
+    sdk: Sdk,
+    request: Request,
+    parsedBody: unknown,
+  ): Promise<Response> {
+    if (this.#sessions.size >= MOST_SESSIONS && !this.#endSilent())
+      return failure(503, -32_000, 'Too many sessions are open.');
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void this.#sessions.set(id, session),
+      onsessionclosed: (id) => void this.#sessions.delete(id),
+      eventStore: new EventMemory(),
+      retryInterval: RETRY_MS,
+    });
+    const session: Session = { transport, open: 0, usedAt: this.#options.clock.monotonic() };
+    const server = await this.#factory({ era: 'legacy', requestInfo: request });
+    await server.connect(transport);
+    const response = await this.#during(session, () => transport.handleRequest(request, { parsedBody }));
+    if (transport.sessionId === undefined) await transport.close();
+    else this.#cancelSweep ??= this.#options.clock.after(IDLE_MS, () => this.#sweep());
+    return response;
+  }
+
+  async #during(session: Session, answer: () => Promise<Response>): Promise<Response> {
+    session.open += 1;
+    const ended = (): void => {
+      session.open -= 1;
+      session.usedAt = this.#options.clock.monotonic();
+    };
+    try {
+      const response = await answer();
+      if (!response.body) {
+        ended();
+        return response;
+      }
+      return new Response(watched(response.body, ended), response);
+    } catch (error) {
+      ended();
+      throw error;
+    }
+  }
+
+  /** @returns whether there was one to end */
+  #endSilent(): boolean {
+    const silent = [...this.#sessions].filter(([, { open }]) => open === 0);
+    const [oldest] = silent.sort(([, one], [, other]) => one.usedAt - other.usedAt);
+    if (oldest) this.#end(...oldest);
+    return oldest !== undefined;
+  }
+
+  #sweep(): void {
+    const { clock } = this.#options;
+    const before = clock.monotonic() - IDLE_MS;
+    for (const [id, session] of this.#sessions)
+      if (session.open === 0 && session.usedAt <= before) this.#end(id, session);
+    this.#cancelSweep = this.#sessions.size > 0 ? clock.after(IDLE_MS / 2, () => this.#sweep()) : undefined;
+  }
+
+  #end(id: string, { transport }: Session): void {
+    this.#sessions.delete(id);
+    transport.close().catch(this.#options.onError);
+  }
+}
+
+/** A body that says when it has ended, or nobody reads it any more. */
+function watched(body: NonNullable<Response['body']>, ended: () => void): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        ended();
+        controller.close();
+      } catch (error) {
+        ended();
+        controller.error(error);
+      }
+    },
+    async cancel(reason) {
+      ended();
+      await reader.cancel(reason);
+    },
+  });
+}
+
+const failure = (status: number, code: number, message: string): Response =>
+  Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status });
