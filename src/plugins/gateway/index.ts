@@ -9,6 +9,7 @@
 
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { mcpRoutes } from '../../core/contracts/mcp-routes.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { HttpClient } from '../../core/host/http/client.ts';
@@ -35,6 +36,7 @@ import { KeyAdmin } from './keys/admin.ts';
 import { watchUnknownPaths } from './keys/misplaced-keys.ts';
 import { serveKeyOperations } from './keys/operations.ts';
 import { KeyDirectory, MasterKey, registerKeys } from './keys/virtual-keys.ts';
+import { UpstreamDispatcher } from './local/dispatcher.ts';
 import { PROBE_ANSWER_LIMIT, PROBE_DEADLINE_MS } from './mcp/probe-client.ts';
 import { registerRoutes, startRoutes } from './register-routes.ts';
 import { secretFields } from './secret-fields.ts';
@@ -95,6 +97,7 @@ export const gateway = definePlugin({
   errors: GatewayError,
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
   wants: [SecretsStoreToken, TelemetryToken],
+  collects: [mcpRoutes],
   env: {
     HOLDFAST_GATEWAY_PORT: 'port',
     HOLDFAST_PUBLIC_URL: 'publicUrl',
@@ -180,7 +183,7 @@ async function startGateway(services: Services, settings: Settings) {
   });
   const decisions = new Decisions(services, usage);
   const telemetry = await callTelemetry(services, settings);
-  const agent = upstreamAgent();
+  const agent = new UpstreamDispatcher(upstreamAgent());
   const http = new HttpClient({
     timeoutMs: PROBE_DEADLINE_MS,
     answerLimit: PROBE_ANSWER_LIMIT,
@@ -188,7 +191,7 @@ async function startGateway(services: Services, settings: Settings) {
     insecure: true, // an address that must not get its route's credential is no route
   });
   const documents = new DocumentCache(http, () => performance.now());
-  const { loader, prober } = await startRoutes(services, settings, http, documents);
+  const { loader, prober } = await startRoutes(services, settings, http, documents, agent);
   return {
     services,
     clock,

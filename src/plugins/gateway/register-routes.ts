@@ -7,6 +7,8 @@ import type { DocumentCache } from './discovery/document-cache.ts';
 import { routeHealthActor, routeProbed, routeReset } from './health/actor.ts';
 import { probe } from './health/probe.ts';
 import { Prober } from './health/prober.ts';
+import type { UpstreamDispatcher } from './local/dispatcher.ts';
+import { LocalUpstreams } from './local/upstreams.ts';
 import { ROUTES_KEY, rollbackRequested, routesActor, routesLoaded, routesRefused } from './routes/actor.ts';
 import { RouteLoader } from './routes/loader.ts';
 import { gatewayHealth, serveRouteOperations } from './routes/operations.ts';
@@ -70,8 +72,13 @@ export async function startRoutes(
   options: Readonly<Record<string, unknown>> & { readonly probeEveryMs: number },
   http: HttpClient,
   documents: DocumentCache,
+  dispatcher: UpstreamDispatcher,
 ): Promise<Pick<RouteServices, 'loader' | 'prober'>> {
-  const sources = { env: process.env, store: services.find(SecretsStoreToken) };
+  const sources = {
+    env: process.env,
+    store: services.find(SecretsStoreToken),
+    locals: new LocalUpstreams(services, dispatcher),
+  };
   const loader = new RouteLoader(services, sources, options);
   await loader.start();
   const prober = new Prober({

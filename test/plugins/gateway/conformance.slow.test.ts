@@ -1,5 +1,6 @@
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { McpServerFactory } from '@modelcontextprotocol/server';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
 import type { AskedClient } from '../../support/conformance-client.ts';
@@ -28,6 +29,28 @@ test.serial(
     t.deepEqual(through, direct);
     const failed = Object.keys(direct).filter((check) => direct[check]?.includes('FAILURE'));
     t.deepEqual(failed, [], 'the reference is a good server');
+    t.true(Object.keys(direct).length >= 30);
+  },
+);
+
+test.serial(
+  '[G4,G23] the official suite passes through a route of a server in this process wherever the same server passes at a port',
+  async (t) => {
+    t.timeout(LONGEST_MS + 5_000);
+    const reference = await startSessionServer(t, {
+      serve: conformanceServer,
+      resumable: true,
+      hosts: (port) => [`127.0.0.1:${port}`],
+    });
+    // The reference is a server of the SDK's first major version, whose types differ; it is connected in the same way.
+    const server = conformanceServer as unknown as McpServerFactory;
+    const rig = await Rig.start(t, {
+      routes: [credentialFree({ name: 'reference', server, prefix: false })],
+    });
+    const key = await rig.mint({ servers: ['reference'] });
+    const admitted = await admitting(t, `${rig.url}/reference/mcp`, key);
+    const [direct, through] = await Promise.all([serverSuite(t, reference.url), serverSuite(t, admitted)]);
+    t.deepEqual(through, direct);
     t.true(Object.keys(direct).length >= 30);
   },
 );

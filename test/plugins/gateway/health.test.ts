@@ -20,7 +20,11 @@ const { signal } = new AbortController();
 async function routeOf(entry: unknown): Promise<Route> {
   const env = { HOLDFAST_MCP_WEB_CRAWL_TOKEN: 'canary' };
   const { definitions } = readRouteEntries([entry], env);
-  return openRoute(definitions[0]!, { env, store: undefined });
+  return openRoute(definitions[0]!, {
+    env,
+    store: undefined,
+    locals: { open: () => undefined, close: async () => {} },
+  });
 }
 
 function httpClient(t: ExecutionContext): HttpClient {

@@ -50,6 +50,7 @@ export class InProcessServer implements LocalServer {
   }
 
   async fetch(request: Request): Promise<Response> {
+    if (new URL(request.url).pathname !== '/mcp') return new Response(null, { status: 404 });
     this.#sdk ??= import('@modelcontextprotocol/server');
     const sdk = await this.#sdk;
     try {
@@ -74,11 +75,7 @@ export class InProcessServer implements LocalServer {
     await Promise.all([...transports, this.#stateless?.close()]);
   }
 
-  async #inSession(
-    sdk: Sdk,
-    request: Request,
-    parsedBody: unknown,
-  ): Promise<Response> {
+  async #inSession(sdk: Sdk, request: Request, parsedBody: unknown): Promise<Response> {
     const id = request.headers.get('mcp-session-id');
     if (id === null) return this.#begin(sdk, request, parsedBody);
     const session = this.#sessions.get(id);
@@ -86,11 +83,7 @@ export class InProcessServer implements LocalServer {
     return this.#during(session, () => session.transport.handleRequest(request, { parsedBody }));
   }
 
-  async #begin(
-    sdk: Sdk,
-    request: Request,
-    parsedBody: unknown,
-  ): Promise<Response> {
+  async #begin(sdk: Sdk, request: Request, parsedBody: unknown): Promise<Response> {
     if (this.#sessions.size >= MOST_SESSIONS && !this.#endSilent())
       return failure(503, -32_000, 'Too many sessions are open.');
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({

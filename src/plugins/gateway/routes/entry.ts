@@ -1,5 +1,8 @@
+import type { McpServerFactory } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { COLUMNAR_WRITES } from '../../../core/contracts/calls.ts';
+import type { McpRoute } from '../../../core/contracts/mcp-routes.ts';
+import type { Contributed } from '../../../core/contracts/token.ts';
 import { problemsOf } from '../../../core/host/config/problem.ts';
 import { insecureOption, plaintextProblem } from '../../../core/host/http/plaintext.ts';
 import { secretReference } from '../../../core/host/secrets/secret-reference.ts';
@@ -21,10 +24,36 @@ const name = z
 const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope has no spaces and no quotes');
 const toolName = z.string().min(1).max(128);
 
+const variable = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'a variable has letters, digits and underscores');
+
+const commandSchema = z.strictObject({
+  run: z.string().min(1).max(4_096),
+  args: z.array(z.string().max(32_768)).max(256).default([]),
+  env: z.record(variable, z.string().max(32_768)).default({}),
+  secrets: z.record(variable, secretReference).default({}),
+  cwd: z.string().min(1).max(4_096).optional(),
+  maxProcesses: z.int().min(1).max(1_000).default(8),
+  idleMs: z
+    .int()
+    .min(1_000)
+    .max(86_400_000)
+    .default(10 * 60_000),
+  maxMemory: z
+    .int()
+    .min(16 * 1024 * 1024)
+    .default(512 * 1024 * 1024),
+});
+
 const common = {
   name,
   /** The upstream's MCP endpoint; `HOLDFAST_MCP_<SERVER>_URL` unless set here. */
   url: z.url({ protocol: /^https?$/ }).optional(),
+  /** The official SDK's server, which runs in this process. Plugins bring it: the file holds no functions that a rollback could find. */
+  server: z.custom<McpServerFactory>((value) => typeof value === 'function').optional(),
+  /** A program that speaks MCP on its standard input and output, in place of a URL. */
+  command: commandSchema.optional(),
   /** Whether tool names get the server's name as a prefix. */
   prefix: z.boolean().default(true),
   /** The tools it offers, by the upstream's own names; all when absent. */
@@ -128,6 +157,8 @@ export interface RouteDefinition {
   readonly url: string | undefined;
   /** Where the token is: `file:<path>`, `env:<variable>` or `store:<path>#<property>`; undefined when none is named. */
   readonly secret: string | undefined;
+  /** The plugin that brings it, and that plugin's options; undefined for an entry of the operator's. */
+  readonly plugin?: Omit<Contributed<unknown>, 'value'>;
 }
 
 /** The prefix of a route's environment variables. */
@@ -139,23 +170,66 @@ export interface RouteEntries {
 }
 
 /**
- * Reads the entries of `plugins.config.ts`. An invalid entry is listed with its reason and does not affect the others
- * (G2). When several entries have the same name, all of them are rejected.
+ * Reads the entries of `plugins.config.ts`, and the routes that plugins bring. An invalid one is listed with its reason and
+ * does not affect the others (G2). When several entries, or two plugins, have the same name, all of them are rejected. An
+ * entry without an upstream overrides the settings of the plugin's route of its name; one with an upstream replaces it.
  */
-export function readRouteEntries(inputs: readonly unknown[], env: Environment): RouteEntries {
+export function readRouteEntries(
+  inputs: readonly unknown[],
+  env: Environment,
+  contributed: readonly Contributed<McpRoute>[] = [],
+): RouteEntries {
   const rejected: RejectedEntry[] = [];
-  const read = inputs.flatMap((input): RouteDefinition[] => {
-    const definition = definitionOf(input, env);
-    if (!('reason' in definition)) return [definition];
-    rejected.push(rejectedEntry(nameOf(input), definition.reason));
-    return [];
-  });
-  const counts = new Map<string, number>();
-  for (const { entry } of read) counts.set(entry.name, (counts.get(entry.name) ?? 0) + 1);
-  for (const [name, count] of counts) {
-    if (count > 1) rejected.push(rejectedEntry(name, `${count} entries have this name: keep one of them`));
+  const definitions: RouteDefinition[] = [];
+  const take = (name: string, definition: RouteDefinition | Refusal): void => {
+    if ('reason' in definition) rejected.push(rejectedEntry(name, definition.reason));
+    else definitions.push(definition);
+  };
+  const brought = Map.groupBy(contributed, ({ value }) => nameOf(value));
+  const listed = Map.groupBy(inputs, nameOf);
+  const own = inputs.map((input) => ({ name: nameOf(input), input, definition: definitionOf(input, env) }));
+  for (const [name, entries] of Map.groupBy(own, ({ name }) => name)) {
+    const valid = entries.filter(({ definition }) => !('reason' in definition));
+    for (const { definition } of entries) if ('reason' in definition) take(name, definition);
+    const [first, second] = valid;
+    if (second) take(name, { reason: `${valid.length} entries have this name: keep one of them` });
+    else if (first) take(name, withPlugin(first, brought.get(name), env));
   }
-  return { definitions: read.filter(({ entry }) => counts.get(entry.name) === 1), rejected };
+  for (const [name, plugins] of brought) if (!listed.has(name)) take(name, ofPlugins(plugins, env));
+  return { definitions, rejected };
+}
+
+interface Refusal {
+  readonly reason: string;
+}
+
+/** @returns an entry of the operator's, with the upstream of a plugin where it has none of its own */
+function withPlugin(
+  { input, definition }: { readonly input: unknown; readonly definition: RouteDefinition | Refusal },
+  plugins: readonly Contributed<McpRoute>[] | undefined,
+  env: Environment,
+): RouteDefinition | Refusal {
+  const isWhole = 'reason' in definition || hasUpstream(definition);
+  return isWhole || !plugins ? definition : ofPlugins(plugins, env, input);
+}
+
+const hasUpstream = ({ url, entry }: RouteDefinition): boolean =>
+  url !== undefined || entry.server !== undefined || entry.command !== undefined;
+
+/** @param plugins that bring a route of one name @param entry of the operator's, whose settings count */
+function ofPlugins(
+  plugins: readonly Contributed<McpRoute>[],
+  env: Environment,
+  entry: unknown = {},
+): RouteDefinition | Refusal {
+  const [first, second] = plugins;
+  if (!first) return { reason: 'no plugin brings it' };
+  if (second)
+    return { reason: `the plugins ${first.owner} and ${second.owner} both bring it: keep one of them` };
+  const { owner, options, value } = first;
+  const definition = definitionOf({ disposition: 'credential_free', ...value, ...(entry as object) }, env);
+  if ('reason' in definition) return { reason: `plugin ${owner}: ${definition.reason}` };
+  return { ...definition, plugin: { owner, options } };
 }
 
 /** @param name as it was written */
@@ -163,15 +237,21 @@ export function rejectedEntry(name: string, reason: string): RejectedEntry {
   return { name, route: name.replaceAll('-', '_'), reason };
 }
 
-function definitionOf(input: unknown, env: Environment): RouteDefinition | { readonly reason: string } {
+function definitionOf(input: unknown, env: Environment): RouteDefinition | Refusal {
   const parsed = routeSchema.safeParse(input);
   const [problem] = problemsOf(routeSchema, input, parsed.error?.issues ?? []);
   if (problem) return { reason: `${problem.option}: ${problem.reason}${problem.hint && `.${problem.hint}`}` };
-  const entry = withOptions(parsed.data as RouteEntry);
-  if ('reason' in entry) return entry;
-  const variables = variablesOf(entry.name);
-  const url = entry.url ?? (env[`${variables}_URL`] || undefined);
-  const from = entry.url === undefined ? `${variables}_URL` : 'url';
+  const checked = withOptions(parsed.data as RouteEntry);
+  if ('reason' in checked) return checked;
+  const { name, url: own } = checked;
+  const [first, second] = (['url', 'server', 'command'] as const).filter(
+    (field) => checked[field] !== undefined,
+  );
+  if (second) return { reason: `${second}: ${first} is set as well: keep one of the two` };
+  const variables = variablesOf(name);
+  const url = own ?? (env[`${variables}_URL`] || undefined);
+  const from = own === undefined ? `${variables}_URL` : 'url';
+  const entry = url === undefined ? checked : { ...checked, server: undefined, command: undefined };
   const invalidUrl = url === undefined ? undefined : urlProblem(url);
   if (invalidUrl !== undefined) return { reason: `${from}: ${invalidUrl}` };
   if ('secret' in entry && entry.secret !== undefined && entry.tokenFile !== undefined) {
@@ -185,7 +265,7 @@ function definitionOf(input: unknown, env: Environment): RouteDefinition | { rea
 }
 
 /** Checks the `options` of a custom entry against the schema of its kind. */
-function withOptions(entry: RouteEntry): RouteEntry | { readonly reason: string } {
+function withOptions(entry: RouteEntry): RouteEntry | Refusal {
   if (entry.disposition !== 'custom') return entry;
   const { kind, options } = entry;
   const parsed = kind.options.safeParse(options);

@@ -1,3 +1,5 @@
+import { type McpRoute, mcpRoutes } from '../../../core/contracts/mcp-routes.ts';
+import type { Contributed } from '../../../core/contracts/token.ts';
 import { Mutex } from '../../../core/host/concurrency.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -9,14 +11,23 @@ import type {
 } from '../../../machines/gateway/routes.ts';
 import { GatewayError } from '../errors.ts';
 import { ROUTES_KEY, routesActor, routesLoaded, routesRefused } from './actor.ts';
-import { readRouteEntries, rejectedEntry } from './entry.ts';
+import { type RouteDefinition, type RouteEntries, readRouteEntries, rejectedEntry } from './entry.ts';
 import type { RouteKind } from './kind.ts';
-import { emptyTable, openRoute, type RejectedRoute, type Route, type RouteTable } from './route.ts';
+import {
+  emptyTable,
+  openRoute,
+  type RejectedRoute,
+  type Route,
+  type RouteSources,
+  type RouteTable,
+} from './route.ts';
 import { SealedDefinitions } from './sealed-definitions.ts';
-import type { SecretSources } from './upstream-secret.ts';
 
 /** Options of the plugin, of which `routes` are the entries. */
 type Options = Readonly<Record<string, unknown>>;
+
+/** How long calls may go on that use the local server of a route that was replaced, milliseconds. */
+const CLOSED_AFTER_MS = 30_000;
 
 /**
  * Holds the route table that calls use, and follows the configuration (G2, G24). `load` reads and opens the entries; the
@@ -25,10 +36,12 @@ type Options = Readonly<Record<string, unknown>>;
  */
 export class RouteLoader {
   readonly #services: Services;
-  readonly #sources: SecretSources;
+  readonly #sources: RouteSources;
   readonly #options: Options;
   readonly #sealed: SealedDefinitions;
   readonly #kinds = new Map<string, RouteKind>();
+  /** The newest definitions with a server, by route. */
+  readonly #servers = new Map<string, RouteDefinition>();
   /** Open routes by fingerprint. A definition that stays is not opened again, and keeps its token. */
   #opened = new Map<string, Route>();
   /** The table that calls use now; `serve` puts another one in its place. */
@@ -38,7 +51,7 @@ export class RouteLoader {
   readonly #mutex = new Mutex();
 
   /** @param options of the plugin as it was started */
-  constructor(services: Services, sources: SecretSources, options: Options) {
+  constructor(services: Services, sources: RouteSources, options: Options) {
     this.#services = services;
     this.#sources = sources;
     this.#options = options;
@@ -52,7 +65,7 @@ export class RouteLoader {
 
   /** Loads the entries of the options that the plugin was started with. */
   start(): Promise<void> {
-    return this.#load(this.#options, 'start');
+    return this.#load(this.#options, this.#services.contributions(mcpRoutes), 'start');
   }
 
   /**
@@ -62,20 +75,22 @@ export class RouteLoader {
    * @throws HF_GATEWAY_RELOAD the instance runs without a file
    */
   async reload(origin: LoadOrigin, correlation?: string): Promise<readonly string[]> {
-    const { configFile, logger } = this.#services;
+    const { configFile, contributions, logger } = this.#services;
     if (!configFile) throw new GatewayError('HF_GATEWAY_RELOAD', { reason: 'it runs without a file' });
     let options: Options | undefined;
+    let contributed: readonly Contributed<McpRoute>[];
     try {
       const plugins = await configFile.plugins();
       options = plugins.find(({ definition }) => definition.name === 'gateway')?.options;
       if (!options) throw new GatewayError('HF_GATEWAY_RELOAD', { reason: 'the file lists no gateway' });
+      contributed = contributions(mcpRoutes, plugins);
     } catch (error) {
       this.#refuse(isCoded(error) ? error.what : String(error), origin, correlation);
       return [];
     }
     const restartNeeded = changedOptions(this.#options, options).filter((name) => name !== 'routes');
     if (restartNeeded.length > 0) logger.warn({ options: restartNeeded }, 'gateway.restart_needed');
-    await this.#load(options, origin, correlation);
+    await this.#load(options, contributed, origin, correlation);
     return restartNeeded;
   }
 
@@ -103,9 +118,15 @@ export class RouteLoader {
     });
   }
 
-  #load({ routes }: Options, origin: LoadOrigin, correlation?: string): Promise<void> {
+  #load(
+    { routes }: Options,
+    contributed: readonly Contributed<McpRoute>[],
+    origin: LoadOrigin,
+    correlation?: string,
+  ): Promise<void> {
     const inputs: readonly unknown[] = Array.isArray(routes) ? routes : [];
-    return this.#mutex.run(() => this.#readEntries(inputs, origin, correlation));
+    const entries = readRouteEntries(inputs, this.#sources.env, contributed);
+    return this.#mutex.run(() => this.#takeEntries(entries, origin, correlation));
   }
 
   #refuse(reason: string, origin: LoadOrigin, correlation?: string): void {
@@ -114,9 +135,12 @@ export class RouteLoader {
     bus.publish(routesRefused, { at: clock.now(), origin, reason }, correlation ? { correlation } : {});
   }
 
-  async #readEntries(inputs: readonly unknown[], origin: LoadOrigin, correlation?: string): Promise<void> {
+  async #takeEntries(
+    { definitions, rejected: invalid }: RouteEntries,
+    origin: LoadOrigin,
+    correlation?: string,
+  ): Promise<void> {
     const { bus, clock, logger } = this.#services;
-    const { definitions, rejected: invalid } = readRouteEntries(inputs, this.#sources.env);
     const routes: RouteFacts[] = [];
     const unusable: RejectedEntry[] = [];
     const blobs = new Map<string, Uint8Array>();
@@ -124,6 +148,7 @@ export class RouteLoader {
       definitions.map(async (definition) => {
         const { entry } = definition;
         if (entry.disposition === 'custom') this.#kinds.set(entry.kind.name, entry.kind);
+        if (entry.server) this.#servers.set(entry.name, definition);
         const facts = this.#sealed.facts(definition);
         try {
           const route = this.#opened.get(facts.fingerprint) ?? (await openRoute(definition, this.#sources));
@@ -157,7 +182,10 @@ export class RouteLoader {
       try {
         const route =
           this.#opened.get(fingerprint) ??
-          (await openRoute(this.#sealed.open(name, fingerprint, this.#kinds), this.#sources));
+          (await openRoute(
+            this.#sealed.open(name, fingerprint, { kinds: this.#kinds, servers: this.#servers }),
+            this.#sources,
+          ));
         opened.set(fingerprint, route);
         routes.set(name, route);
       } catch (error) {
@@ -165,12 +193,21 @@ export class RouteLoader {
         rejected.push({ name, reason: error.what });
       }
     }
+    for (const [fingerprint, route] of this.#opened) if (!opened.has(fingerprint)) this.#closeLater(route);
     this.#opened = opened;
     if (revision !== this.table.revision) {
       const { logger } = this.#services;
       logger.info({ revision, routes: [...routes.keys()], rejected }, 'gateway.routes_served');
     }
     return { revision, routes, rejected };
+  }
+
+  /** Running calls keep their route, and so its server, for a while. */
+  #closeLater(route: Route): void {
+    const { clock, logger } = this.#services;
+    clock.after(CLOSED_AFTER_MS, () => {
+      route.close().catch((error) => logger.warn({ err: error, route: route.name }, 'gateway.server_failed'));
+    });
   }
 }
 

@@ -1,4 +1,5 @@
 import { isObject } from '../../../core/kernel/json.ts';
+import type { LocalUpstreams } from '../local/upstreams.ts';
 import { type RouteDefinition, type RouteEntry, variablesOf } from './entry.ts';
 import { type SecretSources, UpstreamSecret } from './upstream-secret.ts';
 
@@ -6,7 +7,7 @@ import { type SecretSources, UpstreamSecret } from './upstream-secret.ts';
 export interface Route {
   readonly name: string;
   readonly entry: RouteEntry;
-  /** Undefined while it is not configured. The query may hold a secret: never show it. */
+  /** Undefined while it is not configured; of a local server one that the dispatcher knows. The query may hold a secret: never show it. */
   readonly url: URL | undefined;
   /** Why it can't be called now: it has no URL, or no token. */
   readonly reason: string | undefined;
@@ -21,6 +22,13 @@ export interface Route {
   readonly costOf: (tool: string) => number;
   /** @returns whether the route offers a tool, by the upstream's own name of it */
   readonly offers: (tool: string) => boolean;
+  /** Ends the server on this machine, where it has one. */
+  close(): Promise<void>;
+}
+
+/** Where a route's token and its server come from. */
+export interface RouteSources extends SecretSources {
+  readonly locals: Pick<LocalUpstreams, 'open' | 'close'>;
 }
 
 /** An entry that is not a valid route, or a route that can't be opened. */
@@ -49,28 +57,31 @@ export const emptyTable: RouteTable = { revision: 0, routes: new Map(), rejected
  *
  * @throws HF_GATEWAY_ROUTE, HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID the token can't be used
  */
-export async function openRoute(definition: RouteDefinition, sources: SecretSources): Promise<Route> {
-  const { entry, url, secret: source } = definition;
+export async function openRoute(definition: RouteDefinition, sources: RouteSources): Promise<Route> {
+  const { entry, secret: source } = definition;
   const { name, costs, tools } = entry;
   const offered = tools && new Set(tools);
   const secret = source === undefined ? undefined : new UpstreamSecret(source, sources);
   await secret?.load();
   const variables = variablesOf(name);
+  const local = sources.locals.open(entry);
+  const url = definition.url === undefined ? local : new URL(definition.url);
   return {
     name,
     entry,
-    url: url === undefined ? undefined : new URL(url),
+    url,
     get reason() {
       if (url === undefined) return `not configured: set ${variables}_URL`;
       if (secret)
         return secret.missing ? `without its token, which ${secret.keeper} does not provide` : undefined;
-      return needsToken(entry)
+      return needsToken(entry) && !local
         ? `without a token: set ${variables}_TOKEN_FILE or ${variables}_TOKEN`
         : undefined;
     },
     credential: (authorization) => credentialOf(entry, secret, authorization),
     costOf: (tool) => (Object.hasOwn(costs, tool) ? costs[tool] : costs['*']) ?? 0,
     offers: (tool) => offered?.has(tool) ?? true,
+    close: async () => local && (await sources.locals.close(local)),
   };
 }
 

@@ -11,14 +11,20 @@ const PURPOSE = 'gateway.route';
 /** Characters of a setting's fingerprint: enough to tell that the setting changed. */
 const SETTING_LENGTH = 12;
 
-/** Custom kinds of routes by name, as the entries of the file bring them. */
-export type RouteKinds = ReadonlyMap<string, RouteKind>;
+/** What of definitions is code, as the newest entries bring it: a definition of before finds it here by name. */
+export interface RouteCode {
+  /** Custom kinds by their names. */
+  readonly kinds: ReadonlyMap<string, RouteKind>;
+  /** The newest definitions with a server, by the names of their routes. */
+  readonly servers: ReadonlyMap<string, RouteDefinition>;
+}
 
-/** A definition in JSON. A kind is code, so only its name is kept. */
+/** A definition in JSON. Kinds and servers are code: of a kind its name is kept, of a server its plugin and that plugin's options. */
 const plainDefinition = z.object({
   entry: z.record(z.string(), z.unknown()),
   url: z.string().optional(),
   secret: z.string().optional(),
+  plugin: z.object({ owner: z.string(), options: z.string() }).optional(),
 });
 
 /**
@@ -36,15 +42,14 @@ export class SealedDefinitions {
 
   /** @returns what a record may say of a definition */
   facts(definition: RouteDefinition): RouteFacts {
-    const { entry, url, secret } = definition;
-    const plain = plainOf(definition);
-    const address = url === undefined ? undefined : new URL(url);
+    const { entry, secret } = definition;
+    const plain = this.#plainOf(definition);
     const settings = { ...plain.entry, ...plain, entry: undefined, name: undefined };
     return {
       name: entry.name,
       fingerprint: this.#vault.fingerprint(plain),
       disposition: entry.disposition === 'custom' ? entry.kind.name : entry.disposition,
-      ...(address && { upstream: address.origin + address.pathname }),
+      ...upstreamOf(definition),
       ...(secret !== undefined && { secret }),
       settings: Object.fromEntries(
         Object.entries(settings).flatMap(([name, value]) =>
@@ -56,31 +61,52 @@ export class SealedDefinitions {
 
   /** @returns the blob to store in the record that names the fingerprint */
   seal(definition: RouteDefinition): Uint8Array {
-    return this.#vault.seal(JSON.stringify(plainOf(definition)), PURPOSE);
+    return this.#vault.seal(JSON.stringify(this.#plainOf(definition)), PURPOSE);
   }
 
   /**
-   * @param kinds of which a custom route names one
-   * @throws HF_GATEWAY_ROUTE the log has no such blob any more, or the kind is unknown; HF_SECRET_SEALED
+   * @param code of which a definition names a part
+   * @throws HF_GATEWAY_ROUTE the log has no such blob any more, or the kind or the server is unknown; HF_SECRET_SEALED
    */
-  open(name: string, fingerprint: string, kinds: RouteKinds): RouteDefinition {
+  open(name: string, fingerprint: string, { kinds, servers }: RouteCode): RouteDefinition {
     const sealed = this.#log.blob(fingerprint);
     if (!sealed) throw unusable(name, 'its definition is not in the log any more');
-    const { entry, url, secret } = plainDefinition.parse(JSON.parse(this.#vault.open(sealed, PURPOSE)));
+    const plain = plainDefinition.parse(JSON.parse(this.#vault.open(sealed, PURPOSE)));
+    const { entry, url, secret } = plain;
     const kind = typeof entry.kind === 'string' ? kinds.get(entry.kind) : undefined;
     if (entry.disposition === 'custom' && !kind) {
       throw unusable(name, `no entry of the file brings its kind ${entry.kind}`);
     }
-    const parsed = routeSchema.safeParse({ ...entry, ...(kind && { kind }) });
+    const served = entry.server === true ? servers.get(name) : undefined;
+    const isSame = served && this.#plainOf(served).plugin?.options === plain.plugin?.options;
+    if (entry.server === true && !isSame) {
+      const of = plain.plugin ? `of the plugin ${plain.plugin.owner}` : 'of the file';
+      throw unusable(name, `the server ${of} that it had is not there any more`);
+    }
+    const parts = { ...(kind && { kind }), ...(served && { server: served.entry.server }) };
+    const parsed = routeSchema.safeParse({ ...entry, ...parts });
     if (!parsed.data) throw unusable(name, 'its definition was recorded by another version');
-    return { entry: parsed.data, url, secret };
+    return { entry: parsed.data, url, secret, ...(served?.plugin && { plugin: served.plugin }) };
+  }
+
+  #plainOf({ entry, url, secret, plugin }: RouteDefinition): z.output<typeof plainDefinition> {
+    const { url: _, server, ...settings }: RouteEntry = entry;
+    const plain = {
+      ...settings,
+      ...('kind' in settings && { kind: settings.kind.name }),
+      ...(server && { server: true }),
+    };
+    const from = plugin && { owner: plugin.owner, options: this.#vault.fingerprint(plugin.options) };
+    return plainDefinition.parse(JSON.parse(JSON.stringify({ entry: plain, url, secret, plugin: from })));
   }
 }
 
-function plainOf({ entry, url, secret }: RouteDefinition): z.output<typeof plainDefinition> {
-  const { url: _, ...settings }: RouteEntry = entry;
-  const plain = 'kind' in settings ? { ...settings, kind: settings.kind.name } : settings;
-  return plainDefinition.parse(JSON.parse(JSON.stringify({ entry: plain, url, secret })));
+/** Where a route leads, without what may be secret: a URL's query, a program's arguments. */
+function upstreamOf({ entry, url, plugin }: RouteDefinition): Pick<RouteFacts, 'upstream'> {
+  const by = plugin ? ` (plugin ${plugin.owner})` : '';
+  if (url !== undefined) return { upstream: new URL(url).origin + new URL(url).pathname + by };
+  if (entry.server) return { upstream: `in this process${by}` };
+  return entry.command ? { upstream: `the program ${entry.command.run}${by}` } : {};
 }
 
 function unusable(name: string, reason: string): HoldfastError {
