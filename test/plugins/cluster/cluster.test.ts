@@ -366,7 +366,7 @@ test.serial(
   'neither a broken kubeconfig nor its login program gives a token away or holds a call',
   async (t) => {
     const file = join(tempDir(t), 'kubeconfig');
-    const fault = async (user: string) => {
+    const fault = async (user: string, timeoutMs = 60_000) => {
       const text = `{apiVersion: v1, kind: Config, current-context: c}
 clusters: [{name: c, cluster: {server: 'https://127.0.0.1:9'}}]
 contexts: [{name: c, context: {cluster: c, user: u}}]
@@ -378,10 +378,7 @@ ${user}`;
         file,
         text.replace(/^\{(.*)\}\n/, (_, head: string) => `${head.replaceAll(', ', '\n')}\n`),
       );
-      const cluster = new KubeCluster(
-        clusterOptions.parse({ kubeconfig: file, timeoutMs: 300 }),
-        systemClock,
-      );
+      const cluster = new KubeCluster(clusterOptions.parse({ kubeconfig: file, timeoutMs }), systemClock);
       const error = await t.throwsAsync(cluster.list(SECRET, {}));
       t.false(`${error?.stack}${JSON.stringify(error)}`.includes('canary'), user);
       return error?.message ?? '';
@@ -391,6 +388,6 @@ ${user}`;
     t.regex(await fault('    token: canary-token\n   bad: ['), /^HF_CLUSTER_CONFIG: .*no YAML at line 10/);
     t.regex(await fault(exec('echo canary-token')), /^HF_CLUSTER_CONFIG: .*answered no JSON/);
     t.regex(await fault(exec('echo canary-token >&2; exit 1')), /^HF_CLUSTER_CONFIG: .*failed/);
-    t.regex(await fault(exec('sleep 1')), /^HF_CLUSTER_UNREACHABLE: .*nothing came within 0.3 s/);
+    t.regex(await fault(exec('sleep 1'), 300), /^HF_CLUSTER_UNREACHABLE: .*nothing came within 0.3 s/);
   },
 );
