@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { clockCheck } from '../core/host/clock/records.ts';
+import { withDeadline } from '../core/host/deadline.ts';
 import { HostError } from '../core/host/errors/host-error.ts';
 import { damageCheck, witnessCheck } from '../core/host/integrity/doctor.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';
@@ -117,15 +118,10 @@ async function examineOne(
   context: CheckContext,
   timeoutMs: number,
 ): Promise<Finding> {
-  const over = new AbortController();
-  // A timer that keeps the process alive, unlike that of AbortSignal.timeout: the check may hold nothing that does.
-  const timer = setTimeout(() => over.abort(new TooLate()), timeoutMs);
-  const signal = AbortSignal.any([context.signal, over.signal]);
   try {
-    const late = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    });
-    const { state, lookedAt, found, remedy } = await Promise.race([run({ ...context, signal }), late]);
+    const deadline = { ms: timeoutMs, late: () => new TooLate(), signal: context.signal };
+    const check = async (signal: AbortSignal) => run({ ...context, signal });
+    const { state, lookedAt, found, remedy } = await withDeadline(deadline, check);
     return {
       name,
       state,
@@ -136,8 +132,6 @@ async function examineOne(
   } catch (error) {
     context.signal.throwIfAborted();
     return { name, state: 'fail', lookedAt: name, ...reasonOf(error, timeoutMs) };
-  } finally {
-    clearTimeout(timer);
   }
 }
 

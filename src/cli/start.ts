@@ -1,7 +1,7 @@
 import module from 'node:module';
 import { resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import v8 from 'node:v8';
+import { endsWithin } from '../core/host/deadline.ts';
 import { placeOf } from '../core/host/http/addresses.ts';
 import type { Place } from '../core/host/http/contract.ts';
 import type { CommandContext, CommandRun } from '../core/host/plugin/command.ts';
@@ -89,10 +89,7 @@ export const start: CommandRun = async (_args, _flags, context) => {
  * hold this run. A disk that takes nothing is reported by the health page, so the wait is bounded.
  */
 async function firstRecordsDurable({ services: { log } }: Runtime): Promise<void> {
-  const late = new AbortController();
-  const waited = delay(DURABLE_TIMEOUT_MS, undefined, { ref: false, signal: late.signal }).catch(() => {});
-  await Promise.race([log.whenDurable(log.lastSeq()), waited]);
-  late.abort();
+  await endsWithin(DURABLE_TIMEOUT_MS, log.whenDurable(log.lastSeq()));
 }
 
 /** Resolves when the process should end, with the reason that the log records. */

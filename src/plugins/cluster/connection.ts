@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { z } from 'zod';
+import { withDeadline } from '../../core/host/deadline.ts';
 import { hostOf } from '../../core/host/http/addresses.ts';
 import { isLoopback } from '../../core/host/http/admission.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
@@ -97,25 +98,14 @@ export class Connection {
    */
   async deadline<T>(signal: AbortSignal | undefined, work: (over: AbortSignal) => Promise<T>): Promise<T> {
     const { timeoutMs } = this.#options;
-    const over = new AbortController();
-    const late = `nothing came within ${timeoutMs / 1_000} s`;
-    const cancel = this.#clock.after(timeoutMs, () => over.abort(new Error(late)));
-    const giveUp = () => over.abort(new Error('it was cancelled'));
-    signal?.addEventListener('abort', giveUp, { once: true });
-    if (signal?.aborted) giveUp();
+    const late = () => new Error(`nothing came within ${timeoutMs / 1_000} s`);
     try {
-      over.signal.throwIfAborted();
       // A login program does not react to the signal.
-      const ended = Promise.withResolvers<never>();
-      over.signal.addEventListener('abort', () => ended.reject(over.signal.reason), { once: true });
-      return await Promise.race([work(over.signal), ended.promise]);
+      return await withDeadline({ ms: timeoutMs, clock: this.#clock, late, signal }, work);
     } catch (error) {
       if (isCoded(error) && !(error instanceof HttpCallError)) throw error;
-      const reason = reasonOf(over.signal.aborted ? over.signal.reason : error);
+      const reason = signal?.aborted ? 'it was cancelled' : reasonOf(error);
       throw new ClusterError('HF_CLUSTER_UNREACHABLE', { place: this.place, reason }, { cause: error });
-    } finally {
-      cancel();
-      signal?.removeEventListener('abort', giveUp);
     }
   }
 

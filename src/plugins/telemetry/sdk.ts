@@ -1,9 +1,9 @@
 /** The OpenTelemetry SDK with bounded queues. It is loaded only where telemetry has an endpoint. */
+
 import { readFileSync } from 'node:fs';
 import { Agent, type AgentOptions } from 'node:http';
 import { Agent as TlsAgent, type AgentOptions as TlsAgentOptions } from 'node:https';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { SecureContextOptions } from 'node:tls';
 import type { Meter } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
@@ -12,6 +12,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Telemetry } from '../../core/contracts/telemetry.ts';
+import { endsWithin } from '../../core/host/deadline.ts';
 import { placeOf } from '../../core/host/http/addresses.ts';
 import type { Identity } from '../../core/host/identity.ts';
 import type { LogStatus } from '../../core/kernel/log/event-log.ts';
@@ -91,7 +92,7 @@ export function startSdk(options: SdkOptions): Sdk {
     spanExport: (name) => ({ processor: spans, resource, instrumentationScope: { name, version } }),
     async stop() {
       const exported = Promise.allSettled([tracers.shutdown(), meters.shutdown()]);
-      await Promise.race([exported, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
+      await endsWithin(STOP_TIMEOUT_MS, exported);
       stopMeasuring();
     },
   };

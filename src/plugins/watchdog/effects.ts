@@ -1,6 +1,7 @@
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { jobRun } from '../../core/contracts/jobs.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import { unlessAborted } from '../../core/host/deadline.ts';
 import { identityOf } from '../../core/host/identity.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { RunReport, WatchdogContext, WatchdogEvent } from '../../machines/watchdog/run.ts';
@@ -44,7 +45,7 @@ export function registerEffects(
       const database = find(ColumnarDatabaseToken);
       const expected = { ...options, produced, steady };
       const checks = checkStack(database, absentReason(plugins()), expected, ends);
-      const findings = await untilAborted(ends, checks).catch((error: unknown) => {
+      const findings = await unlessAborted(checks, ends).catch((error: unknown) => {
         if (isOver.aborted) return undefined;
         throw error;
       });
@@ -96,26 +97,13 @@ export function registerEffects(
         maxSeconds: STORE_SECONDS,
         signal,
       });
-      await untilAborted(signal, stored).catch((error: unknown) =>
+      await unlessAborted(Promise.resolve(stored), signal).catch((error: unknown) =>
         logger.debug({ err: error }, 'watchdog.line_not_stored'),
       );
       cancel();
     },
     { onRecovery: 'retry', adapter: ColumnarDatabaseToken.name },
   );
-}
-
-/** Waits for work that may ignore its signal, until the signal is aborted. */
-async function untilAborted<T>(signal: AbortSignal, work: Promise<T> | undefined): Promise<T | undefined> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }
 
 /** How long storing the line may take, milliseconds: what is left until the run's deadline, within limits. */

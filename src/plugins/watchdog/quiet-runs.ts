@@ -1,6 +1,7 @@
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { jobRepeated } from '../../core/contracts/jobs.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import { withDeadline } from '../../core/host/deadline.ts';
 import { identityOf } from '../../core/host/identity.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
 import { newCorrelation } from '../../core/kernel/clock.ts';
@@ -81,14 +82,9 @@ export class QuietRuns {
 
   async #run(): Promise<boolean> {
     const { actors, clock, dataDir, find, logger, plugins } = this.#services;
-    const deadline = new AbortController();
-    const late = Promise.withResolvers<false>();
-    const cancel = clock.after(DEADLINE_MS, () => {
-      deadline.abort();
-      late.resolve(false);
-    });
-    const signal = AbortSignal.any([this.#stop.signal, deadline.signal]);
-    const run = async () => {
+    const late = () => new Error(`the run took longer than ${DEADLINE_MS / 1_000} s`);
+    const deadline = { ms: DEADLINE_MS, clock, late, signal: this.#stop.signal };
+    return withDeadline(deadline, async (signal) => {
       const began = clock.now();
       const context = actors.get(runActor, this.#options.monitor)?.context;
       const { produced = [], unknown } = context ?? {};
@@ -117,8 +113,7 @@ export class QuietRuns {
         ?.insert('otel_logs', [rowOf(report, at, identityOf(dataDir))], { maxSeconds: STORE_SECONDS, signal })
         .catch((error: unknown) => logger.debug({ err: error }, 'watchdog.line_not_stored'));
       return true;
-    };
-    return Promise.race([run(), late.promise]).finally(cancel);
+    });
   }
 }
 

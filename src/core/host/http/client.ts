@@ -2,6 +2,7 @@ import type { Agent } from 'undici';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { nestsDeeper } from '../../kernel/json.ts';
+import { unlessAborted } from '../deadline.ts';
 import { HostError } from '../errors/host-error.ts';
 import { withoutSecrets } from '../logging/mask-secrets.ts';
 import { maskText, REDACTED } from '../logging/mask-text.ts';
@@ -234,7 +235,10 @@ export class HttpClient {
     signal?.addEventListener('abort', giveUp, { once: true });
     let answer: ReceivedAnswer | undefined;
     try {
-      answer = await unlessAborted(this.#send({ url, socketPath }, method, call, over.signal), over.signal);
+      const sending = this.#send({ url, socketPath }, method, call, over.signal);
+      // undici heeds a signal only once the request has a connection, but neither connecting nor waiting for a connection
+      // of the pool may outlast the call.
+      answer = await unlessAborted(sending, over.signal, () => discardLate(sending));
       return await read(answer, over.signal);
     } catch (error) {
       signal?.throwIfAborted();
@@ -296,28 +300,12 @@ export class HttpClient {
   }
 }
 
-/**
- * undici heeds a signal only once the request has a connection, but neither connecting nor waiting for a connection of the
- * pool may outlast the call. An answer that comes too late is discarded.
- */
-async function unlessAborted<T extends { discard(): void }>(
-  sending: Promise<T>,
-  signal: AbortSignal,
-): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([sending, aborted.promise]);
-  } catch (error) {
-    sending.then(
-      (late) => late.discard(),
-      () => {},
-    );
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+/** An answer that comes when nobody waits for it any more. */
+function discardLate(sending: Promise<ReceivedAnswer>): void {
+  sending.then(
+    (answer) => answer.discard(),
+    () => {},
+  );
 }
 
 /** The deadline of the call has passed. */

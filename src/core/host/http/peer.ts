@@ -5,6 +5,7 @@ import { endianness } from 'node:os';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 import { Semaphore } from '../concurrency.ts';
+import { endsWithin } from '../deadline.ts';
 import { isLoopback } from './admission.ts';
 
 /** A user id, or `unknown` where the system did not say in time. */
@@ -47,14 +48,10 @@ async function ask(socket: Socket): Promise<Uid | undefined> {
 }
 
 async function inTime(asking: Promise<Uid | undefined>): Promise<Uid | undefined> {
-  const late = Promise.withResolvers<'unknown'>();
-  const timer = setTimeout(() => late.resolve('unknown'), DEADLINE_MS).unref();
   try {
-    return await Promise.race([asking, late.promise]);
+    return (await endsWithin(DEADLINE_MS, asking)) ? await asking : 'unknown';
   } catch {
     return 'unknown';
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Contributed } from '../../contracts/token.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type HoldfastError, isCoded } from '../../kernel/errors/holdfast-error.ts';
+import { withDeadline } from '../deadline.ts';
 import { HostError } from '../errors/host-error.ts';
 import { Container } from './container.ts';
 import type { ConfiguredPlugin, OnFailure, PluginDefinition, PluginStatus, Services } from './definition.ts';
@@ -115,7 +116,7 @@ export class PluginRun {
       this.#startRunning = false;
     });
     try {
-      await within(this.#clock, this.#deadlineMs, this.#starting, () => this.#deadline('start'));
+      await this.#inTime('start', this.#starting);
       this.#state = 'started';
     } catch (error) {
       this.#abort.abort(error);
@@ -179,7 +180,7 @@ export class PluginRun {
       }
     };
     try {
-      await within(this.#clock, this.#deadlineMs, work(), () => this.#deadline('stop'));
+      await this.#inTime('stop', work());
       if (failure) throw failure.error;
     } catch (error) {
       throw this.fail('stop', error);
@@ -192,8 +193,12 @@ export class PluginRun {
     return new HostError('HF_PLUGIN_CONTRACT', { plugin: this.name, reason });
   }
 
-  #deadline(phase: Phase): HoldfastError {
-    return new HostError('HF_PLUGIN_DEADLINE', { plugin: this.name, phase, ms: this.#deadlineMs });
+  /** The work goes on when it is late; its own promise says when it ends. */
+  #inTime(phase: Phase, work: Promise<unknown>): Promise<unknown> {
+    const { name: plugin } = this;
+    const [clock, ms] = [this.#clock, this.#deadlineMs];
+    const late = () => new HostError('HF_PLUGIN_DEADLINE', { plugin, phase, ms });
+    return keptAlive(withDeadline({ clock, ms, late }, () => work));
   }
 
   #coded(phase: Phase, error: unknown): HoldfastError {
@@ -219,22 +224,12 @@ function reasonOf(error: unknown): string {
   return text.replace(/\.$/, '') || 'no reason given';
 }
 
-/**
- * Waits for work, but no longer than `ms`. The work goes on after that; its own promise says when it ends.
- *
- * @param late makes the error to reject with when the time is over
- */
-export async function within<T>(clock: Clock, ms: number, work: Promise<T>, late: () => Error): Promise<T> {
-  // Clock timers never keep the process alive: with nothing else open it would end before the deadline.
+/** A plugin may hold nothing that keeps the process alive, and a clock's timers do not: it would end before the deadline. */
+async function keptAlive<T>(work: Promise<T>): Promise<T> {
   const alive = setInterval(() => {}, 2 ** 30);
-  let cancel = () => {};
-  const deadline = new Promise<never>((_, reject) => {
-    cancel = clock.after(ms, () => reject(late()));
-  });
   try {
-    return await Promise.race([work, deadline]);
+    return await work;
   } finally {
-    cancel();
     clearInterval(alive);
   }
 }

@@ -10,6 +10,7 @@ import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { version } from '../../kernel/version.ts';
 import { CertificateWatch } from '../certificates/watch.ts';
 import { ClockLooks } from '../clock/looks.ts';
+import { endsWithin } from '../deadline.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Place } from '../http/contract.ts';
 import { makeSenders } from '../http/peer.ts';
@@ -345,15 +346,7 @@ export class Runtime {
 
   /** One step of a stop; one that hangs is given up, so that the others still happen. */
   async #inTime(undo: () => unknown): Promise<void> {
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(() => {
-      this.#options.logger.error({ ms: STEP_MS }, 'runtime.stop_step_hangs');
-      late.resolve();
-    }, STEP_MS);
-    try {
-      await Promise.race([undo(), late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const ended = await endsWithin(STEP_MS, Promise.resolve(undo()));
+    if (!ended) this.#options.logger.error({ ms: STEP_MS }, 'runtime.stop_step_hangs');
   }
 }

@@ -5,6 +5,7 @@ import type { Json } from '../../kernel/json.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import type { Signature } from '../../kernel/log/signing.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { withDeadline } from '../deadline.ts';
 import type { Logger } from '../logging/logger.ts';
 import { maskText } from '../logging/mask-text.ts';
 import { duration } from '../terminal.ts';
@@ -127,7 +128,9 @@ export class WitnessSender {
     const heads = this.#waiting.map((signature) => ({ ...signature, at: clock.now() }));
     const newest = heads.at(-1)?.seq ?? 0;
     try {
-      await within(deadlineMs, (signal) => this.#witness.send(heads, signal));
+      // In real time: a disk or a network hangs whatever the runtime's clock says.
+      const late = () => new Error(`no answer within ${deadlineMs / 1_000} s`);
+      await withDeadline({ ms: deadlineMs, late }, (signal) => this.#witness.send(heads, signal));
     } catch (error) {
       return this.#failed(error);
     }
@@ -174,21 +177,5 @@ export class WitnessSender {
       text,
       labels: { place, state },
     });
-  }
-}
-
-/** In real time: a disk or a network hangs whatever the runtime's clock says. */
-async function within(ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
-  const over = new AbortController();
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    const error = new Error(`no answer within ${ms / 1_000} s`);
-    over.abort(error);
-    late.reject(error);
-  }, ms);
-  try {
-    await Promise.race([work(over.signal), late.promise]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { QueryParameter } from '../../../core/contracts/columnar-database.ts';
+import { endsWithin, unlessAborted } from '../../../core/host/deadline.ts';
 import { ColumnarError } from '../errors.ts';
 import {
   ANSWER_FORMAT,
@@ -143,12 +144,8 @@ export class EmbeddedEngine implements Engine {
     this.#closing.abort(
       new ColumnarError('HF_COLUMNAR_UNREACHABLE', { place: this.place, reason: 'it is being closed' }),
     );
-    const over = await Promise.race([
-      Promise.allSettled([...this.#running]).then(() => true),
-      new Promise<false>((resolve) => setTimeout(resolve, CLOSE_MS, false).unref()),
-    ]);
     // A connection with a query under way cannot be closed; the process ends nevertheless.
-    if (!over) return;
+    if (!(await endsWithin(CLOSE_MS, Promise.allSettled([...this.#running])))) return;
     for (const { client } of this.#sessions) await client.close();
     if (this.#sessions.length > 0) (await this.#opening)?.anchor?.close();
   }
@@ -225,19 +222,6 @@ async function kill(mark: string, open: () => EngineSession): Promise<void> {
   } finally {
     await session?.client.close().catch(() => {});
   }
-}
-
-/** Rejects with the signal's reason when it is aborted first, and then calls `giveUp`. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, giveUp = () => {}): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      reject(signal.reason);
-      giveUp();
-    };
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }
 
 /** Adds the engine's code, which the client gives in another field; without it all errors of inserts would be alike. */

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import type { QueryParameter } from '../../../core/contracts/columnar-database.ts';
+import { unlessAborted } from '../../../core/host/deadline.ts';
 import { ColumnarError } from '../errors.ts';
 import {
   ANSWER_FORMAT,
@@ -215,23 +216,15 @@ export class RemoteEngine implements Engine {
 
   /** Several calls may wait for one connection; each gives up by its own signal, and none because another gave up. */
   async #connectFor(signal: AbortSignal, seconds: number): Promise<Connected> {
-    const ended = Promise.withResolvers<never>();
-    ended.promise.catch(() => {});
-    const giveUp = () => ended.reject(signal.reason);
-    signal.addEventListener('abort', giveUp, { once: true });
-    try {
-      for (;;) {
-        signal.throwIfAborted();
-        const connecting = this.#connect(signal, seconds);
-        const by = this.#connectsBy;
-        try {
-          return await Promise.race([connecting, ended.promise]);
-        } catch (error) {
-          if (signal.aborted || by?.aborted !== true) throw error;
-        }
+    for (;;) {
+      signal.throwIfAborted();
+      const connecting = this.#connect(signal, seconds);
+      const by = this.#connectsBy;
+      try {
+        return await unlessAborted(connecting, signal);
+      } catch (error) {
+        if (signal.aborted || by?.aborted !== true) throw error;
       }
-    } finally {
-      signal.removeEventListener('abort', giveUp);
     }
   }
 

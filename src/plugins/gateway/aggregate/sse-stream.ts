@@ -1,5 +1,5 @@
-import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
+import { unlessAborted } from '../../../core/host/deadline.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { Exchange, HttpExchange } from '../exchange.ts';
 import { type Answer, INTERNAL_ERROR, rpcError } from '../mcp/answers.ts';
@@ -49,10 +49,7 @@ export class SseStream {
 
   /** @returns the sealed session once the client has initialized; undefined when it leaves before */
   async initialized(stop: AbortSignal): Promise<string | undefined> {
-    const waiting = new AbortController();
-    const ended = stop.aborted ? undefined : once(stop, 'abort', { signal: waiting.signal });
-    await Promise.race([this.#initialized.promise, ended]).catch(() => undefined);
-    waiting.abort();
+    await unlessAborted(this.#initialized.promise, stop).catch(() => undefined);
     return stop.aborted ? undefined : this.session;
   }
 
