@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
-import { momentAt } from '../../src/core/kernel/actors/recover.ts';
+import { runSteps } from '../../src/core/host/history/pace.ts';
+import { momentSteps } from '../../src/core/kernel/actors/recover.ts';
 import { type ActorState, applyRecord } from '../../src/core/kernel/actors/transition.ts';
 import { portableHeader, portableLines } from '../../src/core/kernel/log/portable/export.ts';
 import { writePortable } from '../../src/core/kernel/log/portable/file.ts';
@@ -82,7 +83,8 @@ async function middle(dir: string): Promise<Result> {
   const reader = new SqliteReader(dir);
   const seq = Math.floor(reader.lastSeq() / 2) + CHECKPOINT / 2;
   const took: number[] = [];
-  for (let round = 0; round < 5; round += 1) took.push(await seconds(() => momentAt(reader, seq)));
+  for (let round = 0; round < 5; round += 1)
+    took.push(await seconds(() => runSteps(momentSteps(reader, seq), undefined)));
   const folded = await seconds(async () => {
     const states = new Map<string, ActorState>();
     for await (const record of reader.read({ to: seq })) {

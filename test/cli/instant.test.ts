@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { firstSeqAt, parsePlace } from '../../src/cli/log/place.ts';
+import { parsePlace } from '../../src/cli/log/place.ts';
+import { firstSeqAt } from '../../src/core/host/history/place.ts';
 import { isCoded } from '../../src/core/kernel/errors/holdfast-error.ts';
 import type { LogReader, ReadRange } from '../../src/core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../src/core/kernel/log/record.ts';

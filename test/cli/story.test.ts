@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Layout } from '../../src/cli/log/layout.ts';
-import { Story } from '../../src/cli/log/story.ts';
+import { Story } from '../../src/core/host/history/story.ts';
 import type { LogRecord } from '../../src/core/kernel/log/record.ts';
 
 const at = Date.parse('2026-01-31T03:05:00Z');

@@ -1,8 +1,9 @@
+import { type Place, referenceTime } from '../../core/host/history/place.ts';
 import { type ArchiveFile, archivesIn } from '../../core/host/retention/archive-files.ts';
 import { notedSettings } from '../../core/host/retention/settings.ts';
 import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
 import { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
-import { type Place, parsePlace, referenceTime } from './place.ts';
+import { parsePlace } from './place.ts';
 
 /** So many archives are read for one record: the one that holds it, and those behind it, where its consequences are. */
 const MOST = 4;

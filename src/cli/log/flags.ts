@@ -1,6 +1,6 @@
 import { HostError } from '../../core/host/errors/host-error.ts';
+import type { Selection } from '../../core/host/history/select.ts';
 import { parsePlace } from './place.ts';
-import type { Selection } from './select.ts';
 
 /**
  * @param now what times without a date are counted back from, epoch milliseconds

@@ -1,24 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
 import { HostError } from '../../core/host/errors/host-error.ts';
+import type { TextPattern } from '../../core/host/history/select.ts';
 import { plainText } from '../../core/host/terminal.ts';
-import { EFFECT_FAILED, EFFECT_LOST } from '../../core/kernel/actors/effect.ts';
 import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
-import type { LogRecord } from '../../core/kernel/log/record.ts';
-import { recordText } from './record-text.ts';
-import { shown } from './source.ts';
-import type { PluginWords } from './words.ts';
 
 /** The longest pattern, characters. */
 const LONGEST_PATTERN = 200;
-/** How much of a record's text is searched, characters: more than a line shows of it. */
-const LONGEST_TEXT = 4_096;
-
-/** What `--grep` looks for: a text in any case, or a regular expression. */
-export interface TextPattern {
-  /** As it was given. */
-  readonly source: string;
-  readonly test: (text: string) => boolean;
-}
 
 /**
  * Parses what `--grep` takes: a text, found in any case; or `/expression/`, case-sensitive, in JavaScript's syntax as far as it
@@ -48,25 +35,4 @@ export function parsePattern(source: string): TextPattern {
 
 function usage(reason: string): HoldfastError {
   return new HostError('HF_CLI_USAGE', { reason: plainText(reason), command: 'log list' });
-}
-
-/**
- * The text of a record as its line prints it: actor, what happened, states and effects.
- *
- * @param all as with `--all`
- */
-export async function printedText(record: LogRecord, words: PluginWords, all: boolean): Promise<string> {
-  await words.prepare([record]);
-  const printable = shown(record);
-  const { what, state, effects } = recordText(printable, words.describe(printable) || undefined, all);
-  const requested = effects.length > 0 ? `⇒ ${effects.join(', ')}` : '';
-  return [plainText(printable.actor), what, state, requested]
-    .filter(Boolean)
-    .join('  ')
-    .slice(0, LONGEST_TEXT);
-}
-
-/** Whether a machine threw, or an effect failed or was lost with the process. */
-export function isFailure({ event, failed }: LogRecord): boolean {
-  return failed !== undefined || event.type === EFFECT_FAILED || event.type === EFFECT_LOST;
 }

@@ -1,8 +1,8 @@
+import type { RecordText, Tone } from '../../core/host/history/record-text.ts';
+import type { StoryLine } from '../../core/host/history/story.ts';
 import type { Format, Terminal } from '../../core/host/terminal.ts';
 import { cut, cutMiddle, plainText, timeOfDay } from '../../core/host/terminal.ts';
 import { parseActorRef } from '../../core/kernel/ids.ts';
-import type { RecordText, Tone } from './record-text.ts';
-import type { StoryLine } from './story.ts';
 
 const TIME_WIDTH = 12;
 const SEQ_WIDTH = 3;

@@ -1,5 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HostError } from '../../core/host/errors/host-error.ts';
+import { familyOf } from '../../core/host/history/family.ts';
+import { referenceTime } from '../../core/host/history/place.ts';
+import { printedText } from '../../core/host/history/record-text.ts';
+import { inBatches, newest, type Selection, type TextPattern } from '../../core/host/history/select.ts';
+import { shown } from '../../core/host/history/shown.ts';
+import { newestLines, Story } from '../../core/host/history/story.ts';
+import { PluginWords } from '../../core/host/history/words.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { jsonText } from '../../core/host/terminal.ts';
 import type { LogReader } from '../../core/kernel/log/event-log.ts';
@@ -7,15 +14,11 @@ import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { sourcesFrom } from './archived.ts';
 import { selectionOf, wholeNumber } from './flags.ts';
-import { parsePattern, printedText, type TextPattern } from './grep.ts';
+import { parsePattern } from './grep.ts';
 import { Layout } from './layout.ts';
-import { referenceTime } from './place.ts';
-import { familyOf, recordPage } from './record-page.ts';
-import type { Selection } from './select.ts';
-import { inBatches, newest, whyNone } from './select.ts';
-import { noteDamage, shown, sourceOf, sourcesOf, withLog } from './source.ts';
-import { newestLines, Story } from './story.ts';
-import { PluginWords } from './words.ts';
+import { recordPage } from './record-page.ts';
+import { noteDamage, sourceOf, sourcesOf, withLog } from './source.ts';
+import { whyNone } from './why-none.ts';
 
 /** `holdfast log list`: the records of a selection, the newest last. */
 export const listRecords: CommandRun = async (sources, flags, context) => {

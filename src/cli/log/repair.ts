@@ -1,11 +1,11 @@
 import { join } from 'node:path';
+import { runSteps } from '../../core/host/history/pace.ts';
 import { QUARANTINE } from '../../core/host/integrity/files.ts';
 import { forgetStop } from '../../core/host/integrity/ledger.ts';
 import type { CommandRun } from '../../core/host/plugin/command.ts';
 import { progressOf } from '../../core/host/progress.ts';
 import { jsonText } from '../../core/host/terminal.ts';
 import { type Repaired, repairLog } from '../../core/kernel/log/repair.ts';
-import { runSteps } from './steps.ts';
 
 /**
  * `holdfast log repair`: saves every readable record of a damaged log into a new one in its place (C9). The original is
@@ -19,7 +19,7 @@ export const repairDamagedLog: CommandRun = async (_args, _flags, context) => {
   const steps = repairLog(dataDir, kept, now);
   let repaired: Repaired;
   try {
-    repaired = await runSteps(steps, context, progress);
+    repaired = await runSteps(steps, context.signal, progress);
   } finally {
     steps[Symbol.dispose](); // an interruption ends it between two steps: what it has begun is taken back
   }

@@ -1,10 +1,6 @@
 import { resolve } from 'node:path';
 import { markedRanges } from '../../core/host/integrity/damaged-ranges.ts';
-import { redact } from '../../core/host/logging/redact.ts';
-import type { Decision } from '../../core/kernel/actors/transition.ts';
-import type { JsonObject } from '../../core/kernel/json.ts';
 import { openReader } from '../../core/kernel/log/portable/open-reader.ts';
-import type { LogEvent, LogRecord } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 
 /** The log that a command reads: the portable file or folder that an argument names, otherwise the data folder. */
@@ -51,41 +47,4 @@ export async function withLog<T>(
   } finally {
     log.close();
   }
-}
-
-/**
- * A record for output. Events should hold no secrets; one that is there nevertheless is redacted here. Long values are cut one
- * by one, so that the record keeps its shape.
- */
-export function shown(record: LogRecord): LogRecord {
-  const { event, from, to, effects, failed, ...facts } = record;
-  return {
-    ...facts,
-    actor: String(redact(facts.actor)),
-    correlation: String(redact(facts.correlation)),
-    event: shownEvent(event),
-    ...(from !== undefined && { from }),
-    ...shownDecision({ to, effects, ...(failed !== undefined && { failed }) }),
-  };
-}
-
-export function shownEvent(event: LogEvent): LogEvent {
-  return { ...redactedFields(event), type: String(redact(event.type)) };
-}
-
-export function shownDecision<T extends Decision>(decision: T): T {
-  const { to, effects, failed } = decision;
-  return {
-    ...decision,
-    to: { ...to, ...(to.context && { context: redactedFields(to.context) }) },
-    effects: effects.map(({ type, params }) => {
-      return { type, ...(params !== undefined && { params: redact(params) }) };
-    }),
-    ...(failed !== undefined && { failed: String(redact(failed)) }),
-  };
-}
-
-function redactedFields(fields: object): JsonObject {
-  const copy = redact(fields);
-  return typeof copy === 'object' && copy !== null ? Object.fromEntries(Object.entries(copy)) : {};
 }

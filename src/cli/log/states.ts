@@ -1,4 +1,5 @@
-import { redact } from '../../core/host/logging/redact.ts';
+import { type EnteredState, waits } from '../../core/host/history/moment.ts';
+import { shownState } from '../../core/host/history/shown.ts';
 import type { Terminal } from '../../core/host/terminal.ts';
 import {
   cut,
@@ -12,17 +13,6 @@ import {
 import type { Moment } from '../../core/kernel/actors/recover.ts';
 import type { ActorState } from '../../core/kernel/actors/transition.ts';
 import { diffContext, jsonEqual } from '../../core/kernel/json.ts';
-import { delayOf } from '../../core/kernel/log/record.ts';
-
-/** A state with its secrets redacted. */
-export function shownState(state: ActorState): ActorState {
-  return { ...state, context: redact(state.context) };
-}
-
-/** A state with the record that entered it, which is absent where that is not in this log any more. */
-export interface EnteredState extends ActorState {
-  readonly stateSince?: { readonly seq: number; readonly at: number };
-}
 
 /** Every actor at a moment; with `whole` each context as JSON, otherwise as much as fits on a line. */
 export function momentLines(
@@ -86,14 +76,4 @@ export function differenceLines(before: Moment, after: Moment, terminal: Termina
   return lines.length > 0
     ? [head, paint('dim', 'contexts show what changed; null: the field was removed'), ...lines]
     : [head, 'No actor differs.'];
-}
-
-function waits({ timers, effects }: ActorState, now: number): string[] {
-  return [
-    ...Object.entries(timers).map(([name, { at }]) => {
-      const left = at > now ? `in ${duration(at - now)}` : 'due';
-      return `timer ${delayOf(name) ?? name} expires at ${timestamp(at)}, ${left}`;
-    }),
-    ...Object.entries(effects).map(([id, { type }]) => `waits for the outcome of ${type} (${id})`),
-  ];
 }

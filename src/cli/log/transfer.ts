@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import { HostError } from '../../core/host/errors/host-error.ts';
+import { referenceTime } from '../../core/host/history/place.ts';
+import { boundsOf, inBatches, type Selection } from '../../core/host/history/select.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { progressOf } from '../../core/host/progress.ts';
 import { openVault } from '../../core/host/secrets/vault.ts';
@@ -13,9 +15,6 @@ import { findLogKey } from '../../core/kernel/log/signing.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { makeDataFolder } from '../data-folder.ts';
 import { selectionOf } from './flags.ts';
-import { referenceTime } from './place.ts';
-import type { Selection } from './select.ts';
-import { boundsOf, inBatches } from './select.ts';
 import { sourceOf, withLog } from './source.ts';
 
 /** `holdfast log export`: writes the log, or a part of it that can be replayed, to one file (C6). */

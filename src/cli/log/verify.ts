@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { HostError } from '../../core/host/errors/host-error.ts';
+import { runSteps } from '../../core/host/history/pace.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { jsonText, timestamp } from '../../core/host/terminal.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
@@ -17,8 +18,8 @@ import {
   type WitnessReport,
 } from '../../core/kernel/log/witnessed-heads.ts';
 import { allSources } from './archived.ts';
+import { recordProgress } from './progress.ts';
 import { sourcesOf, withLog } from './source.ts';
-import { recordProgress, runSteps } from './steps.ts';
 import { type Verified, verifyParts } from './verify-parts.ts';
 
 /** `holdfast log verify`: checks that no record was changed and none is missing (C9). */
@@ -29,7 +30,7 @@ export const verifyLog: CommandRun = async (sources, flags, context) => {
   const witness = await witnessOf(sources, flags.witness, context);
   const check = async (log: SqliteReader, against: Trust, isLast = true): Promise<Verified> => {
     const steps = integritySteps(log, against);
-    const report = await runSteps(steps, context, recordProgress('Checking', log, context));
+    const report = await runSteps(steps, context.signal, recordProgress('Checking', log, context));
     if (witness === undefined) return { report };
     const heads = (await readWitness(witness)).filter(({ seq }) => isLast || seq <= report.last);
     return { report, witnessed: compareWithWitness(log, heads, trust.key, witness) };

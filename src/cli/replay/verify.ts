@@ -1,4 +1,5 @@
 import { divergenceLines } from '../../core/host/divergence-text.ts';
+import { runSteps } from '../../core/host/history/pace.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { duration, jsonText } from '../../core/host/terminal.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
@@ -6,8 +7,8 @@ import type { NotCompared, ReplayReport } from '../../core/kernel/replay/verify.
 import { verifySteps } from '../../core/kernel/replay/verify-log.ts';
 import { CliError } from '../errors.ts';
 import { FAILED, OK } from '../failure.ts';
+import { recordProgress } from '../log/progress.ts';
 import { sourcesOf, withLog } from '../log/source.ts';
-import { recordProgress, runSteps } from '../log/steps.ts';
 
 /** `holdfast replay verify`: replays the whole log and checks its chain (C4). */
 export const verifyReplay: CommandRun = async (sources, flags, context) => {
@@ -66,5 +67,5 @@ function notComparedLine({ type, version, current, records }: NotCompared): stri
 
 async function verify(log: SqliteReader, context: CommandContext): Promise<ReplayReport> {
   const definitions = new Map((await context.actors()).map((definition) => [definition.type, definition]));
-  return runSteps(verifySteps(log, definitions), context, recordProgress('Verifying', log, context));
+  return runSteps(verifySteps(log, definitions), context.signal, recordProgress('Verifying', log, context));
 }

@@ -1,12 +1,13 @@
 import { difference } from '../../core/host/divergence-text.ts';
+import { headOf, inWords, short } from '../../core/host/history/decision-text.ts';
+import type { Describe } from '../../core/host/history/words.ts';
 import type { Terminal } from '../../core/host/terminal.ts';
-import { cut, jsonLines, plainText, stateName, timeOfDay, timestamp } from '../../core/host/terminal.ts';
+import { cut, jsonLines, plainText, timestamp } from '../../core/host/terminal.ts';
 import type { Decision } from '../../core/kernel/actors/transition.ts';
 import { jsonEqual } from '../../core/kernel/json.ts';
-import { delayOf, type LogRecord, TIMER_CANCEL, TIMER_START } from '../../core/kernel/log/record.ts';
+import { delayOf } from '../../core/kernel/log/record.ts';
 import type { Difference } from '../../core/kernel/replay/findings.ts';
 import type { WhatIf } from '../../core/kernel/replay/what-if.ts';
-import type { Describe } from '../log/words.ts';
 
 /**
  * The result of a what-if (`-` as recorded, `+` as it would have been): the decisions that differ, the first in full; in one
@@ -122,43 +123,4 @@ function describedDifference(
   const [was, is] = [inWords(one, one.expected, words), inWords(one, one.got, words)];
   if (was === undefined || is === undefined || was === is) return undefined;
   return [paint('green', `      - ${was}`), paint('red', `      + ${is}`)];
-}
-
-/** Describes a decision as if it had been recorded. */
-function inWords(
-  { seq, at, actor, event }: Difference,
-  decision: Decision | undefined,
-  words: Describe | undefined,
-): string | undefined {
-  if (!words || !decision || decision.ignored || decision.stale || decision.failed !== undefined)
-    return undefined;
-  const record = { ...decision, seq, at, actor, event, machine: '', version: 0, correlation: '' };
-  const text = words(record as LogRecord);
-  return text === undefined ? undefined : cut(plainText(text), 160);
-}
-
-function headOf({ seq, at, actor, event, kind }: Difference): string {
-  const name = delayOf(event.type);
-  const what = name === undefined ? event.type : `after ${name}`;
-  const where = {
-    decided: `record ${seq}`,
-    dropped: `record ${seq} (dropped)`,
-    inserted: `after record ${seq} (inserted)`,
-    timer: `after record ${seq} (a timer that did not expire)`,
-  }[kind];
-  return plainText(`${where}  ${timeOfDay(at)}  ${actor}  ${what}`);
-}
-
-function short({ to, effects, ignored, stale, failed }: Decision): string {
-  const marks = [failed !== undefined && 'threw', stale ? 'stale' : ignored && 'ignored'].filter(Boolean);
-  const asks = effects.flatMap(({ type }) => (type === TIMER_START || type === TIMER_CANCEL ? [] : [type]));
-  const fields = Object.keys(to.context ?? {});
-  return plainText(
-    [
-      stateName(to.value),
-      ...marks.map((mark) => `(${mark})`),
-      ...(asks.length > 0 ? [`⇒ ${asks.join(', ')}`] : []),
-      ...(fields.length > 0 ? [`context: ${fields.join(', ')}`] : []),
-    ].join('  '),
-  );
 }

@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { HostError } from '../../core/host/errors/host-error.ts';
+import { runSteps } from '../../core/host/history/pace.ts';
+import { shownDifference } from '../../core/host/history/shown.ts';
+import { PluginWords } from '../../core/host/history/words.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { jsonText } from '../../core/host/terminal.ts';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
@@ -13,9 +16,8 @@ import { alterEvent, parseInserted } from '../../core/kernel/replay/changes.ts';
 import type { Difference } from '../../core/kernel/replay/findings.ts';
 import { whatIfSteps } from '../../core/kernel/replay/what-if.ts';
 import { wholeNumber } from '../log/flags.ts';
-import { shownDecision, shownEvent, sourceOf, withLog } from '../log/source.ts';
-import { recordProgress, runSteps } from '../log/steps.ts';
-import { PluginWords } from '../log/words.ts';
+import { recordProgress } from '../log/progress.ts';
+import { sourceOf, withLog } from '../log/source.ts';
 import { whatIfLines } from './what-if-text.ts';
 
 const NAME = 'replay what-if';
@@ -45,11 +47,11 @@ export const whatIf: CommandRun = async ([argument], flags, context) => {
     sourceOf(argument ?? set.rest, context),
     async (log) => {
       const steps = whatIfSteps(log, definitions, changes, other.length > 0);
-      return runSteps(steps, context, recordProgress('Deciding again', log, context));
+      return runSteps(steps, context.signal, recordProgress('Deciding again', log, context));
     },
     signal,
   );
-  const show = (all: readonly Difference[]) => all.map((one) => shownDifference(one));
+  const show = (all: readonly Difference[]) => all.map(shownDifference);
   const { differences, remembered } = answer;
   const shown = { ...answer, differences: show(differences), remembered: show(remembered) };
   if (json) return print(jsonText(shown, 2));
@@ -57,16 +59,6 @@ export const whatIf: CommandRun = async ([argument], flags, context) => {
   await words.prepare(differences);
   for (const line of whatIfLines(shown, limit, terminal, words.describe)) print(line);
 };
-
-function shownDifference(one: Difference): Difference {
-  const { event, expected, got } = one;
-  return {
-    ...one,
-    event: shownEvent(event),
-    ...(expected && { expected: shownDecision(expected) }),
-    ...(got && { got: shownDecision(got) }),
-  };
-}
 
 /** `--set` takes two words at a time; a single word at the end is the source. @throws HF_CLI_USAGE */
 function pairs(values: unknown): { pairs: [number, unknown][]; rest?: string } {

@@ -1,9 +1,9 @@
+import { recordText } from '../../core/host/history/record-text.ts';
+import { shown } from '../../core/host/history/shown.ts';
+import type { Describe } from '../../core/host/history/words.ts';
 import type { Format, Terminal } from '../../core/host/terminal.ts';
 import { cut, cutMiddle, plainText, timeOfDay } from '../../core/host/terminal.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
-import { recordText } from '../log/record-text.ts';
-import { shown } from '../log/source.ts';
-import type { Describe } from '../log/words.ts';
 import type { PageLine } from './page.ts';
 import type { Viewer } from './viewer.ts';
 

@@ -1,4 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { type Family, familyOf } from '../../core/host/history/family.ts';
+import { actorMatcher, isAddress } from '../../core/host/history/select.ts';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
 import { type ActorState, applyRecord } from '../../core/kernel/actors/transition.ts';
 import { machineOf } from '../../core/kernel/actors/versions.ts';
@@ -11,8 +13,6 @@ import { parseRecord } from '../../core/kernel/log/record.ts';
 import type { RawRecord, SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { type Candidate, candidatesOf } from '../../core/kernel/replay/guards.ts';
 import { seqOfPlace } from '../log/place.ts';
-import { type Family, familyOf } from '../log/record-page.ts';
-import { actorMatcher, isAddress } from '../log/select.ts';
 import { type Filter, type LogRequest, movedTo, type Position, type Viewer, withNote } from './viewer.ts';
 
 /** How many records are read before the event loop runs, so that keys and signals are not held up. */

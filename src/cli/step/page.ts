@@ -1,11 +1,11 @@
+import { shown } from '../../core/host/history/shown.ts';
+import type { Describe } from '../../core/host/history/words.ts';
 import type { Format } from '../../core/host/terminal.ts';
 import { duration, jsonText, plainText, shortValue, stateName, timestamp } from '../../core/host/terminal.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 import type { Candidate } from '../../core/kernel/replay/guards.ts';
 import { marksOf } from '../log/record-page.ts';
-import { shown } from '../log/source.ts';
-import type { Describe } from '../log/words.ts';
 import type { Detail } from './log.ts';
 
 /** A line of the page; what does not fit the terminal is cut when it is drawn. */

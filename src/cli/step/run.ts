@@ -1,11 +1,11 @@
 import { basename } from 'node:path';
+import { PluginWords } from '../../core/host/history/words.ts';
 import type { CommandRun } from '../../core/host/plugin/command.ts';
 import type { Terminal } from '../../core/host/terminal.ts';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { CliError } from '../errors.ts';
 import { sourceOf, withLog } from '../log/source.ts';
-import { PluginWords } from '../log/words.ts';
 import { frame, maxScroll, rowsFor, type Scene } from './frame.ts';
 import { StepLog } from './log.ts';
 import { pageOf } from './page.ts';

@@ -12,6 +12,9 @@ export interface Recovered {
   readonly savedSeq: number;
 }
 
+/** Records between two steps. */
+const STEP = 100;
+
 /**
  * The state of every actor after the newest record (or after `upTo`): the newest snapshots, and the records since
  * folded on them. The chain of the records that are read is checked.
@@ -19,13 +22,20 @@ export interface Recovered {
  * @throws HF_LOG_CORRUPT a record is not what was written
  */
 export function recover(reader: SqliteReader, upTo = reader.lastSeq()): Recovered {
+  return finish(recoverSteps(reader, upTo));
+}
+
+/** The same in steps. Yields the seq reached. @throws HF_LOG_CORRUPT a record is not what was written */
+export function* recoverSteps(reader: SqliteReader, upTo: number): Generator<number, Recovered> {
   const base = reader.snapshotSeq(upTo);
   const saved = savedStates(reader, base);
   const states = new Map(saved.map((state) => [state.ref, state]));
   let { at } = saved.reduce((newest, state) => (state.seq > newest.seq ? state : newest), { seq: 0, at: 0 });
+  yield base;
   for (const record of readChained(reader, base + 1, upTo)) {
     states.set(record.actor, applyRecord(states.get(record.actor), record));
     at = record.at;
+    if (record.seq % STEP === 0) yield record.seq;
   }
   return { states, newest: { seq: upTo, at }, savedSeq: base };
 }
@@ -45,15 +55,23 @@ export interface Moment {
 }
 
 /**
- * Every actor as it was right after a record (C7): the newest states saved before it, and the records since.
+ * Every actor as it was right after a record (C7): the newest states saved before it, and the records since. Yields the seq
+ * reached.
  *
  * @param seq in a log of some actors only, the newest record not after it counts
  * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT
  */
-export function momentAt(reader: SqliteReader, seq: number): Moment {
+export function* momentSteps(reader: SqliteReader, seq: number): Generator<number, Moment> {
   const [first, last] = [reader.firstSeq(), reader.lastSeq()];
   if (first === 0 || seq < first || seq > last) throw new KernelError('HF_LOG_RANGE', { seq, first, last });
-  const { states, newest } = recover(reader, seq);
+  const { states, newest } = yield* recoverSteps(reader, seq);
   const actors = [...states.values()].sort((a, b) => (a.ref < b.ref ? -1 : 1));
   return { seq, at: newest.at, actors };
+}
+
+function finish<T>(steps: Generator<unknown, T>): T {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
 }

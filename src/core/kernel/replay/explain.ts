@@ -25,24 +25,27 @@ export interface Link {
 }
 
 /**
- * The chain of causes of a record, from its source to the record itself.
+ * The chain of causes of a record, from its source to the record itself. Yields after each of its records.
  *
+ * @param most so many of them, those nearest to the record
  * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT
  */
-export function causesOf(reader: SqliteReader, seq: number): Link[] {
+export function* causeSteps(
+  reader: SqliteReader,
+  seq: number,
+  most = Number.POSITIVE_INFINITY,
+): Generator<undefined, Link[]> {
   const chain: Link[] = [];
-  let record = reader.record(seq);
-  for (;;) {
+  for (let record = reader.record(seq); ; ) {
     const before = causeOf(record);
     // A cause has a smaller number; without this check a forged log could lead in a circle.
     const isHere = before !== undefined && before < record.seq && reader.hashOf(before) !== undefined;
-    if (!isHere) {
-      chain.unshift({ record, ...(before !== undefined && { cut: true }), ...sinceLink(reader, record) });
-      return chain;
-    }
-    const cause = reader.record(before);
-    chain.unshift({ record, cause, ...sinceLink(reader, record) });
+    const cause = isHere ? reader.record(before) : undefined;
+    const cut = before !== undefined && !cause;
+    chain.push({ record, ...(cut && { cut }), ...(cause && { cause }), ...sinceLink(reader, record) });
+    if (!cause || chain.length >= most) return chain.reverse();
     record = cause;
+    yield;
   }
 }
 

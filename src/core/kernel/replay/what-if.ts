@@ -1,5 +1,5 @@
 import type { ActorDefinition } from '../actors/definition.ts';
-import { recover } from '../actors/recover.ts';
+import { recoverSteps } from '../actors/recover.ts';
 import type { Decision } from '../actors/transition.ts';
 import { type ActorState, applyRecord } from '../actors/transition.ts';
 import { KernelError } from '../errors/kernel-error.ts';
@@ -46,7 +46,8 @@ export interface WhatIf {
 
 /** A timer that arms itself again and again goes off no more often than this. */
 const MOST_UNRECORDED = 10_000;
-const STEP = 2_000;
+/** Records between two steps. */
+const STEP = 100;
 
 /**
  * Runs a log again with something changed, and lists every decision that comes out otherwise (C8). Timers that are
@@ -71,7 +72,7 @@ export function* whatIfSteps(
     return change.kind === 'set' ? change.absent(event).map((field) => ({ seq: change.seq, field })) : [];
   });
   const from = otherMachines || places.length === 0 ? first : Math.max(first, Math.min(...places));
-  const base = [...(from > 1 ? recover(reader, from - 1).states.values() : [])];
+  const base = from > 1 ? [...(yield* recoverSteps(reader, from - 1)).states.values()] : [];
   const before = from > first ? reader.record(from - 1) : { seq: from - 1, at: 0 };
   const world = new World(definitions, base, changes, before);
   for (const record of readChained(reader, from)) {

@@ -1,8 +1,6 @@
-import { HTTP_REPLY } from '../../core/host/http/pending-replies.ts';
-import { duration, plainText, shortFields, shortValue, stateName } from '../../core/host/terminal.ts';
-import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../../core/kernel/actors/effect.ts';
-import { parseActorRef } from '../../core/kernel/ids.ts';
-import { isObject } from '../../core/kernel/json.ts';
+import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../../kernel/actors/effect.ts';
+import { parseActorRef } from '../../kernel/ids.ts';
+import { isObject } from '../../kernel/json.ts';
 import {
   delayOf,
   type EffectRequest,
@@ -12,8 +10,14 @@ import {
   TIMER_CANCEL,
   timerOf,
   timerStartOf,
-} from '../../core/kernel/log/record.ts';
+} from '../../kernel/log/record.ts';
+import { HTTP_REPLY } from '../http/pending-replies.ts';
+import { duration, plainText, shortFields, shortValue, stateName } from '../terminal.ts';
+import { shown } from './shown.ts';
+import type { PluginWords } from './words.ts';
 
+/** How much of a record's text is searched, characters: more than a line shows of it. */
+const LONGEST_TEXT = 4_096;
 /** A time in an event that differs less from the record's time than this is not shown. */
 const SAME_TIME_MS = 1_000;
 
@@ -115,4 +119,20 @@ function effectText(effect: EffectRequest, record: LogRecord, all: boolean, whol
   ]);
   const news = Object.entries(fields).filter(([, value]) => !shown.has(value) && !isObject(value));
   return [[type, ...news.slice(0, 2).flatMap(([name, value]) => shortFields({ [name]: value }))].join(' ')];
+}
+
+/**
+ * The text of a record as its line prints it: actor, what happened, states and effects.
+ *
+ * @param all as with `--all`
+ */
+export async function printedText(record: LogRecord, words: PluginWords, all: boolean): Promise<string> {
+  await words.prepare([record]);
+  const printable = shown(record);
+  const { what, state, effects } = recordText(printable, words.describe(printable) || undefined, all);
+  const requested = effects.length > 0 ? `⇒ ${effects.join(', ')}` : '';
+  return [plainText(printable.actor), what, state, requested]
+    .filter(Boolean)
+    .join('  ')
+    .slice(0, LONGEST_TEXT);
 }

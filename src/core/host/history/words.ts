@@ -1,24 +1,29 @@
-import type { CommandContext } from '../../core/host/plugin/command.ts';
-import type { RecordWords } from '../../core/kernel/actors/definition.ts';
-import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { parseActorRef } from '../../core/kernel/ids.ts';
-import type { LogRecord } from '../../core/kernel/log/record.ts';
+import type { RecordWords } from '../../kernel/actors/definition.ts';
+import { isCoded } from '../../kernel/errors/holdfast-error.ts';
+import { parseActorRef } from '../../kernel/ids.ts';
+import type { LogRecord } from '../../kernel/log/record.ts';
 
 /** Describes a record in its plugin's words: undefined when the plugin has none, empty when the record is routine. */
 export type Describe = (record: LogRecord) => string | undefined;
+
+/** Where words are found, and who is told where that fails. */
+export interface WordsSource {
+  readonly wordsOf: (types: Iterable<string>) => Promise<RecordWords>;
+  readonly note: (line: string) => void;
+}
 
 /**
  * The plugins' own words for records. They are loaded by actor type, before the first record of a type is described:
  * most lines of a log come from few features, and loading all of them takes longer than reading the log.
  */
 export class PluginWords {
-  readonly #context: Pick<CommandContext, 'wordsOf' | 'note'>;
+  readonly #context: WordsSource;
   readonly #words = new Map<string, RecordWords[string]>();
   /** Actor types whose words were looked for. */
   readonly #types = new Set<string>();
   #hasNoted = false;
 
-  constructor(context: Pick<CommandContext, 'wordsOf' | 'note'>) {
+  constructor(context: WordsSource) {
     this.#context = context;
   }
 

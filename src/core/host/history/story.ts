@@ -1,12 +1,12 @@
-import { HIDDEN } from '../../core/kernel/actors/definition.ts';
-import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../../core/kernel/actors/effect.ts';
-import { parseActorRef } from '../../core/kernel/ids.ts';
-import { jsonEqual } from '../../core/kernel/json.ts';
-import type { LogReader } from '../../core/kernel/log/event-log.ts';
-import { delayOf, INIT, type LogRecord } from '../../core/kernel/log/record.ts';
+import { HIDDEN } from '../../kernel/actors/definition.ts';
+import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../../kernel/actors/effect.ts';
+import { parseActorRef } from '../../kernel/ids.ts';
+import { jsonEqual } from '../../kernel/json.ts';
+import type { LogReader } from '../../kernel/log/event-log.ts';
+import { delayOf, INIT, type LogRecord } from '../../kernel/log/record.ts';
 import { type RecordText, recordText } from './record-text.ts';
 import { newest, type Selection } from './select.ts';
-import { shown } from './source.ts';
+import { shown } from './shown.ts';
 import type { Describe, PluginWords } from './words.ts';
 
 /** The record that is shown as the cause of another. */

@@ -1,16 +1,21 @@
-import { setImmediate as turn } from 'node:timers/promises';
-import { parseActorRef } from '../../core/kernel/ids.ts';
-import type { LogReader } from '../../core/kernel/log/event-log.ts';
-import type { LogRecord } from '../../core/kernel/log/record.ts';
-import { isFailure, type TextPattern } from './grep.ts';
+import { EFFECT_FAILED, EFFECT_LOST } from '../../kernel/actors/effect.ts';
+import { parseActorRef } from '../../kernel/ids.ts';
+import type { LogReader } from '../../kernel/log/event-log.ts';
+import type { LogRecord } from '../../kernel/log/record.ts';
+import { Pace } from './pace.ts';
 import { firstSeqAt, type Place } from './place.ts';
 
-/** A search handles signals after every so many records. */
-const RECORDS_PER_TURN = 2_000;
 /** Records that are read at once. */
 const BATCH = 500;
 
-/** Which records a command reads. */
+/** What the text of a record is searched for. */
+export interface TextPattern {
+  /** As it was given. */
+  readonly source: string;
+  readonly test: (text: string) => boolean;
+}
+
+/** Which records are read. */
 export interface Selection {
   /** Inclusive. */
   readonly from?: Place | undefined;
@@ -43,26 +48,6 @@ export async function boundsOf(
     to:
       to === undefined ? reader.lastSeq() : 'seq' in to ? to.seq : (await firstSeqAt(reader, to.at + 1)) - 1,
   };
-}
-
-/**
- * Explains why a selection has no record: names the first of its filters that matches no record even alone.
- *
- * @param signal ends the searches
- */
-export async function whyNone(
-  reader: LogReader,
-  selection: Selection,
-  signal?: AbortSignal,
-): Promise<string> {
-  const { from, to, ...others } = selection;
-  const fits = async (part: Selection) => (await newest(reader, part, 1, signal)).records.length > 0;
-  if ((from || to) && !(await fits({ from, to }))) return 'there is none between --from and --to';
-  for (const [flag, value] of Object.entries(others)) {
-    if (value === undefined || (await fits({ [flag]: value }))) continue;
-    return `none has --${flag} ${typeof value === 'object' ? value.source : value === true ? '' : value}`.trimEnd();
-  }
-  return 'each filter alone matches some records';
 }
 
 /** @returns whether a record is wanted, whatever its place */
@@ -126,13 +111,9 @@ async function* search(
     ...(correlation !== undefined && isWholeId(correlation) && { correlation }),
   };
   const bounds = await boundsOf(reader, selection);
-  let looked = 0;
+  const pace = new Pace(signal);
   for await (const record of reader.read({ ...bounds, ...exact, reverse })) {
-    looked += 1;
-    if (looked % RECORDS_PER_TURN === 0) {
-      await turn(); // lets signals be handled during a long search
-      signal?.throwIfAborted();
-    }
+    await pace.next();
     if (matches(record) && (!grep || grep.test(await grep.textOf(record)))) yield record;
   }
 }
@@ -159,4 +140,9 @@ function isWholeId(correlation: string): boolean {
 /** `*` stands for anything. */
 function pattern(text: string, flags = ''): RegExp {
   return new RegExp(`^${text.split('*').map(RegExp.escape).join('.*')}$`, flags);
+}
+
+/** Whether a machine threw, or an effect failed or was lost with the process. */
+function isFailure({ event, failed }: LogRecord): boolean {
+  return failed !== undefined || event.type === EFFECT_FAILED || event.type === EFFECT_LOST;
 }

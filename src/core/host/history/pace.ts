@@ -1,0 +1,44 @@
+import { setImmediate as turn } from 'node:timers/promises';
+
+/** Work goes on for so long before the event loop gets its turn, milliseconds. */
+const SLICE_MS = 8;
+
+/** Keeps long work from holding up everything else in the process, and ends it when nobody waits for it any more. */
+export class Pace {
+  readonly #signal: AbortSignal | undefined;
+  #began = performance.now();
+
+  constructor(signal?: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** Called between two small pieces of work. @throws the signal's reason once it is aborted */
+  async next(): Promise<void> {
+    if (performance.now() - this.#began < SLICE_MS) return;
+    await turn();
+    this.#signal?.throwIfAborted();
+    this.#began = performance.now();
+  }
+}
+
+/**
+ * Runs work that goes through a log in small steps. Between two steps signals are handled, and others get their turn.
+ *
+ * @param steps yields how far it is
+ * @param onStep gets what is yielded, to show progress
+ * @returns what the steps return
+ * @throws the signal's reason once it is aborted
+ */
+export async function runSteps<P, T>(
+  steps: Generator<P, T>,
+  signal: AbortSignal | undefined,
+  onStep: (done: P) => void = () => {},
+): Promise<T> {
+  const pace = new Pace(signal);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    onStep(value);
+    await pace.next();
+  }
+}
