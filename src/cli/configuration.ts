@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { LoadedConfig } from '../core/host/config/load.ts';
+import { HostError } from '../core/host/errors/host-error.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';
 import type { ConfiguredPlugin, StoppedReports } from '../core/host/plugin/definition.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { ActorDefinition, RecordWords } from '../core/kernel/actors/definition.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
+import { whoCouldReplace } from '../core/kernel/ownership.ts';
 import { CliError } from './errors.ts';
 
 /**
@@ -151,18 +153,29 @@ export class Configuration {
    * folder, so that a folder can be inspected while the configuration is broken.
    *
    * @param note receives a line when the configuration could not be loaded
+   * @throws HF_CONFIG_DATA_OWNER nobody named it, and somebody but root and this user could have written it
    */
   async dataDir(note: (line: string) => void): Promise<string> {
     const fallback = await this.dataDirWithoutFile();
-    const { dataDir, env } = this.#source;
-    if (dataDir || env.HOLDFAST_DATA_DIR || !(await this.exists())) return fallback;
+    const { dataDir, env, file } = this.#source;
+    if (dataDir || env.HOLDFAST_DATA_DIR) return fallback;
+    if (!(await this.exists())) return found(fallback);
     try {
-      return (await this.load()).dataDir;
+      const configured = (await this.load()).dataDir;
+      return configured === fallback && file === undefined ? found(fallback) : configured;
     } catch (error) {
-      if (!existsSync(fallback)) throw error;
+      if (!existsSync(fallback) || isCoded(error, 'HF_CONFIG_DATA_OWNER')) throw error;
       const reason = maskText(error instanceof Error ? error.message : String(error));
+      found(fallback);
       note(`The configuration cannot be loaded; using the data folder ${fallback}. ${reason}`);
       return fallback;
     }
   }
+}
+
+/** The rule of `plugins.config.ts` for what merely lies in the working directory. @throws HF_CONFIG_DATA_OWNER */
+function found(dir: string): string {
+  const reason = existsSync(dir) ? whoCouldReplace(dir) : undefined;
+  if (reason !== undefined) throw new HostError('HF_CONFIG_DATA_OWNER', { dir, reason });
+  return dir;
 }

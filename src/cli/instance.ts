@@ -94,7 +94,8 @@ export async function inspectInstance(
   try {
     pid = lockedBy(dataDir);
   } catch (error) {
-    const reason = `the folder cannot be read (${error instanceof Error ? error.message : error})`;
+    const text = error instanceof Error ? error.message : String(error);
+    const reason = isCoded(error) ? `${text} ${error.remedy}` : `the folder cannot be read (${text})`;
     return { state: 'unreachable', running: false, dataDir, reason };
   }
   if (pid === undefined) {

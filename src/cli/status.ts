@@ -114,9 +114,9 @@ function factText(fact: unknown): string {
   return shortFields(Object.fromEntries(fields)).join(' ');
 }
 
-function lastStopText({ lastStop, running, log }: Instance, now: number): string {
+function lastStopText({ lastStop, state, log, reason }: Instance, now: number): string {
   if (lastStop) return stopText(lastStop, now);
-  return running || log ? '' : 'it has never run on this folder';
+  return state === 'stopped' && !log && reason === undefined ? 'it has never run on this folder' : '';
 }
 
 function stopText({ pid, startedAt, stoppedAt, reason }: LastRun, now: number): string {

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { Bus } from '../../src/bus/bus.ts';
-import { createLogger } from '../../src/core/host/logging/logger.ts';
+import { createLogger, type Logger } from '../../src/core/host/logging/logger.ts';
 import {
   archiveDeleted,
   archiveDeletedRoute,
@@ -41,6 +41,8 @@ interface KeptOptions {
   /** Whether it looks by itself, every minute; otherwise only `run` looks. */
   readonly scheduled?: boolean;
   readonly wrap?: (log: EventLog) => EventLog;
+  /** Writes nothing unless given. */
+  readonly logger?: Logger;
 }
 
 /** So much of the live log goes into one archive, bytes. */
@@ -50,7 +52,7 @@ export async function openKept(
   dataDir: string,
   settings: RetentionSettings,
   clock: VirtualClock,
-  { scheduled = false, wrap = (log) => log }: KeptOptions = {},
+  { scheduled = false, wrap = (log) => log, logger = createLogger({ level: 'silent' }) }: KeptOptions = {},
 ): Promise<KeptBench> {
   const bench = await openBench(dataDir, [patientDoor, retentionActor], [], clock);
   const bus = new Bus(newCorrelation);
@@ -63,7 +65,6 @@ export async function openKept(
   bus.subscribe(recordsArchived, 'core', ({ payload }) => steps.push({ type: 'ARCHIVED', ...payload }));
   bus.subscribe(archiveDeleted, 'core', ({ payload }) => steps.push({ type: 'ARCHIVE_DELETED', ...payload }));
   const { log, actors } = bench;
-  const logger = createLogger({ level: 'silent' });
   const unscheduled = { now: () => clock.now(), monotonic: () => clock.monotonic(), after: () => () => {} };
   const services = {
     log: wrap(log),

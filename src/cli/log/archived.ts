@@ -2,7 +2,9 @@ import { type Place, referenceTime } from '../../core/host/history/place.ts';
 import { type ArchiveFile, archivesIn } from '../../core/host/retention/archive-files.ts';
 import { notedSettings } from '../../core/host/retention/settings.ts';
 import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
+import { logFile } from '../../core/kernel/log/schema.ts';
 import { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
+import { isReadable } from '../../core/kernel/ownership.ts';
 import { parsePlace } from './place.ts';
 
 /** So many archives are read for one record: the one that holds it, and those behind it, where its consequences are. */
@@ -27,7 +29,7 @@ export async function sourcesFrom(
   whole = false,
 ): Promise<string[]> {
   const given = places.filter((text) => text !== undefined);
-  const archives = given.length === 0 ? [] : archivesIn(notedSettings(dataDir).folder);
+  const archives = given.length === 0 ? [] : archivesOf(dataDir);
   if (archives.length === 0) return [dataDir];
   const live = new SqliteReader(dataDir);
   let older: ArchiveFile[];
@@ -50,7 +52,7 @@ export async function sourcesFrom(
 
 /** All archives that go on to the folder without a gap, in order, and the folder. */
 export function allSources(dataDir: string): string[] {
-  const archives = archivesIn(notedSettings(dataDir).folder);
+  const archives = archivesOf(dataDir);
   if (archives.length === 0) return [dataDir];
   const live = new SqliteReader(dataDir);
   try {
@@ -58,6 +60,11 @@ export function allSources(dataDir: string): string[] {
   } finally {
     live.close();
   }
+}
+
+/** @throws HF_LOG_UNREADABLE this user may not look into the data folder */
+function archivesOf(dataDir: string): readonly ArchiveFile[] {
+  return isReadable(logFile(dataDir), dataDir) ? archivesIn(notedSettings(dataDir).folder) : [];
 }
 
 function isAfter(place: Place, live: SqliteReader, first: number): boolean {

@@ -1,5 +1,6 @@
-import { lstatSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
+import { accessSync, constants, lstatSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { KernelError } from './errors/kernel-error.ts';
 
 /** `1` says that nobody else uses this machine, as in a container: then folders that others may write are accepted. */
 const SOLE_USER = 'HOLDFAST_SOLE_USER';
@@ -43,6 +44,23 @@ export function whoCouldReplace(path: string, owner?: number): string | undefine
 /** Whether a file or folder is root's or this user's own. @param owner a user who is trusted as well */
 export function isTrusted(uid: number, owner?: number): boolean {
   return uid === 0 || uid === process.geteuid?.() || uid === owner;
+}
+
+/**
+ * Whether a file of a data folder is there: `existsSync` says no as well of what this user may not look at.
+ *
+ * @throws HF_LOG_UNREADABLE it, or a folder on the way to it, may not be read
+ */
+export function isReadable(file: string, dir: string): boolean {
+  try {
+    accessSync(file, constants.R_OK);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EACCES' && code !== 'EPERM') return false;
+    const user = userOf(process.geteuid?.() ?? 0);
+    throw new KernelError('HF_LOG_UNREADABLE', { file, dir, user }, { cause: error });
+  }
 }
 
 /** A user of this machine for people, e.g. `user maria (1000)`, or `user 1000` where it has no such user. */

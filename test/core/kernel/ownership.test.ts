@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -15,6 +15,7 @@ import { loadConfig } from '../../../src/core/host/config/load.ts';
 import { readRuntimeFile, writeRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts';
 import { lockDataDir } from '../../../src/core/kernel/log/lock.ts';
 import { createSecretFile, readSecretFile } from '../../../src/core/kernel/secret-file.ts';
+import { call } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const NOBODY = 65_534;
@@ -253,4 +254,61 @@ test('[C11] the command line runs no configuration of others as root, whatever t
     }
     t.false(existsSync(join(cwd, 'ran')), args.join(' '));
   }
+});
+
+const PROGRAM = new URL('../../../bin/holdfast.js', import.meta.url).pathname;
+
+/** What the command line says to nobody, who may read the program and little else. */
+function asNobodyIn(cwd: string, args: readonly string[]): string {
+  const user = ['--reuid=65534', '--regid=65534', '--clear-groups'];
+  const options = { cwd, encoding: 'utf8', timeout: 60_000, env: { PATH: process.env.PATH } } as const;
+  const { stdout, stderr } = spawnSync('setpriv', [...user, process.execPath, PROGRAM, ...args], options);
+  return `${stdout}${stderr}`.replace(/\s+/g, ' ');
+}
+
+test('[C11,R29] a user who may not read the data folder is told so, and not that nothing has ever run there', (t) => {
+  const dir = tempDir(t);
+  chmodSync(dir, 0o755);
+  const closed = folder(dir, 'closed', 0o700);
+  file(closed, 'log.db');
+  file(closed, 'lock.db');
+  // A folder that may be entered, whose files may not be read.
+  const half = folder(dir, 'half', 0o755);
+  file(half, 'log.db');
+  file(half, 'lock.db');
+  for (const data of [closed, half]) {
+    for (const args of [['status'], ['log', 'list'], ['log', 'list', '--from', '1'], ['log', 'verify']]) {
+      const said = asNobodyIn(dir, [...args, '--data-dir', data]);
+      t.regex(said, /may not be read by user nobody/, args.join(' '));
+      t.regex(said, /sudo -u/);
+      t.notRegex(said, /never run|There is no event log/);
+    }
+  }
+  t.regex(asNobodyIn(dir, ['status', '--data-dir', join(dir, 'nothing')]), /never run/);
+});
+
+test('[C11] a data folder of somebody else in the working directory is not read, unless it is named', async (t) => {
+  const refused = async (cwd: string, reason: RegExp) => {
+    for (const args of [['status'], ['log', 'list'], ['log', 'show', '1'], ['doctor'], ['replay', 'verify']]) {
+      const { code, err } = await call(args, { cwd });
+      t.is(code, 2, args.join(' '));
+      t.regex(err, /HF_CONFIG_DATA_OWNER/);
+      t.regex(err.replace(/\s+/g, ' '), reason);
+      t.regex(err.replace(/\s+/g, ' '), /--data-dir/);
+    }
+  };
+  const ours = folder(tempDir(t), 'ours', 0o755);
+  const planted = folder(ours, '.holdfast', 0o755, NOBODY);
+  await refused(ours, /\.holdfast belongs to user nobody/);
+  const named = await call(['status', '--data-dir', planted], { cwd: ours });
+  t.regex(named.out, /never run/);
+  const open = folder(tempDir(t), 'open', 0o777);
+  folder(open, '.holdfast', 0o700);
+  await refused(open, /others may write to .*open/);
+  const theirs = folder(tempDir(t), 'theirs', 0o755, NOBODY);
+  folder(theirs, '.holdfast', 0o700);
+  writeFileSync(join(theirs, 'plugins.config.ts'), 'export default { plugins: [] };');
+  await refused(theirs, /theirs belongs to user nobody/);
+  const empty = await call(['status'], { cwd: folder(tempDir(t), 'empty', 0o777) });
+  t.regex(empty.out, /never run/, 'there is nothing to read');
 });

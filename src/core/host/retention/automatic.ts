@@ -50,6 +50,7 @@ export class AutomaticRetention {
   readonly #archiveBytes: number;
   #cancel: () => void;
   #running: Promise<void> | undefined;
+  #problem: string | undefined;
   readonly #end = new AbortController();
 
   /** @param archiveBytes of the live log in one archive, about */
@@ -81,13 +82,25 @@ export class AutomaticRetention {
       if (!this.#end.signal.aborted) this.#cancel = clock.after(ms, () => this.#due());
     };
     this.run().then(
-      () => again(EVERY_MS),
+      () => {
+        this.#problem = undefined;
+        again(EVERY_MS);
+      },
       (error: unknown) => {
         const code = isCoded(error) ? error.code : 'HF_INTERNAL';
-        if (!this.#end.signal.aborted) logger.error({ code, err: error }, 'log.prune_failed');
+        const problem = error instanceof Error ? error.message : String(error);
+        // A log that was repaired is refused for as long as it lives: said once, and told by the health page.
+        if (!this.#end.signal.aborted && problem !== this.#problem)
+          logger.error({ code, err: error }, 'log.prune_failed');
+        this.#problem = problem;
         again(RETRY_MS);
       },
     );
+  }
+
+  /** Why the newest look archived nothing; undefined when it could, and before the first. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   async #keepLimits(): Promise<void> {

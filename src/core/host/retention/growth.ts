@@ -114,6 +114,7 @@ function freeSpace(dataDir: string, folder: string): Storage['free'] {
  *
  * @param now epoch milliseconds
  * @param jumps of the wall clock: growth counts from the time that passed
+ * @param problem why nothing is archived, although a limit may be passed
  */
 export function storageFact(
   reader: SqliteReader,
@@ -121,6 +122,7 @@ export function storageFact(
   settings: RetentionSettings,
   now: number,
   jumps: readonly ClockJump[] = [],
+  problem?: string,
 ): Json {
   const storage = measureStorage(reader, dataDir, settings, now, jumps);
   const next = outlook(storage, settings);
@@ -133,6 +135,7 @@ export function storageFact(
     `archives ${size(archives)}${settings.keepArchiveBytes === undefined ? '' : ` of ${size(settings.keepArchiveBytes)}`}`,
     outlookText(next, settings),
     `${size(free.live)} of the disk are free`,
+    ...(problem === undefined ? [] : [`nothing is archived: ${problem}`]),
   ];
   return {
     text: text.join('; '),
@@ -140,6 +143,7 @@ export function storageFact(
     archiveBytes: archives,
     bytesADay: aDay === undefined ? 'unknown' : Math.round(aDay),
     freeBytes: free.live,
+    ...(problem !== undefined && { problem }),
     next: next.first,
     ...(next.days !== undefined && { days: Math.round(next.days * 10) / 10 }),
   };

@@ -277,14 +277,16 @@ export class Runtime {
     noteSettings(dataDir, kept);
     const reader = new SqliteReader(dataDir);
     const jumps = () => jumpsOf(services.actors.snapshot(CLOCK.actor));
-    this.#host.addFact('storage', () => storageFact(reader, dataDir, kept, clock.now(), jumps()));
+    let automatic: AutomaticRetention | undefined;
+    this.#host.addFact('storage', () => storageFact(reader, dataDir, kept, clock.now(), jumps(), automatic?.problem));
     this.#undo.push(() => reader.close());
     this.#undo.push(() => check.stop());
     this.#sendToWitness(services);
     this.#reserveDisk(services);
     if (!retention) return;
-    const automatic = new AutomaticRetention(services, retention);
-    this.#undo.push(() => automatic.stop());
+    automatic = new AutomaticRetention(services, retention);
+    const ended = automatic;
+    this.#undo.push(() => ended.stop());
   }
 
   #reserveDisk(services: RuntimeServices): void {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { KernelError } from '../errors/kernel-error.ts';
-import { userOf, whoCouldReplace } from '../ownership.ts';
+import { isReadable, userOf, whoCouldReplace } from '../ownership.ts';
 
 /** Somebody who only looks whether the folder is taken holds it for an instant; so long a start waits. */
 const PATIENCE_MS = 200;
@@ -63,9 +63,10 @@ export function writeAnew(file: string, text: string): void {
  * Looks, without changing anything in the folder.
  *
  * @returns the pid of the process that holds the folder (0 while it has not said), or undefined when it is free
+ * @throws HF_LOG_UNREADABLE this user may not look
  */
 export function lockedBy(dataDir: string): number | undefined {
-  if (!existsSync(lockFile(dataDir))) return undefined;
+  if (!isReadable(lockFile(dataDir), dataDir)) return undefined;
   const db = new DatabaseSync(lockFile(dataDir), { readOnly: true });
   try {
     db.prepare('SELECT count(*) FROM sqlite_master').get();

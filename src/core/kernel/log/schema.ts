@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type HoldfastError, isCoded } from '../errors/holdfast-error.ts';
 import { KernelError } from '../errors/kernel-error.ts';
+import { isReadable } from '../ownership.ts';
 import { INDEX_TABLES, indexAll } from './record-index.ts';
 
 /** Raised when the tables or the meaning of a record change. */
@@ -142,7 +143,7 @@ function dropTimeColumn(db: DatabaseSync): void {
 /**
  * Opens the log for reading, also while a runtime writes it.
  *
- * @throws HF_LOG_MISSING, HF_LOG_FORMAT, HF_LOG_DAMAGED, HF_LOG_FOLDER
+ * @throws HF_LOG_MISSING, HF_LOG_FORMAT, HF_LOG_DAMAGED, HF_LOG_FOLDER, HF_LOG_UNREADABLE
  */
 export function openForReading(dataDir: string): DatabaseSync {
   let db: DatabaseSync | undefined;
@@ -154,7 +155,7 @@ export function openForReading(dataDir: string): DatabaseSync {
     return db;
   } catch (error) {
     db?.close();
-    if (!existsSync(logFile(dataDir)))
+    if (!isReadable(logFile(dataDir), dataDir))
       throw new KernelError('HF_LOG_MISSING', { dir: dataDir }, { cause: error });
     throw unusable(dataDir, error);
   }

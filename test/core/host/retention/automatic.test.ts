@@ -1,8 +1,9 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { resolveConfig } from '../../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { archivesIn, totalBytes } from '../../../../src/core/host/retention/archive-files.ts';
 import { KEPT, live, openKept, replays, sizeOf } from '../../../support/retention.ts';
 import { tempDir } from '../../../support/temp.ts';
@@ -103,6 +104,38 @@ test('[C10] what an archive cannot take stays in the log, and is archived when i
   clock.jump(100 * DAY);
   await t.throwsAsync(retention.run(), { code: 'HF_PORTABLE_WRITE' });
   t.is(sizeOf(dir).first, 1);
+  await close();
+});
+
+test('[C10] a refusal that lasts is said once, and told as long as it lasts', async (t) => {
+  const dir = tempDir(t);
+  const clock = new VirtualClock(START);
+  const settings = KEPT(join(dir, 'in-the-way'));
+  writeFileSync(settings.folder, '');
+  const lines: string[] = [];
+  const logger = createLogger({ destination: { write: (line) => void lines.push(line) } });
+  const said = () => lines.filter((line) => line.includes('log.prune_failed')).length;
+  const { bench, retention, close } = await openKept(dir, settings, clock, { scheduled: true, logger });
+  await live(bench, 50, DAY);
+  clock.jump(100 * DAY);
+  const attempts = async (until: () => boolean, step: number) => {
+    for (let wait = 0; wait < 3_000 && !until(); wait += 1) {
+      await clock.advance(step);
+      await delay(5);
+    }
+  };
+  await attempts(() => said() === 1, 60_000);
+  t.is(said(), 1);
+  t.regex(retention.problem ?? '', /in-the-way/);
+  for (let tried = 0; tried < 5; tried += 1) {
+    await clock.advance(3_600_000);
+    await retention.run().catch(() => {});
+    await delay(20);
+  }
+  t.is(said(), 1, 'the same refusal, five times more');
+  rmSync(settings.folder);
+  await attempts(() => retention.problem === undefined && archivesIn(settings.folder).length > 0, 3_600_000);
+  t.is(retention.problem, undefined);
   await close();
 });
 

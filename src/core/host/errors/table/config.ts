@@ -19,6 +19,12 @@ export const configErrors = {
     remedy:
       'If you trust it, name it: --config {file}. Otherwise run as its owner, or run `chown` and `chmod go-w` on the file and its folder.',
   },
+  HF_CONFIG_DATA_OWNER: {
+    status: 500,
+    what: '{dir} was found in the working directory and not named, and others could have written it: {reason}.',
+    remedy:
+      'If you trust what is in it, name it: --data-dir {dir}. Otherwise run as its owner (`sudo -u`), or in a folder of your own.',
+  },
   HF_CONFIG_LOAD: {
     status: 500,
     what: '{file} could not be loaded: {reason}.',

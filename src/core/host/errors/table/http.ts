@@ -93,7 +93,7 @@ export const httpErrors = {
     status: 401,
     what: 'The answer holds secrets, which are given only to callers with the token of this surface, or on its Unix socket.',
     remedy:
-      'Send `authorization: Bearer <token>` with the token of its tokenFile; `secretsNeedToken` asks for it.',
+      'Type `curl -H "authorization: Bearer $(cat FILE)" URL`, where FILE is the tokenFile of this surface in plugins.config.ts (`holdfast status --json` names it under surfaces). To give secrets to every local caller again, set `secretsNeedToken: false`.',
   },
   HF_HTTP_SOCKET: {
     status: 500,

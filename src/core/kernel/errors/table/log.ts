@@ -17,6 +17,11 @@ export const logErrors = {
     what: 'The data folder {dir} cannot be used: {reason}.',
     remedy: 'Make it writable for this user, mount its disk writable, or name another with --data-dir.',
   },
+  HF_LOG_UNREADABLE: {
+    status: 500,
+    what: '{file} may not be read by {user}, so nothing is known of what is there.',
+    remedy: 'Run the command as its owner: `sudo -u OWNER holdfast …`, where `ls -ld {dir}` shows the OWNER.',
+  },
   HF_LOG_OWNER: {
     status: 500,
     what: 'The data folder {dir} is not only in the hands of root and of {user}: {reason}.',
