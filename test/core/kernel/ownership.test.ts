@@ -289,7 +289,13 @@ test('[C11,R29] a user who may not read the data folder is told so, and not that
 
 test('[C11] a data folder of somebody else in the working directory is not read, unless it is named', async (t) => {
   const refused = async (cwd: string, reason: RegExp) => {
-    for (const args of [['status'], ['log', 'list'], ['log', 'show', '1'], ['doctor'], ['replay', 'verify']]) {
+    for (const args of [
+      ['status'],
+      ['log', 'list'],
+      ['log', 'show', '1'],
+      ['doctor'],
+      ['replay', 'verify'],
+    ]) {
       const { code, err } = await call(args, { cwd });
       t.is(code, 2, args.join(' '));
       t.regex(err, /HF_CONFIG_DATA_OWNER/);

@@ -278,7 +278,9 @@ export class Runtime {
     const reader = new SqliteReader(dataDir);
     const jumps = () => jumpsOf(services.actors.snapshot(CLOCK.actor));
     let automatic: AutomaticRetention | undefined;
-    this.#host.addFact('storage', () => storageFact(reader, dataDir, kept, clock.now(), jumps(), automatic?.problem));
+    this.#host.addFact('storage', () =>
+      storageFact(reader, dataDir, kept, clock.now(), jumps(), automatic?.problem),
+    );
     this.#undo.push(() => reader.close());
     this.#undo.push(() => check.stop());
     this.#sendToWitness(services);
