@@ -5,8 +5,10 @@ test('virtual time fires timers at their due time, in order of due time and then
   const clock = new VirtualClock(1000);
   const fired: [string, number][] = [];
   const note = (name: string) => () => fired.push([name, clock.now()]);
+  t.is(clock.untilNext, undefined);
   clock.after(20, note('b'));
   clock.after(10, note('a'));
+  t.is(clock.untilNext, 10);
   clock.after(20, note('c'));
   clock.after(21, note('late'));
 
@@ -19,6 +21,7 @@ test('virtual time fires timers at their due time, in order of due time and then
   ]);
   t.is(Number(clock.now()), 1020);
   t.is(clock.armed, 1);
+  t.is(clock.untilNext, 1);
 });
 
 test('virtual time unfolds awaits between timers, and a cancelled timer never fires', async (t) => {

@@ -58,6 +58,12 @@ export class VirtualClock implements Clock {
     return this.#timers.size;
   }
 
+  /** How long until the next timer comes due, milliseconds; undefined while none is armed. */
+  get untilNext(): number | undefined {
+    if (this.#timers.size === 0) return undefined;
+    return Math.min(...[...this.#timers].map(({ due }) => due)) - this.#now;
+  }
+
   /**
    * Waits for work that has yet to come so far, e.g. before time moves past the deadline which that work sets itself.
    *

@@ -72,21 +72,34 @@ export async function rig(
   const runtime = createRuntime({ plugins, dataDir: dir, clock, logger, lingerMs: 0 });
   t.teardown(() => runtime.stop('test over'));
   await runtime.start();
-  const { bus, log } = runtime.services;
+  const { actors, bus, log } = runtime.services;
   // The linger of batched records is of the virtual clock too.
   const durable = async () => {
     const written = log.whenDurable(log.lastSeq());
     await clock.advance(0);
     await written;
   };
+  const isUnderWay = () => actors.states().some(({ effects }) => Object.keys(effects).length > 0);
   const settled = async () => {
     // An effect starts when its record is durable, and its outcome is a record again: three quiet rounds are the end.
-    for (let quiet = 0, rounds = 0; quiet < 3 && rounds < 100; rounds += 1) {
+    // What is still under way then waits for a receiver that does not answer.
+    for (let quiet = 0, rounds = 0; quiet < 3 && rounds < 200; rounds += 1) {
       const before = log.lastSeq();
       await durable();
       await clock.advance(0);
       await delay(1);
-      quiet = log.lastSeq() === before ? quiet + 1 : 0;
+      quiet = log.lastSeq() === before && !isUnderWay() ? quiet + 1 : 0;
+    }
+  };
+  /** Goes from timer to timer: what one of them causes has deadlines on this clock, and has to end before it goes on. */
+  const advance = async (ms: number) => {
+    const end = clock.monotonic() + ms;
+    for (;;) {
+      const left = end - clock.monotonic();
+      const before = log.lastSeq();
+      await clock.advance(Math.min(left, clock.untilNext ?? left));
+      if (log.lastSeq() !== before || isUnderWay()) await settled();
+      if (clock.monotonic() >= end && (clock.untilNext ?? 1) > 0) return;
     }
   };
   const ask = <T extends object = AlertsView>(verb: string, body: object = {}) =>
@@ -118,7 +131,7 @@ export async function rig(
     },
     async pass(seconds, step = seconds) {
       for (let left = seconds; left > 0; left -= step) {
-        await clock.advance(Math.min(step, left) * 1_000);
+        await advance(Math.min(step, left) * 1_000);
         await settled();
       }
     },
