@@ -55,6 +55,7 @@ export {
   type PluginEntry,
   type Services,
 } from './core/host/plugin/definition.ts';
+export type { CheckDefinition, CheckResult } from './core/host/plugin/diagnosis.ts';
 export { createRuntime, type Runtime, type RuntimeOptions } from './core/host/runtime/runtime.ts';
 
 // Contracts: what one plugin provides and others use.

@@ -59,6 +59,36 @@ const runtimeCommands: readonly CommandDefinition[] = [
   },
 ];
 
+const pluginCommands: readonly CommandDefinition[] = [
+  {
+    name: 'plugin new <name>',
+    summary: 'Writes a small plugin with its test into plugins/<name>, and lists it in plugins.config.ts',
+    example: 'holdfast plugin new ups-watcher --machine',
+    flags: [
+      {
+        flags: '--route',
+        summary: 'tools for agents behind the gateway, served in this process (the default)',
+      },
+      { flags: '--machine', summary: 'a machine with a timer and an effect, which decides and is recorded' },
+      { flags: '--adapter', summary: 'another implementation of what plugins share, here a secrets store' },
+      { flags: '--check', summary: 'a check of `holdfast doctor`' },
+    ],
+    run: lazily(async () => (await import('./plugin/new.ts')).newPlugin),
+  },
+  {
+    name: 'plugin list',
+    summary: 'Lists the plugins: what runs, what each provides, and from where it comes',
+    example: 'holdfast plugin list --json',
+    run: lazily(async () => (await import('./plugin/list.ts')).listPlugins),
+  },
+  {
+    name: 'plugin test [name]',
+    summary: "Runs the tests of the project's plugins, or of one",
+    example: 'holdfast plugin test ups-watcher',
+    run: lazily(async () => (await import('./plugin/test.ts')).testPlugins),
+  },
+];
+
 const logCommands: readonly CommandDefinition[] = [
   {
     name: 'log list [source...]',
@@ -241,6 +271,7 @@ const replayCommands: readonly CommandDefinition[] = [
 /** In the order of the help. */
 export const coreCommands: readonly CommandDefinition[] = [
   ...runtimeCommands,
+  ...pluginCommands,
   ...logCommands,
   ...replayCommands,
 ];

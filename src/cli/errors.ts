@@ -7,6 +7,11 @@ export const CliError = defineErrors({
     what: '{reason}',
     remedy: 'See `holdfast --help` for the commands.',
   },
+  HF_CLI_PLUGIN: {
+    status: 400,
+    what: '{reason}.',
+    remedy: 'See `holdfast plugin new --help` for what a new plugin may be, and docs/guides/add-a-route.md.',
+  },
   HF_CLI_DATA_DIR: {
     status: 500,
     what: 'The data folder {dir} cannot be created: {reason}.',

@@ -39,6 +39,12 @@ export interface McpRoute {
   readonly tokenFile?: string;
   /** Place of that token in the secrets store, `<path>#<property>`. */
   readonly secret?: string;
+  /** Of a `relay` route: the `aud` that the server expects in a token; `{gateway_url}` is replaced. */
+  readonly audience?: string;
+  /** Of a `relay` route: port of the client's login callback. */
+  readonly callbackPort?: number;
+  /** Of a `relay` route: scopes a client asks for when it can't register itself. */
+  readonly scopes?: string[];
   /** Whether tool names get the server's name as a prefix; true unless set. */
   readonly prefix?: boolean;
   /** The tools it offers, by its own names; all when absent. */

@@ -19,20 +19,22 @@ const command = clientConfigCommand({
   ],
 });
 
-function run(flags: Readonly<Record<string, unknown>>) {
+async function run(flags: Readonly<Record<string, unknown>>) {
   const out: string[] = [];
   const notes: string[] = [];
   const context = {
+    dataDir: '/nonexistent', // nothing runs there
+    signal: new AbortController().signal,
     json: false,
     print: (line: string) => out.push(line),
     note: (line: string) => notes.push(line),
   };
-  void command.run([], { client: 'cli', scope: 'user', ...flags }, context as never);
+  await command.run([], { client: 'cli', scope: 'user', ...flags }, context as never);
   return { out, notes };
 }
 
-test('[G21] the CLI client gets one command a route, flags before the name, callback ports on identity routes alone', (t) => {
-  const { out } = run({});
+test('[G21] the CLI client gets one command a route, flags before the name, callback ports on identity routes alone', async (t) => {
+  const { out } = await run({});
   const header = `--header 'x-gateway-api-key: Bearer \${HOLDFAST_VIRTUAL_KEY}' --transport http --scope user`;
   t.deepEqual(out, [
     `claude mcp add ${header} library_docs https://mcp.example.net/library_docs/mcp`,
@@ -41,17 +43,17 @@ test('[G21] the CLI client gets one command a route, flags before the name, call
     `claude mcp add ${header} repo_wiki https://mcp.example.net/repo_wiki/mcp`,
   ]);
   t.false(out.join().includes('Authorization'));
-  t.regex(run({ scope: 'local' }).out[0] ?? '', /--scope local /);
+  t.regex((await run({ scope: 'local' })).out[0] ?? '', /--scope local /);
 });
 
-test('[G20,G21] where registering a client is refused, the fallback names one, and for cluster the scopes', (t) => {
-  const { out, notes } = run({ registered: true, route: ['cluster'] });
+test('[G20,G21] where registering a client is refused, the fallback names one, and for cluster the scopes', async (t) => {
+  const { out, notes } = await run({ registered: true, route: ['cluster'] });
   t.regex(out[0] ?? '', / --client-id mcp-public cluster /);
   t.true(notes.join('\n').includes('oauth.scopes of its entry to "mcp-cluster groups offline_access"'));
 });
 
-test('[G21] the desktop client gets the key-scoped routes, no space after the colon, and is told to restart', (t) => {
-  const { out, notes } = run({ client: 'desktop' });
+test('[G21] the desktop client gets the key-scoped routes, no space after the colon, and is told to restart', async (t) => {
+  const { out, notes } = await run({ client: 'desktop' });
   const { mcpServers } = JSON.parse(out.join('\n'));
   t.deepEqual(Object.keys(mcpServers), ['library_docs', 'repo_wiki']);
   t.deepEqual(mcpServers.library_docs, {
@@ -66,13 +68,13 @@ test('[G21] the desktop client gets the key-scoped routes, no space after the co
     env: { HOLDFAST_VIRTUAL_KEY: 'Bearer <virtual_key>' },
   });
   t.regex(notes.join('\n'), /memory is an identity route[\s\S]*restart it to reload/);
-  t.throws<HoldfastError>(() => run({ client: 'desktop', route: ['memory'] }), { code: 'HF_CLI_USAGE' });
+  await t.throwsAsync<HoldfastError>(run({ client: 'desktop', route: ['memory'] }), { code: 'HF_CLI_USAGE' });
 });
 
-test('[G19,G21] a key comes from a file and never from an argument', (t) => {
+test('[G19,G21] a key comes from a file and never from an argument', async (t) => {
   const file = join(tempDir(t), 'key');
   writeFileSync(file, 'sk-0123456789abcdef0123\n', { mode: 0o600 });
-  const { out } = run({ client: 'desktop', route: ['repo_wiki'], keyFile: file });
+  const { out } = await run({ client: 'desktop', route: ['repo_wiki'], keyFile: file });
   t.is(
     JSON.parse(out.join('')).mcpServers.repo_wiki.env.HOLDFAST_VIRTUAL_KEY,
     'Bearer sk-0123456789abcdef0123',
@@ -80,11 +82,15 @@ test('[G19,G21] a key comes from a file and never from an argument', (t) => {
   t.false(command.flags?.some(({ flags }) => /--key(?!-file)/.test(flags)));
 });
 
-test('[G21] a port that each start chooses makes no entry that leads nowhere', (t) => {
+test('[G21] a port that each start chooses makes no entry that leads nowhere', async (t) => {
   const free = clientConfigCommand({ port: 0, routes: [overwrite({ name: 'library_docs' })] });
-  const context = { json: false, dataDir: tempDir(t), print: () => t.fail(), note: () => {} };
+  const { signal } = new AbortController();
+  const context = { json: false, dataDir: tempDir(t), signal, print: () => t.fail(), note: () => {} };
   const flags = { client: 'cli', scope: 'user' };
-  t.throws(() => void free.run([], flags, context as never), { code: 'HF_CLI_USAGE', message: /give --url/ });
+  await t.throwsAsync(async () => free.run([], flags, context as never), {
+    code: 'HF_CLI_USAGE',
+    message: /give --url/,
+  });
 });
 
 test('[G21,G22] clients are pointed at the public base, else at where the running instance listens', (t) => {

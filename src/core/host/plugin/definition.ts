@@ -1,3 +1,4 @@
+import { getCallSites } from 'node:util';
 import type { Logger } from 'pino';
 import type { AnyStateMachine } from 'xstate';
 import type { z } from 'zod';
@@ -195,6 +196,8 @@ export interface PluginAbout {
 
 export interface PluginDefinition<O extends z.ZodObject = z.ZodObject, S = unknown> {
   readonly name: string;
+  /** URL of the module that defines it; `definePlugin` notes it. */
+  readonly file?: string;
   readonly about?: PluginAbout;
   /** Strict zod object; every option has a default or is required, and a misspelt one is refused by name. */
   readonly options: O;
@@ -272,6 +275,7 @@ export function definePlugin<O extends z.ZodObject, S = Services>(
   definition: PluginDefinition<O, S>,
 ): Plugin<O, S> {
   if (definition.secretFields) declareSecretFields(definition.secretFields);
-  const plugin = (options?: z.input<O>): PluginEntry => ({ definition, options: options ?? {} });
-  return Object.assign(plugin, { definition });
+  const noted = { file: getCallSites(2)[1]?.scriptName ?? '', ...definition };
+  const plugin = (options?: z.input<O>): PluginEntry => ({ definition: noted, options: options ?? {} });
+  return Object.assign(plugin, { definition: noted });
 }

@@ -35,12 +35,12 @@ export function clientConfigCommand(settings: ClientSettings): CommandDefinition
         summary: 'desktop: put the key of this file (mode 0600) into the entries',
       },
     ],
-    run(_args, flags, context) {
+    async run(_args, flags, context) {
       const { client, scope, keyFile } = flags as Record<string, string | undefined>;
       if (client !== 'cli' && client !== 'desktop') throw usage('--client is cli or desktop.');
       if (scope !== 'user' && scope !== 'local') throw usage('--scope is user or local.');
       const wanted = flags.route as readonly string[] | undefined;
-      const routes = chosenRoutes(settings.routes, wanted, COMMAND);
+      const routes = await chosenRoutes(settings.routes, wanted, COMMAND, context);
       const options: ClientOptions = {
         gatewayUrl: baseUrl(flags.url as string | undefined, settings, context.dataDir, COMMAND),
         scope,

@@ -4,8 +4,10 @@ import { HostError } from '../../../core/host/errors/host-error.ts';
 import { isSocketBase } from '../../../core/host/http/addresses.ts';
 import { askInstance, type InstanceAddress } from '../../../core/host/operations/control-client.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import { type RouteEntry, routeSchema } from '../routes/entry.ts';
+import { ROUTES_PATH, type TableView } from '../routes/operations.ts';
 
 /**
  * Sends a request to the gateway that runs on the data folder.
@@ -29,23 +31,39 @@ export interface ClientSettings {
 }
 
 /**
- * Selects the routes that a command is about, in the order of the configuration.
+ * Selects the routes that a command is about, in the order of the configuration; behind them those that plugins bring,
+ * which a running instance knows.
  *
  * @throws HF_CLI_USAGE there is no route of that name
  */
-export function chosenRoutes(
+export async function chosenRoutes(
   entries: readonly unknown[],
   wanted: readonly string[] | undefined,
   command: string,
-): RouteEntry[] {
-  const routes = entries.flatMap((entry) => routeSchema.safeParse(entry).data ?? []);
+  instance: InstanceAddress,
+): Promise<RouteEntry[]> {
+  const listed = entries.flatMap((entry) => routeSchema.safeParse(entry).data ?? []);
+  const routes = [...listed, ...(await broughtRoutes(instance, new Set(listed.map(({ name }) => name))))];
   if (wanted === undefined) return routes;
   return wanted.map((name) => {
     const route = routes.find((entry) => entry.name === name);
     if (route) return route;
-    const reason = `There is no route ${name}; there are ${routes.map((entry) => entry.name).join(', ')}.`;
+    const names = routes.map((entry) => entry.name).join(', ') || 'none';
+    const reason = `There is no route ${name}; there are ${names}. Those of plugins are known while an instance runs.`;
     throw new HostError('HF_CLI_USAGE', { reason, command });
   });
+}
+
+/** @param listed names of the routes that the configuration lists */
+async function broughtRoutes(instance: InstanceAddress, listed: ReadonlySet<string>): Promise<RouteEntry[]> {
+  const table = await askGateway<TableView>(instance, ROUTES_PATH).catch((error) => {
+    if (isCoded(error, 'HF_CONTROL_UNREACHABLE')) return undefined;
+    throw error;
+  });
+  const brought = table?.routes.filter(({ name }) => !listed.has(name)) ?? [];
+  return brought.flatMap(
+    ({ name, disposition, login }) => routeSchema.safeParse({ name, disposition, ...login }).data ?? [],
+  );
 }
 
 /**

@@ -42,7 +42,8 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
     ],
     async run(_args, flags, context) {
       const { keyFile, tokenFile, symptom, entry, url } = flags as Record<string, string | undefined>;
-      const routes = chosenRoutes(settings.routes, flags.route as readonly string[] | undefined, COMMAND);
+      const wanted = flags.route as readonly string[] | undefined;
+      const routes = await chosenRoutes(settings.routes, wanted, COMMAND, context);
       if (symptom === undefined && entry === undefined && keyFile === undefined) {
         throw usage('Give a key with --key-file, a --symptom, or a client file with --entry.');
       }

@@ -8,7 +8,9 @@ import { isObject, type Json } from '../../../core/kernel/json.ts';
 import type { RouteState } from '../../../machines/gateway/routes.ts';
 import { GatewayError } from '../errors.ts';
 import { rollbackRequested } from './actor.ts';
+import type { RouteEntry } from './entry.ts';
 import type { RouteLoader } from './loader.ts';
+import type { Route } from './route.ts';
 
 export const ROUTES_PATH = '/gateway/routes';
 export const RELOAD_PATH = '/gateway/reload';
@@ -87,6 +89,11 @@ export interface RouteView {
   readonly problem?: string;
   readonly health?: RouteHealth;
   readonly document?: RouteDocument;
+  /** Of a relay route: what a client's entry needs for its login. */
+  readonly login?: Pick<
+    Extract<RouteEntry, { disposition: 'relay' }>,
+    'audience' | 'callbackPort' | 'scopes'
+  >;
   /** It was rolled back, and stays so until its entry changes. */
   readonly pinned?: true;
   /** ISO 8601. */
@@ -132,6 +139,7 @@ function tableView({ services, loader, prober, documents }: OperationServices): 
     const document =
       route?.entry.disposition === 'relay' ? documentView(route.url, documents, now) : undefined;
     const facts = {
+      ...loginOf(route),
       ...(reason !== undefined && { reason }),
       ...(found && { health: found }),
       ...(document && { document }),
@@ -145,6 +153,12 @@ function tableView({ services, loader, prober, documents }: OperationServices): 
     rejected,
     ...(state?.refused && { refused: state.refused.reason }),
   };
+}
+
+function loginOf(route: Route | undefined): Pick<RouteView, 'login'> {
+  if (route?.entry.disposition !== 'relay') return {};
+  const { audience, callbackPort, scopes } = route.entry;
+  return { login: { audience, callbackPort, scopes } };
 }
 
 function documentView(
@@ -161,7 +175,7 @@ function documentView(
 function routeView(
   { problem, pinned, before }: RouteState,
   { name, disposition, upstream, secret, since, revision }: NonNullable<RouteState['serving']>,
-  facts: Pick<RouteView, 'reason' | 'health' | 'document'>,
+  facts: Pick<RouteView, 'reason' | 'health' | 'document' | 'login'>,
 ): RouteView {
   return {
     name,
