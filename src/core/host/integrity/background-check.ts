@@ -8,6 +8,7 @@ import type { Json } from '../../kernel/json.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Logger } from '../logging/logger.ts';
+import { RecurringWork } from '../recurring-work.ts';
 import { dataChecked } from './actor.ts';
 import type { CheckRequest } from './check.ts';
 import type { CheckerMessage } from './checker.ts';
@@ -39,19 +40,25 @@ interface Services {
 export class BackgroundCheck {
   readonly #request: CheckRequest;
   readonly #services: Services;
-  #cancel: () => void;
+  readonly #work: RecurringWork<void>;
   #checker: ChildProcess | undefined;
-  #running: Promise<DataCheckResult> | undefined;
   #part: number | undefined;
   #failed: string | undefined;
   #hasChecked = false;
   #ended: Promise<void> = Promise.resolve();
-  #stopped = false;
 
   constructor(request: CheckRequest, services: Services) {
     this.#request = request;
     this.#services = services;
-    this.#cancel = services.clock.after(FIRST_MS, () => this.#due());
+    const { clock, logger } = services;
+    this.#work = new RecurringWork({
+      ...{ clock, firstMs: FIRST_MS, everyMs: EVERY_MS, retryMs: () => RETRY_MS },
+      work: () => this.#check(),
+      onFailure: (error) => {
+        this.#failed = error instanceof Error ? error.message : String(error);
+        logger.error({ err: error }, 'data.check_failed');
+      },
+    });
   }
 
   /** The fact of health pages. */
@@ -66,51 +73,27 @@ export class BackgroundCheck {
     return dataFact(last, clock.now(), { checked: this.#hasChecked, working });
   }
 
-  /**
-   * Checks now, or waits for the check that is under way.
-   *
-   * @returns what it found, when that is recorded
-   * @throws HF_DATA_CHECK it could not be finished
-   */
-  run(): Promise<DataCheckResult> {
-    this.#running ??= this.#check().finally(() => {
-      this.#running = undefined;
-      this.#part = undefined;
-    });
-    return this.#running;
-  }
-
   /** Ends what is under way, and begins nothing new. */
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancel();
+    const ended = this.#work.stop();
     this.#checker?.kill('SIGKILL');
-    await this.#running?.catch(() => {});
+    await ended;
   }
 
-  #due(): void {
-    const { clock, logger } = this.#services;
-    const again = (ms: number) => {
-      if (!this.#stopped) this.#cancel = clock.after(ms, () => this.#due());
-    };
-    this.run().then(
-      () => again(EVERY_MS),
-      (error: unknown) => {
-        if (this.#stopped) return;
-        this.#failed = error instanceof Error ? error.message : String(error);
-        logger.error({ err: error }, 'data.check_failed');
-        again(RETRY_MS);
-      },
-    );
-  }
-
-  async #check(): Promise<DataCheckResult> {
-    const { bus, log, clock, logger } = this.#services;
+  async #check(): Promise<void> {
     this.#part = 0;
     const began = performance.now();
-    const found = await this.#read();
-    const at = clock.now();
-    const result: DataCheckResult = { ...found, at, tookMs: Math.round(performance.now() - began) };
+    try {
+      const found = await this.#read();
+      const at = this.#services.clock.now();
+      await this.#record({ ...found, at, tookMs: Math.round(performance.now() - began) });
+    } finally {
+      this.#part = undefined;
+    }
+  }
+
+  async #record(result: DataCheckResult): Promise<void> {
+    const { bus, log, logger } = this.#services;
     for (const finding of result.findings)
       logger[finding.kind === 'changed' ? 'warn' : 'error'](
         { ...finding, text: textOf(finding) },
@@ -126,7 +109,6 @@ export class BackgroundCheck {
       { findings: result.findings.length, records: result.records, files: result.files },
       'data.checked',
     );
-    return result;
   }
 
   #read(): Promise<Omit<DataCheckResult, 'at' | 'tookMs'>> {

@@ -8,6 +8,7 @@ import { CLOCK } from '../../kernel/log/record.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Logger } from '../logging/logger.ts';
+import { RecurringWork } from '../recurring-work.ts';
 import { archiveDeleted, recordsArchived } from './actor.ts';
 import { type ArchiveFile, archivesIn, beyondLimit, deleteArchive } from './archive-files.ts';
 import type { RetentionContext } from './machine.ts';
@@ -48,54 +49,39 @@ export class AutomaticRetention {
   readonly #services: Services;
   readonly #settings: RetentionSettings;
   readonly #archiveBytes: number;
-  #cancel: () => void;
-  #running: Promise<void> | undefined;
+  readonly #work: RecurringWork<void>;
   #problem: string | undefined;
-  readonly #end = new AbortController();
 
   /** @param archiveBytes of the live log in one archive, about */
   constructor(services: Services, settings: RetentionSettings, archiveBytes: number = ARCHIVE_BYTES) {
     this.#services = services;
     this.#settings = settings;
     this.#archiveBytes = archiveBytes;
-    this.#cancel = services.clock.after(FIRST_MS, () => this.#due());
+    const { clock, logger } = services;
+    this.#work = new RecurringWork({
+      ...{ clock, firstMs: FIRST_MS, everyMs: EVERY_MS, retryMs: () => RETRY_MS },
+      work: async (signal) => {
+        await this.#keepLimits(signal);
+        this.#problem = undefined;
+      },
+      onFailure: (error) => {
+        const code = isCoded(error) ? error.code : 'HF_INTERNAL';
+        const problem = error instanceof Error ? error.message : String(error);
+        // A log that was repaired is refused for as long as it lives: said once, and told by the health page.
+        if (problem !== this.#problem) logger.error({ code, err: error }, 'log.prune_failed');
+        this.#problem = problem;
+      },
+    });
   }
 
   /** Archives and deletes what the limits let go now, or waits for what is under way. @throws what `pruneRunning` throws */
   run(): Promise<void> {
-    this.#running ??= this.#keepLimits().finally(() => {
-      this.#running = undefined;
-    });
-    return this.#running;
+    return this.#work.run();
   }
 
   /** Ends what is under way, and begins nothing new. */
-  async stop(): Promise<void> {
-    this.#end.abort();
-    this.#cancel();
-    await this.#running?.catch(() => {});
-  }
-
-  #due(): void {
-    const { clock, logger } = this.#services;
-    const again = (ms: number) => {
-      if (!this.#end.signal.aborted) this.#cancel = clock.after(ms, () => this.#due());
-    };
-    this.run().then(
-      () => {
-        this.#problem = undefined;
-        again(EVERY_MS);
-      },
-      (error: unknown) => {
-        const code = isCoded(error) ? error.code : 'HF_INTERNAL';
-        const problem = error instanceof Error ? error.message : String(error);
-        // A log that was repaired is refused for as long as it lives: said once, and told by the health page.
-        if (!this.#end.signal.aborted && problem !== this.#problem)
-          logger.error({ code, err: error }, 'log.prune_failed');
-        this.#problem = problem;
-        again(RETRY_MS);
-      },
-    );
+  stop(): Promise<void> {
+    return this.#work.stop();
   }
 
   /** Why the newest look archived nothing; undefined when it could, and before the first. */
@@ -103,13 +89,13 @@ export class AutomaticRetention {
     return this.#problem;
   }
 
-  async #keepLimits(): Promise<void> {
+  async #keepLimits(signal: AbortSignal): Promise<void> {
     // First what makes room on a full disk; then after each archive, so that the limit holds all the time.
-    await this.#deleteArchives();
+    await this.#deleteArchives(signal);
     await this.#lookAtClock();
-    for (let request = this.#wanted(); request && !this.#end.signal.aborted; request = this.#wanted()) {
-      if (!(await this.#archive(request))) return;
-      await this.#deleteArchives();
+    for (let request = this.#wanted(); request && !signal.aborted; request = this.#wanted()) {
+      if (!(await this.#archive(request, signal))) return;
+      await this.#deleteArchives(signal);
     }
   }
 
@@ -121,10 +107,10 @@ export class AutomaticRetention {
     if (log.lastSeq() !== before) await log.whenDurable(log.lastSeq());
   }
 
-  async #deleteArchives(): Promise<void> {
+  async #deleteArchives(signal: AbortSignal): Promise<void> {
     const { folder, keepArchiveBytes = Number.POSITIVE_INFINITY } = this.#settings;
     for (const archive of beyondLimit(archivesIn(folder), keepArchiveBytes)) {
-      if (this.#end.signal.aborted) return;
+      if (signal.aborted) return;
       // Recorded first: an archive that is gone without a record would look like damage. After a kill it is recorded.
       if (this.#remembered().deleted?.file !== archive.name) await this.#record('deleted', archive);
       deleteArchive(archive);
@@ -158,11 +144,11 @@ export class AutomaticRetention {
   }
 
   /** @returns whether anything went */
-  async #archive(request: PruneRequest): Promise<boolean> {
+  async #archive(request: PruneRequest, signal: AbortSignal): Promise<boolean> {
     const { log, clock, logger, dataDir } = this.#services;
     const { plan, file } = await pruneRunning(log, dataDir, request, this.#settings.folder, clock.now(), {
       onArchived: (made) => this.#recordArchived(made),
-      signal: this.#end.signal,
+      signal,
     });
     if (file === undefined) return false;
     logger.info({ from: plan.from, to: plan.to, file }, 'log.pruned');

@@ -8,6 +8,7 @@ import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Logger } from '../logging/logger.ts';
 import { maskText } from '../logging/mask-text.ts';
+import { RecurringWork } from '../recurring-work.ts';
 import { duration } from '../terminal.ts';
 import type { Witness } from './witness.ts';
 
@@ -37,15 +38,16 @@ export class WitnessSender {
   readonly #dataDir: string;
   readonly #services: Services;
   #cancelLook: (() => void) | undefined;
-  #cancelRetry: (() => void) | undefined;
   #waiting: Signature[] = [];
   /** The newest head that was found in the log, and that the witness has. */
   #found = 0;
   #sent = 0;
-  #failures = 0;
   #failedSince: number | undefined;
   #reason = '';
-  #sending: Promise<void> | undefined;
+  #isAlerted = false;
+  readonly #sending: RecurringWork<void>;
+  /** Resolves when nothing is being sent any more. */
+  #ended: Promise<void> | undefined;
   #reader: SqliteReader | undefined;
   #stopped = false;
 
@@ -53,6 +55,12 @@ export class WitnessSender {
     this.#witness = witness;
     this.#dataDir = dataDir;
     this.#services = services;
+    this.#sending = new RecurringWork({
+      clock: services.clock,
+      retryMs: (failures) => Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LONGEST_RETRY_MS),
+      work: () => this.#send(DEADLINE_MS),
+      onFailure: (error, failures) => this.#failed(error, failures),
+    });
     services.log.onDurable(() => this.#lookSoon());
     this.#lookSoon();
   }
@@ -80,17 +88,18 @@ export class WitnessSender {
   stop(): void {
     this.#stopped = true;
     this.#cancelLook?.();
-    this.#cancelRetry?.();
+    this.#ended ??= this.#sending.stop();
     this.#reader?.close();
     this.#reader = undefined;
   }
 
   /** Sends what the close of the log signed, once. Call it when the log is closed. */
   async finish(): Promise<void> {
-    await this.#sending;
+    await this.#ended;
     this.#look();
     this.#reader?.close();
-    if (this.#waiting.length > 0) await this.#send(LAST_MS);
+    if (this.#waiting.length === 0) return;
+    await this.#send(LAST_MS).catch((error: unknown) => this.#failed(error));
   }
 
   #lookSoon(): void {
@@ -98,7 +107,7 @@ export class WitnessSender {
     this.#cancelLook ??= this.#services.clock.after(LOOK_MS, () => {
       this.#cancelLook = undefined;
       this.#look();
-      if (!this.#cancelRetry) this.#sendNow();
+      this.#sendNow();
     });
   }
 
@@ -116,56 +125,45 @@ export class WitnessSender {
   }
 
   #sendNow(): void {
-    if (this.#waiting.length === 0 || this.#stopped) return;
-    this.#sending ??= this.#send(DEADLINE_MS).finally(() => {
-      this.#sending = undefined;
-      if (this.#waiting.length > 0 && !this.#cancelRetry) this.#sendNow();
-    });
+    if (this.#waiting.length === 0 || this.#stopped || this.#sending.isDue) return;
+    this.#sending.run().then(
+      () => this.#sendNow(), // what was found meanwhile
+      () => {},
+    );
   }
 
   async #send(deadlineMs: number): Promise<void> {
     const { clock } = this.#services;
     const heads = this.#waiting.map((signature) => ({ ...signature, at: clock.now() }));
     const newest = heads.at(-1)?.seq ?? 0;
-    try {
-      // In real time: a disk or a network hangs whatever the runtime's clock says.
-      const late = () => new Error(`no answer within ${deadlineMs / 1_000} s`);
-      await withDeadline({ ms: deadlineMs, late }, (signal) => this.#witness.send(heads, signal));
-    } catch (error) {
-      return this.#failed(error);
-    }
+    // In real time: a disk or a network hangs whatever the runtime's clock says.
+    const late = () => new Error(`no answer within ${deadlineMs / 1_000} s`);
+    await withDeadline({ ms: deadlineMs, late }, (signal) => this.#witness.send(heads, signal));
     this.#waiting = this.#waiting.filter(({ seq }) => seq > newest);
     this.#sent = newest;
     this.#reached();
   }
 
-  #failed(error: unknown): void {
+  /** @param failures in a row */
+  #failed(error: unknown, failures = 0): void {
     const { clock, logger } = this.#services;
-    this.#failures += 1;
     this.#failedSince ??= clock.now();
     this.#reason = maskText(error instanceof Error ? error.message : String(error));
     logger.warn(
       { place: this.#witness.place, reason: this.#reason, waiting: this.#waiting.length },
       'witness.unreachable',
     );
-    if (this.#failures === ALERT_AFTER) this.#alert('firing');
-    if (this.#stopped) return;
-    const wait = Math.min(FIRST_RETRY_MS * 2 ** (this.#failures - 1), LONGEST_RETRY_MS);
-    this.#cancelRetry = clock.after(wait, () => {
-      this.#cancelRetry = undefined;
-      this.#sendNow();
-    });
+    if (failures === ALERT_AFTER) this.#alert('firing');
   }
 
   #reached(): void {
-    const wasAlerted = this.#failures >= ALERT_AFTER;
-    this.#failures = 0;
     this.#failedSince = undefined;
-    if (wasAlerted) this.#alert('resolved');
+    if (this.#isAlerted) this.#alert('resolved');
   }
 
   #alert(state: 'firing' | 'resolved'): void {
     const { place } = this.#witness;
+    this.#isAlerted = state === 'firing';
     const text =
       state === 'firing'
         ? `The witness ${place} cannot be reached (${this.#reason}): what the log records from now on could be rewritten unseen by who has its key.`
