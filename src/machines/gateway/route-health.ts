@@ -18,11 +18,29 @@ export interface Probed {
   readonly tools?: number;
 }
 
+/** A client's call failed at the upstream; it counts like a probe that failed. */
+export interface CallFailed {
+  readonly type: 'CALL_FAILED';
+  readonly at: number;
+  /** As that of a probe. */
+  readonly reason: string;
+}
+
+/** The token of the route can't be used as it is stored. */
+export interface TokenUnusable {
+  readonly type: 'TOKEN_UNUSABLE';
+  readonly at: number;
+  /** Why, with the place where it is stored. */
+  readonly problem: string;
+  /** The last good token goes on, for as long as the process lives. */
+  readonly lastGood: boolean;
+}
+
 export interface RouteHealthContext {
   readonly route: string;
   /** Result of the newest probe. */
   readonly found?: Probed['found'] | undefined;
-  /** Consecutive probes that failed. */
+  /** Consecutive probes and calls that failed. */
   readonly failures: number;
   readonly reason?: string | undefined;
   readonly tools?: number | undefined;
@@ -31,10 +49,17 @@ export interface RouteHealthContext {
   readonly checkedAt?: number | undefined;
   /** The alert of the outage was raised. */
   readonly alerted?: true | undefined;
+  /** Why the token can't be used. */
+  readonly token?: Pick<TokenUnusable, 'problem' | 'lastGood'> | undefined;
 }
 
 export type RouteHealthEvent =
   | Probed
+  | CallFailed
+  /** A call was answered after one that failed: the failures were not in a row. */
+  | { readonly type: 'CALL_ANSWERED'; readonly at: number }
+  | TokenUnusable
+  | { readonly type: 'TOKEN_USABLE'; readonly at: number }
   /** The route was redefined, or can't be probed any more: earlier results say nothing about it. */
   | { readonly type: 'RESET'; readonly at: number; readonly reason: string };
 
@@ -43,23 +68,42 @@ interface Args {
   readonly event: RouteHealthEvent;
 }
 
-/** Consecutive failures that raise an alert. */
+/** Consecutive failures that raise an alert, and from which on the aggregate leaves the route out. */
 export const ALERT_AFTER = 3;
 
-const probed = (event: RouteHealthEvent): Probed | undefined => (event.type === 'PROBED' ? event : undefined);
+/** What a probe found, or a call that failed. */
+function resultOf(event: RouteHealthEvent): Omit<Probed, 'type'> | undefined {
+  switch (event.type) {
+    case 'PROBED':
+      return event;
+    case 'CALL_FAILED':
+      return { at: event.at, found: 'failed', reason: event.reason };
+    case 'CALL_ANSWERED':
+    case 'TOKEN_UNUSABLE':
+    case 'TOKEN_USABLE':
+    case 'RESET':
+      return undefined;
+  }
+}
+
 const found =
   (...kinds: readonly Probed['found'][]) =>
   ({ event }: Args): boolean =>
-    kinds.some((kind) => probed(event)?.found === kind);
+    kinds.some((kind) => resultOf(event)?.found === kind);
 /** Whether this failure is the one that raises the alert. */
 const isOutage = ({ context }: Args): boolean => context.failures + 1 >= ALERT_AFTER;
 
 const isAlerted = ({ context }: Args): boolean => context.alerted === true;
+const isKnownProblem = ({ context, event }: Args): boolean =>
+  event.type === 'TOKEN_UNUSABLE' &&
+  context.token?.problem === event.problem &&
+  context.token.lastGood === event.lastGood;
 
 /**
- * The health of one route's upstream (G17). `healthy`: it lists tools. `degraded`: it lists none, or failed fewer than
- * three times in a row. `down`: it failed three times or more. `undocumented`: it answers, but serves no
- * protected-resource document, so that logins fail while calls would succeed.
+ * The health of one route (G17). `healthy`: its upstream lists tools. `degraded`: it lists none, or failed fewer than
+ * three times in a row. `down`: it failed three times or more, in probes or calls; one good probe ends that. `undocumented`:
+ * it answers, but serves no protected-resource document, so that logins fail while calls would succeed. `token_unusable`:
+ * the gateway's token for it can't be used as it is stored; what probes find is kept for when it can.
  */
 export const routeHealth = setup({
   types: {
@@ -70,20 +114,26 @@ export const routeHealth = setup({
   actions: {
     'alerts.raise': effect<Alert>(),
     saveResult: assign(({ context, event }) => {
-      const result = probed(event);
+      const result = resultOf(event);
       if (!result) return {};
       const { found, reason, tools, at } = result;
       return { found, reason, tools, checkedAt: at, since: context.found === found ? context.since : at };
     }),
     countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
     clearFailures: assign({ failures: 0, alerted: undefined }),
+    clearResult: assign({ failures: 0, found: undefined, reason: undefined }),
     markAlerted: assign({ alerted: true as const }),
+    saveToken: assign(({ event }) =>
+      event.type === 'TOKEN_UNUSABLE' ? { token: { problem: event.problem, lastGood: event.lastGood } } : {},
+    ),
+    clearToken: assign({ token: undefined }),
     forget: assign(({ event }) => ({
       failures: 0,
       found: undefined,
       reason: event.type === 'RESET' ? event.reason : undefined,
       tools: undefined,
       alerted: undefined,
+      token: undefined,
       since: event.at,
       checkedAt: undefined,
     })),
@@ -98,12 +148,55 @@ export const routeHealth = setup({
     outage: isOutage,
     newOutage: (args) => isOutage(args) && !isAlerted(args),
     alerted: isAlerted,
+    knownProblem: isKnownProblem,
+    wasOk: ({ context }) => context.found === 'ok',
+    wasUndocumented: ({ context }) => context.found === 'undocumented',
+    wasDown: ({ context }) =>
+      (context.found === 'failed' || context.found === 'refused') && context.failures >= ALERT_AFTER,
+    wasDegraded: ({ context }) => context.found !== undefined,
   },
 }).createMachine({
   id: 'gateway-route-health',
   context: ({ input }) => ({ route: input?.route ?? '', failures: 0 }),
   initial: 'unknown',
-  states: { unknown: {}, healthy: {}, undocumented: {}, degraded: {}, down: {} },
+  states: {
+    unknown: {},
+    healthy: {},
+    undocumented: {},
+    degraded: {
+      on: { CALL_ANSWERED: { target: 'unknown', actions: 'clearResult' } },
+    },
+    down: {},
+    token_unusable: {
+      on: {
+        PROBED: [
+          {
+            guard: 'okAfterAlert',
+            actions: [resolve(), 'saveResult', 'clearFailures'],
+          },
+          { guard: 'ok', actions: ['saveResult', 'clearFailures'] },
+          { guard: 'newOutage', actions: ['saveResult', 'countFailure', warn(), 'markAlerted'] },
+          { actions: ['saveResult', 'countFailure'] },
+        ],
+        CALL_FAILED: [
+          { guard: 'newOutage', actions: ['saveResult', 'countFailure', warn(), 'markAlerted'] },
+          { actions: ['saveResult', 'countFailure'] },
+        ],
+        CALL_ANSWERED: { actions: 'clearResult' },
+        TOKEN_USABLE: [
+          { guard: 'wasOk', target: 'healthy', actions: [resolveToken(), 'clearToken'] },
+          { guard: 'wasUndocumented', target: 'undocumented', actions: [resolveToken(), 'clearToken'] },
+          { guard: 'wasDown', target: 'down', actions: [resolveToken(), 'clearToken'] },
+          { guard: 'wasDegraded', target: 'degraded', actions: [resolveToken(), 'clearToken'] },
+          { target: 'unknown', actions: [resolveToken(), 'clearToken'] },
+        ],
+        RESET: [
+          { guard: 'alerted', target: 'unknown', actions: [resolveToken(), resolve(), 'forget'] },
+          { target: 'unknown', actions: [resolveToken(), 'forget'] },
+        ],
+      },
+    },
+  },
   on: {
     PROBED: [
       { guard: 'okAfterAlert', target: '.healthy', actions: [resolve(), 'saveResult', 'clearFailures'] },
@@ -123,6 +216,15 @@ export const routeHealth = setup({
       { guard: 'newOutage', target: '.down', actions: ['saveResult', 'countFailure', warn(), 'markAlerted'] },
       { guard: 'outage', target: '.down', actions: ['saveResult', 'countFailure'] },
       { target: '.degraded', actions: ['saveResult', 'countFailure'] },
+    ],
+    CALL_FAILED: [
+      { guard: 'newOutage', target: '.down', actions: ['saveResult', 'countFailure', warn(), 'markAlerted'] },
+      { guard: 'outage', target: '.down', actions: ['saveResult', 'countFailure'] },
+      { target: '.degraded', actions: ['saveResult', 'countFailure'] },
+    ],
+    TOKEN_UNUSABLE: [
+      { guard: 'knownProblem' },
+      { target: '.token_unusable', actions: ['saveToken', warnOfToken()] },
     ],
     RESET: [
       { guard: 'alerted', target: '.unknown', actions: [resolve(), 'forget'] },
@@ -153,6 +255,40 @@ function resolve() {
         event.type === 'RESET'
           ? `The route ${context.route} is probed again from the beginning: ${event.reason}.`
           : `The upstream of the route ${context.route} answers again.`,
+      labels: { route: context.route, state: 'resolved' },
+    }),
+  } as const;
+}
+
+function warnOfToken() {
+  return {
+    type: 'alerts.raise',
+    params: ({ context, event }: Args): Alert => {
+      const { problem, lastGood } =
+        event.type === 'TOKEN_UNUSABLE' ? event : { problem: '', lastGood: false };
+      const then = lastGood
+        ? 'The last good token goes on until the process ends; after a restart the route answers 503.'
+        : 'The route answers 503 until it is corrected.';
+      return {
+        name: 'gateway.route_token',
+        severity: lastGood ? 'warning' : 'critical',
+        text: `The token of the route ${context.route} can not be used: ${problem}. ${then}`,
+        labels: { route: context.route, state: 'firing', last_good: String(lastGood) },
+      };
+    },
+  } as const;
+}
+
+function resolveToken() {
+  return {
+    type: 'alerts.raise',
+    params: ({ context, event }: Args): Alert => ({
+      name: 'gateway.route_token',
+      severity: 'info',
+      text:
+        event.type === 'RESET'
+          ? `The token of the route ${context.route} is read again from the beginning: ${event.reason}.`
+          : `The token of the route ${context.route} can be used again.`,
       labels: { route: context.route, state: 'resolved' },
     }),
   } as const;

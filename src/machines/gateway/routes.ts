@@ -121,13 +121,22 @@ function replyImpossible() {
   } as const;
 }
 
+/** Which of the rejected entries' routes go on with their last valid definition, and which have none. */
+function whatServes({ context, event }: Args): string {
+  const names = event.type === 'LOADED' ? [...new Set(event.rejected.map(({ route }) => route))] : [];
+  const goOn = names.filter((name) => Object.hasOwn(context.routes, name) && context.routes[name]?.serving);
+  if (goOn.length === names.length) return 'the last valid definitions of their routes go on serving';
+  if (goOn.length === 0) return 'their routes do not serve, as they had no valid definition before';
+  return `the last valid definitions go on serving of ${goOn.join(', ').slice(0, 500)}, and the other routes do not serve`;
+}
+
 function warnOfEntries() {
   return {
     type: 'alerts.raise',
     params: (args: Args): Alert => ({
       name: 'gateway.routes_rejected',
       severity: 'warning',
-      text: `Some entries of the route table are invalid; the last valid definitions of their routes go on serving: ${rejections(args).join('; ').slice(0, 1_000)}`,
+      text: `Some entries of the route table are invalid; ${whatServes(args)}: ${rejections(args).join('; ').slice(0, 1_000)}`,
       labels: {
         entries: args.event.type === 'LOADED' ? args.event.rejected.map(({ name }) => name).join(',') : '',
       },

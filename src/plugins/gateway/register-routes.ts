@@ -4,7 +4,7 @@ import type { HttpClient } from '../../core/host/http/client.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { ServeParams } from '../../machines/gateway/routes.ts';
 import type { DocumentCache } from './discovery/document-cache.ts';
-import { routeHealthActor, routeProbed, routeReset } from './health/actor.ts';
+import { routeCalled, routeHealthActor, routeProbed, routeReset, routeTokenRead } from './health/actor.ts';
 import { probe } from './health/probe.ts';
 import { Prober } from './health/prober.ts';
 import type { UpstreamDispatcher } from './local/dispatcher.ts';
@@ -39,6 +39,10 @@ export function registerRoutes(context: PluginContext<RouteServices>): void {
   ]);
   context.route(routeReset, routeHealthActor, ({ payload: { route, ...facts } }) => [
     { key: route, event: { type: 'RESET', ...facts } },
+  ]);
+  context.route(routeCalled, routeHealthActor, ({ payload: { route, ...event } }) => [{ key: route, event }]);
+  context.route(routeTokenRead, routeHealthActor, ({ payload: { route, ...event } }) => [
+    { key: route, event },
   ]);
   context.effect<ServeParams>(
     'gateway.serve_routes',

@@ -158,6 +158,14 @@ export function describeHealthRecord({ event, to }: RecordOf<typeof routeHealth>
       if (event.found === 'ok') return `is healthy${tools === undefined ? '' : `, ${tools} tools`}`;
       return `is ${String(to.value)}: its upstream ${reason}`;
     }
+    case 'CALL_FAILED':
+      return `is ${String(to.value)}: a call failed, its upstream ${event.reason}`;
+    case 'CALL_ANSWERED':
+      return 'a call was answered again';
+    case 'TOKEN_UNUSABLE':
+      return `its token can not be used: ${event.problem}${event.lastGood ? '; the last good one goes on' : ''}`;
+    case 'TOKEN_USABLE':
+      return 'its token can be used again';
     case 'RESET':
       return `is probed again from the beginning: ${event.reason}`;
     default:

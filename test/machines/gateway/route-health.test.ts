@@ -47,3 +47,79 @@ test('[G17] the page says since when a route is as it is, and when it was last l
     .then({ state: 'unknown', context: { since: 40, checkedAt: undefined, reason: 'it was redefined' } });
   t.pass();
 });
+
+const callFailed = (at: number) => ({ type: 'CALL_FAILED', at, reason: 'does not answer' }) as const;
+
+test('[G17] calls that fail count like probes: three in a row open the circuit, and one good probe closes it', (t) => {
+  given(routeHealth, { input: { route: 'wiki' }, events: [probed(1, 'ok'), callFailed(2)] })
+    .when(failed(3))
+    .then({ state: 'degraded', context: { failures: 2 } })
+    .when(callFailed(4))
+    .then({ state: 'down', effects: [down], context: { failures: 3 } })
+    .when({ type: 'CALL_ANSWERED', at: 5 })
+    .then({ state: 'down', context: { failures: 3 } })
+    .when(probed(6, 'ok'))
+    .then({ state: 'healthy', effects: [back] });
+  given(routeHealth, { input: { route: 'wiki' }, events: [callFailed(1), callFailed(2)] })
+    .when({ type: 'CALL_ANSWERED', at: 3 })
+    .then({ state: 'unknown', context: { failures: 0 } })
+    .when(callFailed(4))
+    .then({ state: 'degraded', context: { failures: 1 } });
+  t.pass();
+});
+
+const unusable = (at: number, lastGood: boolean, problem = 'file /t: it is empty') =>
+  ({ type: 'TOKEN_UNUSABLE', at, problem, lastGood }) as const;
+const tokenAlert = (severity: string, text: string, labels: object) => ({
+  type: 'alerts.raise',
+  params: { name: 'gateway.route_token', severity, text, labels: { route: 'wiki', ...labels } },
+});
+const goesOn = tokenAlert(
+  'warning',
+  'The token of the route wiki can not be used: file /t: it is empty. The last good token goes on until the process ends; after a restart the route answers 503.',
+  { state: 'firing', last_good: 'true' },
+);
+const answers503 = tokenAlert(
+  'critical',
+  'The token of the route wiki can not be used: file /t: it is empty. The route answers 503 until it is corrected.',
+  { state: 'firing', last_good: 'false' },
+);
+const usable = tokenAlert('info', 'The token of the route wiki can be used again.', { state: 'resolved' });
+
+test('[G7,G17] a token that can not be used is a state, alerted once for each reason, and over when it can', (t) => {
+  given(routeHealth, { input: { route: 'wiki' }, events: [probed(1, 'ok', { tools: 2 })] })
+    .when(unusable(2, true))
+    .then({ state: 'token_unusable', effects: [goesOn] })
+    .when(unusable(3, true))
+    .then({ state: 'token_unusable', effects: [] })
+    .when(probed(4, 'ok', { tools: 2 }))
+    .then({ state: 'token_unusable', effects: [] })
+    .when(unusable(5, false))
+    .then({ state: 'token_unusable', effects: [answers503] })
+    .when({ type: 'TOKEN_USABLE', at: 6 })
+    .then({ state: 'healthy', effects: [usable], context: { token: undefined } });
+  t.pass();
+});
+
+test('[G7,G17] an outage while the token can not be used is alerted too, and the route is down when it can', (t) => {
+  given(routeHealth, { input: { route: 'wiki' }, events: [unusable(1, true), failed(2), failed(3)] })
+    .when(failed(4))
+    .then({ state: 'token_unusable', effects: [down] })
+    .when({ type: 'TOKEN_USABLE', at: 5 })
+    .then({ state: 'down', effects: [usable] });
+  given(routeHealth, { input: { route: 'wiki' }, events: [unusable(1, false)] })
+    .when({ type: 'RESET', at: 2, reason: 'its definition changed' })
+    .then({
+      state: 'unknown',
+      effects: [
+        tokenAlert(
+          'info',
+          'The token of the route wiki is read again from the beginning: its definition changed.',
+          {
+            state: 'resolved',
+          },
+        ),
+      ],
+    });
+  t.pass();
+});

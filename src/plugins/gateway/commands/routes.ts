@@ -86,14 +86,15 @@ function tableLines(
 function stateOf({ health, reason }: RouteView, running: boolean): string {
   if (!running) return '-';
   if (reason?.startsWith('not configured')) return 'not configured';
-  return health?.state ?? 'unknown';
+  return health?.state.replaceAll('_', ' ') ?? 'unknown';
 }
 
 const toolsOf = ({ health }: RouteView): string => (health?.tools === undefined ? '-' : String(health.tools));
 const checkedOf = ({ health }: RouteView): string => health?.checkedAt?.slice(11, 19) ?? '-';
 
-/** Unlike clients, the operator also sees the name of the missing token. */
-function missingOf({ reason, secret }: RouteView): string | undefined {
+/** Unlike clients, the operator also sees the name of the missing token, and the place of one that can't be used. */
+function missingOf({ reason, secret, health }: RouteView): string | undefined {
+  if (health?.state === 'token_unusable') return health.reason;
   const names = reason?.startsWith('without its token') && secret !== undefined;
   return names ? `${reason} (${secret})` : reason;
 }

@@ -10,7 +10,7 @@ import type { RouteEntry } from '../routes/entry.ts';
 import { ROUTES_PATH, type TableView } from '../routes/operations.ts';
 import { type EntryFinding, inspectClientFile } from './client-file.ts';
 import { probeRoute, type RouteFinding } from './probe.ts';
-import { type Diagnosis, diagnose } from './symptoms.ts';
+import { type Diagnosis, diagnose, diagnosis } from './symptoms.ts';
 
 const COMMAND = 'gateway doctor';
 const CLIENT_FILE_LIMIT = 4 * 1024 * 1024;
@@ -59,7 +59,7 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
         key === undefined
           ? []
           : await probeAll(routes, { gatewayUrl, key, token, insecure, pin }, context.signal);
-      const findings = url === undefined ? await markNotConfigured(probed, context) : probed;
+      const findings = url === undefined ? await withTableFacts(probed, context) : probed;
       printReport({ reported, entries, findings }, context);
       const isUnknown = reported !== undefined && reported.diagnosis === undefined;
       const isSick = findings.some(({ state }) => state === 'sick');
@@ -71,22 +71,24 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
 const isRelay = ({ disposition }: RouteEntry): boolean => disposition === 'relay';
 
 /**
- * A key without entitlement for a route sees an empty tool list, whether the route has an upstream or not. The running
- * instance knows which routes have none.
+ * What the running instance knows and no client can see: which routes have no upstream, where a key without entitlement sees
+ * an empty tool list as well, and whose token can't be used while the last good one goes on.
  */
-async function markNotConfigured(
+async function withTableFacts(
   findings: readonly RouteFinding[],
   context: CommandContext,
 ): Promise<readonly RouteFinding[]> {
-  const isAmbiguous = ({ diagnosis }: RouteFinding) => diagnosis?.code === 'not_entitled';
-  if (!findings.some(isAmbiguous)) return findings;
+  if (findings.length === 0) return findings;
   const table = await askGateway<TableView>(context, ROUTES_PATH).catch(() => undefined);
-  return findings.map((finding) => {
-    const { reason = '' } = table?.routes.find(({ name }) => name === finding.route) ?? {};
-    const missing = isAmbiguous(finding) ? /^not configured: (.*)$/.exec(reason)?.[1] : undefined;
-    return missing === undefined
-      ? finding
-      : { route: finding.route, state: 'not_configured', found: missing };
+  return findings.map((finding): RouteFinding => {
+    const { route } = finding;
+    const { reason = '', health } = table?.routes.find(({ name }) => name === route) ?? {};
+    if (health?.state === 'token_unusable') {
+      return { route, state: 'sick', found: health.reason ?? '', diagnosis: diagnosis('token_unusable') };
+    }
+    const isAmbiguous = finding.diagnosis?.code === 'not_entitled';
+    const missing = isAmbiguous ? /^not configured: (.*)$/.exec(reason)?.[1] : undefined;
+    return missing === undefined ? finding : { route, state: 'not_configured', found: missing };
   });
 }
 
@@ -146,10 +148,10 @@ function printReport(
     print(terminal.paint('yellow', entry));
     printDiagnosis(found);
   }
-  for (const { route, state, found, diagnosis } of findings) {
+  for (const { route, state, found, diagnosis: what } of findings) {
     const colour = state === 'healthy' ? 'green' : state === 'sick' ? 'red' : 'yellow';
     print(`${terminal.paint(colour, route.padEnd(14))} ${state.replace('_', ' ')}: ${found}`);
-    if (diagnosis) printDiagnosis(diagnosis);
+    if (what) printDiagnosis(what);
   }
 }
 

@@ -152,6 +152,12 @@ const ROWS: readonly Row[] = [
     '`holdfast status` shows where it listens; name another base with --url or HOLDFAST_PUBLIC_URL.',
   ),
   row(
+    'token_unusable',
+    /usable token|token can ?not be used/i,
+    "The gateway's own token for the upstream can not be used as it is stored.",
+    'Store the bare token in a file of mode 0600; the gateway reads it again within seconds, and `holdfast gateway routes` names the file.',
+  ),
+  row(
     'upstream_down',
     /\b50[0234]\b|cannot be reached|unreachable/i,
     'The server behind the gateway does not answer, or with an error of its own.',

@@ -31,3 +31,27 @@ export const routeReset = defineTopic(
   z.object({ route: z.string(), at: z.number(), reason: z.string() }),
   'A route was redefined or can not be probed: earlier results no longer count.',
 );
+
+export const routeCalled = defineTopic(
+  'gateway.route_called',
+  z.discriminatedUnion('type', [
+    z.object({ type: z.literal('CALL_FAILED'), route: z.string(), at: z.number(), reason: z.string() }),
+    z.object({ type: z.literal('CALL_ANSWERED'), route: z.string(), at: z.number() }),
+  ]),
+  "A client's call failed at a route's upstream, or was answered after one that failed.",
+);
+
+export const routeTokenRead = defineTopic(
+  'gateway.route_token_read',
+  z.discriminatedUnion('type', [
+    z.object({
+      type: z.literal('TOKEN_UNUSABLE'),
+      route: z.string(),
+      at: z.number(),
+      problem: z.string(),
+      lastGood: z.boolean(),
+    }),
+    z.object({ type: z.literal('TOKEN_USABLE'), route: z.string(), at: z.number() }),
+  ]),
+  "A route's token was read, and can not be used or can be used again.",
+);

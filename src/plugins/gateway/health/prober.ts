@@ -2,7 +2,7 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import { ALERT_AFTER, type RouteHealthContext } from '../../../machines/gateway/route-health.ts';
 import type { RouteHealth } from '../routes/operations.ts';
 import type { Route, RouteTable } from '../routes/route.ts';
-import { routeHealthActor, routeProbed, routeReset } from './actor.ts';
+import { routeHealthActor, routeProbed, routeReset, routeTokenRead } from './actor.ts';
 import type { ProbeResult } from './probe.ts';
 
 export interface ProberOptions {
@@ -17,6 +17,8 @@ export interface ProberOptions {
 /** The first probes come within this time, spread over it. */
 const FIRST_MS = 3_000;
 const MOST_AT_ONCE = 8;
+/** Age of the last result of a route that is down, from which on whoever wants it has it probed at once. */
+const HALF_OPEN_MS = 5_000;
 /** How long a probe waits when too many run. */
 const WAIT_MS = 1_000;
 
@@ -28,9 +30,9 @@ export class Prober {
   readonly #options: ProberOptions;
   readonly #cancels = new Map<string, () => void>();
   readonly #checkedAt = new Map<string, number>();
+  readonly #probing = new Set<string>();
   readonly #stop = new AbortController();
   #routes: ReadonlyMap<string, Route> = new Map();
-  #running = 0;
 
   constructor(options: ProberOptions) {
     this.#options = options;
@@ -48,6 +50,8 @@ export class Prober {
       if (route === undefined) this.#reset(name, 'the route was removed');
       else {
         if (before.has(name)) this.#reset(name, 'its definition changed');
+        route.token?.onChange(() => this.#publishToken(name, route));
+        this.#publishToken(name, route);
         this.#schedule(name, this.#options.random() * Math.min(FIRST_MS, this.#options.everyMs));
       }
     }
@@ -57,14 +61,37 @@ export class Prober {
   health(name: string): RouteHealth | undefined {
     const state = this.#options.services.actors.get(routeHealthActor, name);
     if (!state) return undefined;
-    const { reason, tools, checkedAt } = state.context;
+    const { reason: found, tools, checkedAt, token } = state.context;
     const at = this.#checkedAt.get(name) ?? checkedAt;
+    const reason = state.value === 'token_unusable' ? tokenText(token) : found;
     return {
       state: state.value,
       ...(reason !== undefined && { reason }),
       ...(tools !== undefined && { tools }),
       ...(at !== undefined && { checkedAt: new Date(at).toISOString() }),
     };
+  }
+
+  /**
+   * Why a route is left out where others answer as well: its upstream is down. Whoever asks has it probed, one probe at a
+   * time and at most one in five seconds, so that it is soon back.
+   *
+   * @returns undefined for a route that may be asked
+   */
+  whyDown(name: string): string | undefined {
+    const state = this.#options.services.actors.get(routeHealthActor, name);
+    if (state?.value !== 'down') return undefined;
+    const { reason = 'fails' } = state.context;
+    const route = this.#routes.get(name);
+    // What is probed of a relay route is its document: only an upstream that is away is away for calls too.
+    if (route?.entry.disposition === 'relay' && !AWAY.has(reason)) return undefined;
+    const { services } = this.#options;
+    const age = services.clock.now() - (this.#checkedAt.get(name) ?? 0);
+    if (age >= HALF_OPEN_MS || age < 0) {
+      this.#cancels.get(name)?.();
+      this.#begin(name);
+    }
+    return reason;
   }
 
   stop(): void {
@@ -76,23 +103,28 @@ export class Prober {
     const { everyMs, services } = this.#options;
     if (everyMs === 0 || this.#stop.signal.aborted) return;
     const cancel = services.clock.after(delayMs, () => {
-      if (this.#running >= MOST_AT_ONCE) return this.#schedule(name, WAIT_MS);
-      this.#probe(name).catch((error) =>
-        services.logger.error({ err: error, route: name }, 'gateway.probe_failed'),
-      );
+      const isBusy = this.#probing.has(name) || this.#probing.size >= MOST_AT_ONCE;
+      if (isBusy) return this.#schedule(name, WAIT_MS);
+      this.#begin(name);
     });
     this.#cancels.set(name, cancel);
   }
 
+  #begin(name: string): void {
+    const { logger } = this.#options.services;
+    this.#probe(name).catch((error) => logger.error({ err: error, route: name }, 'gateway.probe_failed'));
+  }
+
   async #probe(name: string): Promise<void> {
     const route = this.#routes.get(name);
-    if (!route) return;
-    this.#running += 1;
+    if (!route || this.#probing.has(name)) return;
+    this.#probing.add(name);
     try {
+      this.#publishToken(name, route);
       if (route.reason === undefined) await this.#publishResult(name, route);
-      else this.#reset(name, route.reason);
+      else if (!this.#context(name)?.token) this.#reset(name, route.reason);
     } finally {
-      this.#running -= 1;
+      this.#probing.delete(name);
       const { everyMs, random } = this.#options;
       // When the route changed meanwhile, `follow` has scheduled the next probe already.
       if (this.#routes.get(name) === route) this.#schedule(name, everyMs * (0.9 + random() * 0.2));
@@ -108,6 +140,22 @@ export class Prober {
     if (this.#isNew(name, result)) services.bus.publish(routeProbed, { route: name, at, ...result });
   }
 
+  /** Tells the route's actor that its token can't be used, or can be used again; nothing of what it knows already. */
+  #publishToken(name: string, route: Route): void {
+    const { bus, clock } = this.#options.services;
+    if (!route.token || route.url === undefined || this.#routes.get(name) !== route) return;
+    const { problem } = route.token;
+    const known = this.#context(name)?.token;
+    const at = clock.now();
+    if (!problem) {
+      if (known) bus.publish(routeTokenRead, { type: 'TOKEN_USABLE', route: name, at });
+      return;
+    }
+    const { reason, lastGood } = problem;
+    if (known?.problem === reason && known.lastGood === lastGood) return;
+    bus.publish(routeTokenRead, { type: 'TOKEN_UNUSABLE', route: name, at, problem: reason, lastGood });
+  }
+
   /** Failures are published until the alert is raised: the machine counts them. */
   #isNew(name: string, { found, reason, tools }: ProbeResult): boolean {
     const known = this.#context(name);
@@ -118,7 +166,7 @@ export class Prober {
   #reset(name: string, reason: string): void {
     const { bus, clock } = this.#options.services;
     const known = this.#context(name);
-    if (!known || (known.found === undefined && known.reason === reason)) return;
+    if (!known || (known.found === undefined && known.reason === reason && !known.token)) return;
     this.#checkedAt.delete(name);
     bus.publish(routeReset, { route: name, at: clock.now(), reason });
   }
@@ -131,4 +179,13 @@ export class Prober {
   #recordedRoutes(): string[] {
     return this.#options.services.actors.list(routeHealthActor).map(({ key }) => key);
   }
+}
+
+/** Reasons of an upstream that is away as a whole, whatever is asked of it. */
+const AWAY: ReadonlySet<string> = new Set(['does not answer in time', 'cannot be reached']);
+
+/** @returns what an operator reads about a token that can't be used */
+function tokenText(token: RouteHealthContext['token']): string {
+  const { problem = '', lastGood = false } = token ?? {};
+  return `its token can not be used: ${problem}${lastGood ? '; the last good one goes on until the process ends' : ''}`;
 }

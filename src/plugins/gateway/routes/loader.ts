@@ -150,10 +150,14 @@ export class RouteLoader {
         if (entry.disposition === 'custom') this.#kinds.set(entry.kind.name, entry.kind);
         if (entry.server) this.#servers.set(entry.name, definition);
         const facts = this.#sealed.facts(definition);
+        const { fingerprint } = facts;
         try {
-          const route = this.#opened.get(facts.fingerprint) ?? (await openRoute(definition, this.#sources));
-          this.#opened.set(facts.fingerprint, route);
-          blobs.set(facts.fingerprint, this.#sealed.seal(definition));
+          const route = this.#opened.get(fingerprint) ?? (await openRoute(definition, this.#sources));
+          this.#opened.set(fingerprint, route);
+          // A definition that serves stays, as nothing could stand in for it: its token is a matter of the route's health.
+          const refused = this.#isServing(facts) ? undefined : route.token?.unusable;
+          if (refused) throw refused;
+          blobs.set(fingerprint, this.#sealed.seal(definition));
           routes.push(facts);
         } catch (error) {
           if (!isCoded(error)) throw error;
@@ -168,6 +172,11 @@ export class RouteLoader {
       { at: clock.now(), origin, routes, rejected },
       { blobs, ...(correlation && { correlation }) },
     );
+  }
+
+  #isServing({ name, fingerprint }: RouteFacts): boolean {
+    const { routes = {} } = this.state ?? {};
+    return Object.hasOwn(routes, name) && routes[name]?.serving?.fingerprint === fingerprint;
   }
 
   async #open({ revision, routes: states, rejected: entries }: RoutesContext): Promise<RouteTable> {

@@ -135,7 +135,8 @@ function tableView({ services, loader, prober, documents }: OperationServices): 
     if (!known.serving) return [];
     const route = table.routes.get(name);
     const reason = route?.reason;
-    const found = reason === undefined ? prober.health(name) : undefined;
+    const health = prober.health(name);
+    const found = reason === undefined || health?.state === 'token_unusable' ? health : undefined;
     const document =
       route?.entry.disposition === 'relay' ? documentView(route.url, documents, now) : undefined;
     const facts = {
@@ -211,9 +212,14 @@ export function gatewayHealth({ loader, prober }: Pick<OperationServices, 'loade
   const { table, state } = loader;
   const configured = [...table.routes.values()].filter((route) => route.reason === undefined);
   const health = configured.map(({ name }) => ({ name, ...prober.health(name) }));
+  const unusable = [...table.routes.keys()].flatMap((name) => {
+    const { state: found, reason } = prober.health(name) ?? {};
+    return found === 'token_unusable' ? [`route ${name}: ${reason}`] : [];
+  });
   const reasons = [
     ...(state?.refused ? [`the changed configuration is invalid: ${state.refused.reason}`] : []),
     ...table.rejected.map(({ name, reason }) => `route ${name}: ${reason}`),
+    ...unusable,
     ...health
       .filter((route) => route.state === 'down')
       .map(({ name, reason }) => `route ${name} is down: its upstream ${reason}`),

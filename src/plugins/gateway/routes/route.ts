@@ -11,6 +11,8 @@ export interface Route {
   readonly url: URL | undefined;
   /** Why it can't be called now: it has no URL, or no token. */
   readonly reason: string | undefined;
+  /** The token that the gateway has for it, if any. */
+  readonly token?: UpstreamSecret | undefined;
   /**
    * The headers with the credential for the upstream. The token is read at the last moment.
    *
@@ -53,9 +55,8 @@ export interface ServedRoutes {
 export const emptyTable: RouteTable = { revision: 0, routes: new Map(), rejected: [] };
 
 /**
- * Makes a route from its definition, and reads its token for the first time.
- *
- * @throws HF_GATEWAY_ROUTE, HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID the token can't be used
+ * Makes a route from its definition, and reads its token for the first time. A token that can't be used is a state of the
+ * route: its calls are answered with the reason.
  */
 export async function openRoute(definition: RouteDefinition, sources: RouteSources): Promise<Route> {
   const { entry, secret: source } = definition;
@@ -70,10 +71,13 @@ export async function openRoute(definition: RouteDefinition, sources: RouteSourc
     name,
     entry,
     url,
+    token: secret,
     get reason() {
       if (url === undefined) return `not configured: set ${variables}_URL`;
-      if (secret)
-        return secret.missing ? `without its token, which ${secret.keeper} does not provide` : undefined;
+      if (secret) {
+        const problem = secret.problem;
+        return problem?.lastGood === false ? problem.shown : undefined;
+      }
       return needsToken(entry) && !local
         ? `without a token: set ${variables}_TOKEN_FILE or ${variables}_TOKEN`
         : undefined;

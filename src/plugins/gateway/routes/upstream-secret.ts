@@ -17,9 +17,19 @@ export interface SecretSources {
   readonly store: SecretsStore | undefined;
 }
 
+/** Why the token of a route can't be used. */
+export interface TokenProblem {
+  /** For operators: it names the file, the variable or the place in the store. */
+  readonly reason: string;
+  /** For clients: it names no place. */
+  readonly shown: string;
+  /** The last good token goes on, for as long as this process lives. */
+  readonly lastGood: boolean;
+}
+
 /**
  * The token of a route. It is read when it is needed, and again after five seconds; while it can't be read, the last one
- * stays in use. It is kept in this object and in requests only.
+ * stays in use, and `problem` says why. It is kept in this object and in requests only.
  */
 export class UpstreamSecret {
   readonly #source: string;
@@ -28,6 +38,7 @@ export class UpstreamSecret {
   #problem: HoldfastError | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
+  #listener: (() => void) | undefined;
 
   /** @param source `file:<path>`, `env:<variable>` or `store:<path>#<property>` */
   constructor(source: string, sources: SecretSources) {
@@ -35,28 +46,32 @@ export class UpstreamSecret {
     this.#fetch = fetcher(source, sources);
   }
 
-  /**
-   * Reads it for the first time.
-   *
-   * @throws HF_GATEWAY_ROUTE it begins with the scheme; HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID. A token that
-   * does not exist yet throws nothing: it is `missing`.
-   */
+  /** Reads it for the first time. A token that can't be used throws nothing: see `problem`. */
   async load(): Promise<void> {
     this.#refresh();
     await this.#reading;
-    if (this.#problem && !isCoded(this.#problem, 'HF_CONFIG_SECRET_MISSING')) throw this.#problem;
   }
 
-  /** Whether there is no token now. The reason may name a path, so clients do not see it. */
-  get missing(): boolean {
+  /** Calls back at each read after which the problem is another one, or over. There is one listener. */
+  onChange(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  /** Why the token can't be used as it is stored now; undefined while it can, and for a store that is away for a while. */
+  get problem(): TokenProblem | undefined {
     this.#refresh();
-    return this.#token === undefined;
+    const error = this.#problem;
+    const lastGood = this.#token !== undefined;
+    if (!error || (lastGood && !isOfToken(error))) return undefined;
+    const { variable, reason } = error.details;
+    const place = isCoded(error, 'HF_GATEWAY_ROUTE') ? `${variable}: ${reason}` : error.what;
+    return { reason: place.replace(/\.$/, ''), shown: this.#shown(error), lastGood };
   }
 
-  /** The kind of place that should hold it, for messages. */
-  get keeper(): string {
-    if (this.#source.startsWith('file:')) return 'its file';
-    return this.#source.startsWith('env:') ? 'its variable' : 'the secrets store';
+  /** The error that refuses the token as it is stored now; undefined where there is none to refuse. */
+  get unusable(): HoldfastError | undefined {
+    const error = this.#token === undefined ? this.#problem : undefined;
+    return isCoded(error, 'HF_CONFIG_SECRET_MISSING') ? undefined : error;
   }
 
   /** @throws HF_CONFIG_SECRET_*, HF_GATEWAY_ROUTE it could never be read */
@@ -64,6 +79,23 @@ export class UpstreamSecret {
     this.#refresh();
     if (this.#token === undefined) throw this.#problem ?? this.#unusable('it has not been read yet');
     return this.#token;
+  }
+
+  #shown(error: HoldfastError): string {
+    const keeper = this.#source.startsWith('file:')
+      ? 'its file'
+      : this.#source.startsWith('env:')
+        ? 'its variable'
+        : 'the secrets store';
+    if (isCoded(error, 'HF_CONFIG_SECRET_MISSING'))
+      return `without its token, which ${keeper} does not provide`;
+    const { reason } = error.details;
+    const why = isCoded(error, 'HF_CONFIG_SECRET_MODE')
+      ? 'other users may read it'
+      : isCoded(error, 'HF_GATEWAY_ROUTE') || isCoded(error, 'HF_CONFIG_SECRET_INVALID')
+        ? String(reason)
+        : 'it can not be read';
+    return `without a usable token: the one in ${keeper} is refused: ${why}`;
   }
 
   #refresh(): void {
@@ -96,17 +128,27 @@ export class UpstreamSecret {
       );
     }
     this.#token = bare;
-    this.#problem = undefined;
+    this.#settle(undefined);
   }
 
   #fail(error: unknown): void {
-    this.#problem = isCoded(error) ? error : this.#unusable('it could not be read');
+    this.#settle(isCoded(error) ? error : this.#unusable('it could not be read'));
+  }
+
+  #settle(problem: HoldfastError | undefined): void {
+    const isNew = this.#problem?.what !== problem?.what;
+    this.#problem = problem;
+    if (isNew) this.#listener?.();
   }
 
   #unusable(reason: string): HoldfastError {
     return new GatewayError('HF_GATEWAY_ROUTE', { variable: this.#source.replace(/^\w+:/, ''), reason });
   }
 }
+
+/** Whether an error is about the token itself, and not about a store that does not answer for a while. */
+const isOfToken = ({ code }: HoldfastError): boolean =>
+  code.startsWith('HF_CONFIG_SECRET_') || code === 'HF_GATEWAY_ROUTE';
 
 function fetcher(source: string, { env, store }: SecretSources): () => string | Promise<string> {
   const at = source.indexOf(':');
