@@ -49,6 +49,17 @@ export interface McpRoute {
   readonly prefix?: boolean;
   /** The tools it offers, by its own names; all when absent. */
   readonly tools?: string[];
+  /** What is changed of single tools, by the server's own names: a name, a text, hidden, arguments fixed or with a default. */
+  readonly toolSettings?: Record<
+    string,
+    {
+      readonly name?: string;
+      readonly description?: string;
+      readonly hidden?: boolean;
+      readonly fixed?: Record<string, unknown>;
+      readonly defaults?: Record<string, unknown>;
+    }
+  >;
   /** Cost of a call by the server's own name of the tool; `*` stands for all other tools. */
   readonly costs?: Record<string, number>;
   /** Its calls may change state: each decision is durable before the call is forwarded. */

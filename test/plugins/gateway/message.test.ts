@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { encode, readMessage } from '../../../src/plugins/gateway/mcp/message.ts';
+import { encode, NONE, readMessage } from '../../../src/plugins/gateway/mcp/message.ts';
 import { decodeHeaderValue, encodeHeaderValue } from '../../../src/plugins/gateway/mcp/protocol.ts';
 import {
   EventBlocks,
@@ -52,7 +52,7 @@ test('[G23] the upstream gets what was judged, to the last digit, with the tool 
     const message = readMessage(Buffer.from(call(given, id)));
     if ('code' in message) throw new Error(message.text);
     t.is(message.name, 'wiki-x');
-    const sent = encode(message, 'x');
+    const sent = encode(message, { name: 'x', fixed: NONE, defaults: NONE });
     t.deepEqual(exactly(sent), exactly(call(given, id).replace('wiki-x', 'x')));
     t.deepEqual(exactly(encode(message)), exactly(call(given, id)));
   });

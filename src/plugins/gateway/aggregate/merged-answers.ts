@@ -2,7 +2,6 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { METHOD_NOT_FOUND } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/protocol.ts';
-import { shownName, showTools } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 
 import type { Branch, ClientFacts } from './branch.ts';
@@ -75,7 +74,7 @@ async function listWithin(
     const { result, error } = heard.message;
     if (isObject(error) && error.code === METHOD_NOT_FOUND) return [];
     if (!isObject(result)) return { server: route.name, reason: 'answers with an error' };
-    const shown = field === 'tools' ? showTools(result, { route, allowed }) : result;
+    const shown = field === 'tools' ? route.tools.show(result, allowed) : result;
     const found = isObject(shown) ? shown[field] : undefined;
     for (const one of Array.isArray(found) ? found : []) {
       items.push(field === 'prompts' ? shownPrompt(branch, one) : one);
@@ -88,7 +87,7 @@ async function listWithin(
 
 function shownPrompt({ route }: Branch, prompt: unknown): unknown {
   if (!isObject(prompt) || typeof prompt.name !== 'string') return prompt;
-  return { ...prompt, name: shownName(route, prompt.name) };
+  return { ...prompt, name: route.tools.prefixed(prompt.name) };
 }
 
 /** A client's facts are sent again to every upstream that comes later, so they travel in the session's id. */

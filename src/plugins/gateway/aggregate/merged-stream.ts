@@ -1,6 +1,6 @@
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { UpstreamAnswer } from '../fast-path/upstream-request.ts';
-import { type Route, showTools } from '../routes/route.ts';
+import type { Route } from '../routes/route.ts';
 import { eventRewriter, rewriteMessage } from '../upstream/events.ts';
 import { credentialWatch } from '../upstream/inspection.ts';
 import { headerOf, isEvents } from '../upstream/request.ts';
@@ -90,7 +90,7 @@ async function pour(
     change: (message) =>
       fromServer(
         name,
-        rewriteMessage(message, (result) => showTools(result, { route, allowed: tools })),
+        rewriteMessage(message, (result) => route.tools.show(result, tools)),
       ),
     rename: (id) => {
       place.last = asHeader(id);

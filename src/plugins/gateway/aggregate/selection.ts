@@ -1,6 +1,7 @@
 import { isObject } from '../../../core/kernel/json.ts';
 import type { Message } from '../mcp/message.ts';
-import { type Route, type RouteTable, serverOf } from '../routes/route.ts';
+import type { Route, RouteTable } from '../routes/route.ts';
+import { serverOf } from '../routes/tools.ts';
 import { toServer } from './server-requests.ts';
 
 /** By which a caller of the aggregate names the servers it wants, comma separated. */
@@ -34,6 +35,7 @@ export function aggregated(route: Route): Route {
   const entry = { ...route.entry, prefix: true };
   return {
     ...route,
+    tools: route.tools.withPrefix(),
     entry: entry.disposition === 'relay' ? { ...entry, relayErrors: 'jsonrpc' } : entry,
   };
 }

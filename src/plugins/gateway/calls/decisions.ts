@@ -7,7 +7,6 @@ import type { AuthenticatedKey } from '../keys/caller.ts';
 import { withoutKey } from '../keys/misplaced-keys.ts';
 import { DECISION_MS, keyActor } from '../keys/virtual-keys.ts';
 import type { Message } from '../mcp/message.ts';
-import { upstreamName } from '../routes/route.ts';
 import { BurstLimiter } from './burst-limiter.ts';
 import type { CallServices, CallTarget, GatewayCall } from './call.ts';
 import type { KeyUsage } from './key-usage.ts';
@@ -61,9 +60,9 @@ export function decisionFacts(
   { routes, route, unread }: CallTarget,
 ): DecisionFacts {
   const isToolCall = message?.method === 'tools/call' && message.name !== undefined;
-  const tool = isToolCall && route ? upstreamName(route, message.name ?? '') : undefined;
+  const tool = isToolCall && route ? route.tools.upstreamName(message.name ?? '') : undefined;
   const cost = tool === undefined ? 0 : (route?.costOf(tool) ?? 0);
-  const isUnlisted = isToolCall && (tool === undefined || !route?.offers(tool));
+  const isUnlisted = isToolCall && (tool === undefined || !route?.tools.offers(tool));
   return {
     type: 'CALL',
     at: 0,

@@ -106,7 +106,9 @@ class McpProbe {
     const { result } = outcome.message;
     const tools = isObject(result) && Array.isArray(result.tools) ? result.tools : undefined;
     if (!tools) return { found: 'failed', reason: 'answers tools/list with an error' };
-    const offered = tools.filter((tool) => isObject(tool) && this.#route.offers(String(tool.name))).length;
+    const offered = tools.filter(
+      (tool) => isObject(tool) && this.#route.tools.offers(String(tool.name)),
+    ).length;
     if (offered === 0) return { found: 'empty', reason: 'answers, and lists no tool', tools: 0 };
     return { found: 'ok', tools: offered };
   }

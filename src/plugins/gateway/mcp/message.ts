@@ -35,6 +35,16 @@ const DELICATE_NUMBER = /\d{16}|\d[.eE](?!0")|-0/;
 export const REVISION_META = 'io.modelcontextprotocol/protocolVersion';
 const LONGEST_NAME = 256;
 
+/** A tool as its upstream knows it, with the arguments that a call gets whatever the client gives, and where it gives none. */
+export interface CalledTool {
+  readonly name: string;
+  readonly fixed: Readonly<Record<string, unknown>>;
+  readonly defaults: Readonly<Record<string, unknown>>;
+}
+
+/** No arguments of the operator's: the client's are not touched. */
+export const NONE: Readonly<Record<string, unknown>> = Object.freeze({});
+
 /** Reads a client's body. What it sees is what the upstream will get: see `encode`. */
 export function readMessage(body: Buffer): Message | Malformed {
   const json = parse(body);
@@ -88,11 +98,22 @@ export function readMessage(body: Buffer): Message | Malformed {
  * The bytes for the upstream. The message is written anew from what was decided on: of two fields of one name an upstream
  * might have read the other one.
  *
- * @param name replaces `params.name`
+ * @param tool replaces `params.name`, and some of the arguments
  */
-export function encode({ body }: Message, name?: string): string {
-  if (name === undefined) return JSON.stringify(body);
-  return JSON.stringify({ ...body, params: { ...(body.params as object), name } });
+export function encode({ body }: Message, tool?: CalledTool): string {
+  if (tool === undefined) return JSON.stringify(body);
+  const { name, fixed, defaults } = tool;
+  const params = body.params as Readonly<Record<string, unknown>>;
+  const given = params.arguments;
+  const isChanged = fixed !== NONE || defaults !== NONE;
+  return JSON.stringify({
+    ...body,
+    params: {
+      ...params,
+      name,
+      ...(isChanged && { arguments: { ...defaults, ...(isObject(given) ? given : {}), ...fixed } }),
+    },
+  });
 }
 
 function parse(body: Buffer): { readonly value: unknown } | Malformed {

@@ -24,6 +24,21 @@ const name = z
 const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope has no spaces and no quotes');
 const toolName = z.string().min(1).max(128);
 
+/** One tool as the operator wants clients to see it. */
+const toolSettings = z.strictObject({
+  /** In place of the upstream's name, without the prefix. */
+  name: toolName.regex(/^[\w./-]+$/, 'a tool name has letters, digits, _, -, . and /').optional(),
+  /** In place of the upstream's text. */
+  description: z.string().min(1).max(8_192).optional(),
+  /** Clients neither see nor call it. */
+  hidden: z.boolean().optional(),
+  /** Arguments that clients do not see: each call has these values. */
+  fixed: z.record(z.string().min(1).max(128), z.json()).optional(),
+  /** Arguments that a call without them gets. */
+  defaults: z.record(z.string().min(1).max(128), z.json()).optional(),
+});
+export type ToolSettings = z.output<typeof toolSettings>;
+
 const variable = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'a variable has letters, digits and underscores');
@@ -58,6 +73,8 @@ const common = {
   prefix: z.boolean().default(true),
   /** The tools it offers, by the upstream's own names; all when absent. */
   tools: z.array(toolName).max(1_000).optional(),
+  /** What is changed of single tools, by the upstream's own names. */
+  toolSettings: z.record(toolName, toolSettings).default({}),
   /** Cost of a call by the upstream's own name of the tool; `*` stands for all other tools. */
   costs: z.record(toolName, z.number().min(0)).default({}),
   /** Its calls may change state: each decision is durable before the call is forwarded. Those of `columnar_rw` always are. */
@@ -243,6 +260,8 @@ function definitionOf(input: unknown, env: Environment): RouteDefinition | Refus
   if (problem) return { reason: `${problem.option}: ${problem.reason}${problem.hint && `.${problem.hint}`}` };
   const checked = withOptions(parsed.data as RouteEntry);
   if ('reason' in checked) return checked;
+  const clash = sharedToolName(checked.toolSettings);
+  if (clash !== undefined) return { reason: `toolSettings: ${clash}` };
   const { name, url: own } = checked;
   const [first, second] = (['url', 'server', 'command'] as const).filter(
     (field) => checked[field] !== undefined,
@@ -262,6 +281,17 @@ function definitionOf(input: unknown, env: Environment): RouteDefinition | Refus
   const plaintext = credential === undefined ? undefined : plaintextProblem({ url, insecure, credential });
   if (plaintext !== undefined) return { reason: `insecure: ${plaintext}` };
   return { entry, url, secret: secretOf(entry, env, variables) };
+}
+
+/** Two tools of one name could not be told apart. @returns what is wrong */
+function sharedToolName(settings: Readonly<Record<string, ToolSettings>>): string | undefined {
+  const owners = new Map<string, string>();
+  for (const [own, { name: shown = own }] of Object.entries(settings)) {
+    const first = owners.get(shown);
+    if (first !== undefined) return `${first} and ${own} would both be ${shown}`;
+    owners.set(shown, own);
+  }
+  return undefined;
 }
 
 /** Checks the `options` of a custom entry against the schema of its kind. */

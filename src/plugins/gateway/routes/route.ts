@@ -1,6 +1,6 @@
-import { isObject } from '../../../core/kernel/json.ts';
 import type { LocalUpstreams } from '../local/upstreams.ts';
 import { type RouteDefinition, type RouteEntry, variablesOf } from './entry.ts';
+import { RouteTools } from './tools.ts';
 import { type SecretSources, UpstreamSecret } from './upstream-secret.ts';
 
 /** One server behind the gateway, ready to be called or with the reason why it is not. */
@@ -22,8 +22,8 @@ export interface Route {
   readonly credential: (authorization: string | undefined) => Readonly<Record<string, string>>;
   /** @returns the cost of a call, by the upstream's own name of the tool */
   readonly costOf: (tool: string) => number;
-  /** @returns whether the route offers a tool, by the upstream's own name of it */
-  readonly offers: (tool: string) => boolean;
+  /** Its tools as clients see them. */
+  readonly tools: RouteTools;
   /** Ends the server on this machine, where it has one. */
   close(): Promise<void>;
 }
@@ -60,8 +60,7 @@ export const emptyTable: RouteTable = { revision: 0, routes: new Map(), rejected
  */
 export async function openRoute(definition: RouteDefinition, sources: RouteSources): Promise<Route> {
   const { entry, secret: source } = definition;
-  const { name, costs, tools } = entry;
-  const offered = tools && new Set(tools);
+  const { name, costs } = entry;
   const secret = source === undefined ? undefined : new UpstreamSecret(source, sources);
   await secret?.load();
   const variables = variablesOf(name);
@@ -84,7 +83,7 @@ export async function openRoute(definition: RouteDefinition, sources: RouteSourc
     },
     credential: (authorization) => credentialOf(entry, secret, authorization),
     costOf: (tool) => (Object.hasOwn(costs, tool) ? costs[tool] : costs['*']) ?? 0,
-    offers: (tool) => offered?.has(tool) ?? true,
+    tools: new RouteTools(entry),
     close: async () => local && (await sources.locals.close(local)),
   };
 }
@@ -111,52 +110,4 @@ function credentialOf(
 
 function inLowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-}
-
-/** What naming needs to know of a route. */
-export interface Named {
-  readonly name: string;
-  readonly entry: { readonly prefix: boolean };
-  /** @returns whether it offers the upstream's tool */
-  readonly offers: (tool: string) => boolean;
-}
-
-/** Joins server and tool; server names hold none, so the first one splits (G10). */
-const JOINT = '-';
-
-/** @returns the name by which clients know an upstream's tool: `<server>-<tool>` */
-export function shownName({ name, entry }: Named, tool: string): string {
-  return entry.prefix ? `${name}${JOINT}${tool}` : tool;
-}
-
-/** @returns the upstream's own name of a tool, or undefined when the shown name is not one of this route's */
-export function upstreamName({ name, entry }: Named, shown: string): string | undefined {
-  if (!entry.prefix) return shown;
-  const prefix = `${name}${JOINT}`;
-  return shown.startsWith(prefix) ? shown.slice(prefix.length) : undefined;
-}
-
-/** @returns the server that a shown name means */
-export function serverOf(shown: string): string | undefined {
-  const at = shown.indexOf(JOINT);
-  return at > 0 ? shown.slice(0, at) : undefined;
-}
-
-/** Which tools of a list are shown. */
-export interface ToolFilter {
-  readonly route: Named;
-  /** The key's own list, by shown names; all when absent. */
-  readonly allowed: readonly string[] | undefined;
-}
-
-/** Renames and filters the tools of a `tools/list` result; anything else is returned as it is. */
-export function showTools(result: unknown, { route, allowed }: ToolFilter): unknown {
-  if (!isObject(result) || !Array.isArray(result.tools)) return result;
-  const tools = result.tools.flatMap((tool) => {
-    if (!isObject(tool) || typeof tool.name !== 'string' || !route.offers(tool.name)) return [];
-    const name = shownName(route, tool.name);
-    return allowed === undefined || allowed.includes(name) ? [{ ...tool, name }] : [];
-  });
-  // What one key may see is not for a cache that others share.
-  return { ...result, tools, ...('cacheScope' in result && { cacheScope: 'private' }) };
 }

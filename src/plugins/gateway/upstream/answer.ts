@@ -3,7 +3,7 @@ import type { Exchange } from '../exchange.ts';
 import { type AnswerBody, Stalled, type UpstreamAnswer } from '../fast-path/upstream-request.ts';
 import { type Message, parseExact } from '../mcp/message.ts';
 import { sessionUnknown } from '../mcp/protocol.ts';
-import { type Route, showTools } from '../routes/route.ts';
+import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import { steadyWhole } from './body.ts';
 import { type EventChanges, eventRewriter, type Rewrite, rewriteMessage } from './events.ts';
@@ -179,7 +179,7 @@ function shownTools(
   allowed: readonly string[] | undefined,
 ): EventChanges['change'] | undefined {
   if (exchange.method === 'GET' || message?.method === 'tools/list') {
-    return (one) => rewriteMessage(one, (list) => showTools(list, { route, allowed }));
+    return (one) => rewriteMessage(one, (list) => route.tools.show(list, allowed));
   }
   return result && ((one) => rewriteMessage(one, result));
 }

@@ -1,7 +1,7 @@
 import { holdsSecret } from '../../../core/host/logging/mask-secrets.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
-import { type Route, upstreamName } from '../routes/route.ts';
+import type { Route } from '../routes/route.ts';
 import type { ToolFacts } from '../telemetry/call-telemetry.ts';
 import type { UpstreamCall } from './answer.ts';
 import { ByteBuffer } from './body.ts';
@@ -163,7 +163,7 @@ function finder(wanted: readonly Buffer[]): (part: Buffer) => boolean {
 /** Tells telemetry of a tool's call that its upstream begins to answer. @param cost what is charged for it */
 export function noteTool({ exchange, route, message }: UpstreamCall, cost = 0): void {
   if (message?.method !== 'tools/call') return;
-  const tool = upstreamName(route, message.name ?? '');
+  const tool = route.tools.upstreamName(message.name ?? '');
   if (tool === undefined) return;
   const { model = `${route.name}/${tool}`, tools } = route.entry;
   const undeclaredAt = route.entry.model === undefined && tools === undefined ? route.name : undefined;

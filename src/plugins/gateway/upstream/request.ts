@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { UpstreamRequest } from '../fast-path/upstream-request.ts';
 import { encode, type Message } from '../mcp/message.ts';
 import { type Era, encodeHeaderValue, eraOf, subjectOf } from '../mcp/protocol.ts';
-import { type Route, upstreamName } from '../routes/route.ts';
+import type { Route } from '../routes/route.ts';
 
 /** A client's request, as one upstream is to get it. */
 export interface ForUpstream extends Pick<UpstreamRequest, 'method' | 'signal'> {
@@ -24,8 +24,8 @@ export function requestTo(
   const { timeoutMs } = entry;
   const headers = upHeaders(given);
   if (session !== undefined) headers['mcp-session-id'] = session;
-  const tool = message?.method === 'tools/call' ? upstreamName(route, message.name ?? '') : undefined;
-  Object.assign(headers, ownHeaders(eraOf(given, message), message, tool));
+  const tool = message?.method === 'tools/call' ? route.tools.upstreamTool(message.name ?? '') : undefined;
+  Object.assign(headers, ownHeaders(eraOf(given, message), message, tool?.name));
   const { authorization } = given;
   Object.assign(headers, route.credential(typeof authorization === 'string' ? authorization : undefined));
   return { url, method, headers, ...(message && { body: encode(message, tool) }), signal, timeoutMs };
