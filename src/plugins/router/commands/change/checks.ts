@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { guarded } from './process-guard.ts';
+import { guarded } from '../../../../core/host/process-guard.ts';
 
 /** The result of one `--check`. */
 export interface CheckResult {
@@ -34,7 +34,7 @@ export async function runCheck(
     return { command, outcome, exit, ms: Math.round(performance.now() - began) };
   };
   if (cutOff.aborted) return result('cut off', 'not started');
-  const [shell, args] = guarded(command);
+  const [shell, args] = guarded('sh', ['-c', command]);
   const child = spawn(shell, args, {
     env: { ...process.env, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
