@@ -3,7 +3,6 @@
  * so that it starts at once. `stateless` as its first argument makes it one of revision 2026-07-28.
  */
 import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 
 const [mode = '', ...rest] = process.argv.slice(2);
 const kept: Buffer[] = [];
@@ -12,7 +11,8 @@ const seen: unknown[] = [];
 const asked = new Map<string, unknown>();
 let held: (() => void)[] = [];
 
-const write = (message: object) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+const write = (message: object) =>
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 const answer = (id: unknown, value: unknown) => {
   const content = [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }];
   write({ id, result: { content, ...(mode === 'stateless' && { resultType: 'complete' }) } });
@@ -85,7 +85,7 @@ const TOOLS: Record<string, (id: unknown, params: Params) => void> = {
   },
 };
 
-createInterface({ input: process.stdin }).on('line', (line) => {
+function take(line: string): unknown {
   const { id, method, params = {}, result } = JSON.parse(line);
   if (method !== 'tools/call') seen.push({ method, params });
   switch (method) {
@@ -121,7 +121,10 @@ createInterface({ input: process.stdin }).on('line', (line) => {
       break;
     }
     case 'tools/list':
-      write({ id, result: { tools: Object.keys(TOOLS).map((name) => ({ name, inputSchema: { type: 'object' } })) } });
+      write({
+        id,
+        result: { tools: Object.keys(TOOLS).map((name) => ({ name, inputSchema: { type: 'object' } })) },
+      });
       break;
     case 'tools/call':
       TOOLS[params.name]?.(id, params);
@@ -129,6 +132,13 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     default:
       if (id !== undefined) write({ id, error: { code: -32601, message: 'Method not found' } });
   }
+}
+
+let unfinished = ''; // node:readline would also end a line at U+2028
+process.stdin.setEncoding('utf8').on('data', (text: string) => {
+  const lines = (unfinished + text).split('\n');
+  unfinished = lines.pop() ?? '';
+  for (const line of lines) take(line);
 });
 process.stdin.once('end', () => {
   if (process.listenerCount('SIGTERM') === 0) process.exit(0);

@@ -5,12 +5,16 @@ import type { McpCommand } from '../../../src/core/contracts/mcp-routes.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { type Clock, systemClock } from '../../../src/core/kernel/clock.ts';
 import { StdioServer } from '../../../src/plugins/gateway/local/stdio/stdio-server.ts';
+import { routeSchema } from '../../../src/plugins/gateway/routes/entry.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const PROGRAM = new URL('../../support/stdio-program.ts', import.meta.url).pathname;
 const MEDIA = 'application/json, text/event-stream';
-/** Where a message says by which revision it is meant. */
-const STATELESS = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
+/** What each message of the stateless revision says of its sender. */
+const STATELESS = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
 
 /** The command of the tests' own program. */
 export const program = (mode = 'sessions', ...args: string[]): McpCommand => ({
@@ -31,9 +35,11 @@ export class StdioRig {
 
   constructor(t: ExecutionContext<unknown>, command: McpCommand, options: Options = {}) {
     const { clock = systemClock, secrets = {}, folder = tempDir(t) } = options;
+    const entry = routeSchema.parse({ name: 'tested', disposition: 'credential_free', command });
+    if (!entry.command) throw new Error('no command');
     this.server = new StdioServer({
-      name: 'tested',
-      command,
+      name: entry.name,
+      command: entry.command,
       folder,
       clock,
       logger: createLogger({ destination: { write: (line) => void this.lines.push(line) } }),
@@ -52,7 +58,10 @@ export class StdioRig {
     headers: Readonly<Record<string, string>> = {},
     signal?: AbortSignal,
   ): Promise<Response> {
-    const media = body === undefined ? { accept: 'text/event-stream' } : { accept: MEDIA, 'content-type': 'application/json' };
+    const media =
+      body === undefined
+        ? { accept: 'text/event-stream' }
+        : { accept: MEDIA, 'content-type': 'application/json' };
     return this.server.fetch(
       new Request('http://tested.invalid/mcp', {
         method,

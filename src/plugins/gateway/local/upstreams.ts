@@ -1,12 +1,15 @@
 import type { McpServerFactory } from '@modelcontextprotocol/server';
-import type { McpCommand } from '../../../core/contracts/mcp-routes.ts';
+import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
+import { parseSecretReference } from '../../../core/host/secrets/secret-reference.ts';
 import type { UpstreamDispatcher } from './dispatcher.ts';
 import { InProcessServer } from './in-process.ts';
 import type { LocalServer } from './server.ts';
+import type { WholeCommand } from './stdio/environment.ts';
+import { StdioServer } from './stdio/stdio-server.ts';
 
-/** A program with the defaults of its settings. */
-export type WholeCommand = Required<Omit<McpCommand, 'cwd'>> & { readonly cwd?: string | undefined };
+/** How long reading a secret for a program may take, milliseconds. */
+const SECRET_MS = 5_000;
 
 /** What of a route's entry says which server on this machine it has. */
 interface LocalEntry {
@@ -17,10 +20,13 @@ interface LocalEntry {
 
 /** Opens the servers on this machine that routes name, and makes them reachable for the gateway alone. */
 export class LocalUpstreams {
-  readonly #services: Pick<Services, 'clock' | 'logger'>;
+  readonly #services: Pick<Services, 'clock' | 'logger' | 'dataDir' | 'find'>;
   readonly #dispatcher: UpstreamDispatcher;
 
-  constructor(services: Pick<Services, 'clock' | 'logger'>, dispatcher: UpstreamDispatcher) {
+  constructor(
+    services: Pick<Services, 'clock' | 'logger' | 'dataDir' | 'find'>,
+    dispatcher: UpstreamDispatcher,
+  ) {
     this.#services = services;
     this.#dispatcher = dispatcher;
   }
@@ -36,10 +42,22 @@ export class LocalUpstreams {
     return this.#dispatcher.remove(url);
   }
 
-  #make({ name, server }: LocalEntry): LocalServer | undefined {
-    const { clock, logger } = this.#services;
+  #make({ name, server, command }: LocalEntry): LocalServer | undefined {
+    const { clock, logger, dataDir } = this.#services;
+    if (command) {
+      const readSecret = (reference: string) => this.#readSecret(reference);
+      return new StdioServer({ name, command, folder: dataDir, clock, logger, readSecret });
+    }
     const onError = (error: unknown): void =>
       logger.warn({ err: error, route: name }, 'gateway.server_failed');
     return server && new InProcessServer(server, { clock, onError });
+  }
+
+  /** @throws there is no store, or what it throws */
+  async #readSecret(reference: string): Promise<string> {
+    const store = this.#services.find(SecretsStoreToken);
+    if (!store) throw new Error('no plugin provides a secrets store');
+    const { path, property } = parseSecretReference(reference);
+    return store.read(path, property, AbortSignal.timeout(SECRET_MS));
   }
 }

@@ -58,9 +58,12 @@ export class EventStream {
   #write(text: string): void {
     const controller = this.#controller;
     if (controller === undefined) return;
-    if ((controller.desiredSize ?? 0) > 0) return controller.enqueue(encoder.encode(text));
-    this.fail(new ProcessLost('the client does not read its stream'));
-    this.#onLeave();
+    if ((controller.desiredSize ?? 0) > 0) {
+      controller.enqueue(encoder.encode(text));
+    } else {
+      this.fail(new ProcessLost('the client does not read its stream'));
+      this.#onLeave();
+    }
   }
 
   #leave(): void {

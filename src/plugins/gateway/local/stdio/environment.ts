@@ -2,6 +2,9 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { basename, delimiter, isAbsolute, join, resolve } from 'node:path';
 import type { McpCommand } from '../../../../core/contracts/mcp-routes.ts';
 
+/** A command with the defaults of its settings. */
+export type WholeCommand = Required<Omit<McpCommand, 'cwd'>> & { readonly cwd?: string | undefined };
+
 /** Reads a secret by its place, `<path>#<property>`. @throws there is none */
 export type ReadSecret = (reference: string) => Promise<string>;
 
@@ -39,7 +42,7 @@ const PASSED_ON = ['PATH', 'HOME', 'LANG', 'TZ'] as const;
  * @throws Unavailable the program, its folder or a secret is not there; the reason holds neither a path nor a value
  */
 export async function invocationOf(
-  command: McpCommand,
+  command: WholeCommand,
   folder: string,
   readSecret: ReadSecret,
 ): Promise<Invocation> {
@@ -52,7 +55,7 @@ export async function invocationOf(
   }
   Object.assign(env, command.env);
   const secrets: string[] = [];
-  for (const [name, reference] of Object.entries(command.secrets ?? {})) {
+  for (const [name, reference] of Object.entries(command.secrets)) {
     try {
       const value = await readSecret(reference);
       secrets.push(value);
@@ -65,7 +68,7 @@ export async function invocationOf(
   if (program === undefined) {
     throw new Unavailable(`its program ${basename(command.run)} is not there, or must not be executed`);
   }
-  return { program, args: command.args ?? [], cwd, env, secrets };
+  return { program, args: command.args, cwd, env, secrets };
 }
 
 /** @returns the file of a program by its path or in PATH; undefined when there is none that may be executed */

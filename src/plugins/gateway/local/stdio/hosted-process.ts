@@ -1,7 +1,6 @@
-import type { McpCommand } from '../../../../core/contracts/mcp-routes.ts';
 import type { Logger } from '../../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../../core/kernel/clock.ts';
-import { invocationOf, type ReadSecret, Unavailable } from './environment.ts';
+import { invocationOf, type ReadSecret, Unavailable, type WholeCommand } from './environment.ts';
 import type { StdioMessage } from './framing.ts';
 import { type ProcessEnd, ServerProcess } from './server-process.ts';
 
@@ -60,16 +59,13 @@ export class RestartDelay {
 export interface StdioServerOptions {
   /** The route, for the log. */
   readonly name: string;
-  readonly command: McpCommand;
+  readonly command: WholeCommand;
   /** Working folder, unless the command names one. */
   readonly folder: string;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly readSecret: ReadSecret;
 }
-
-const IDLE_MS = 600_000;
-const MAX_MEMORY: number = 512 * 1024 * 1024;
 
 /** A process with the one who speaks with it; it ends when it was not used for long enough. */
 export class HostedProcess<P extends Peer> {
@@ -104,7 +100,7 @@ export class HostedProcess<P extends Peer> {
     const invocation = await invocationOf(command, folder, readSecret);
     const process = new ServerProcess({
       invocation,
-      maxMemory: command.maxMemory ?? MAX_MEMORY,
+      maxMemory: command.maxMemory,
       clock,
       logger,
       onMessage: (message) => hosted.peer.receive(message),
@@ -144,7 +140,7 @@ export class HostedProcess<P extends Peer> {
     this.#cancelIdle();
     if (this.#isEnding || this.peer.isUsed) return;
     const { clock, command } = this.#options;
-    this.#cancelIdle = clock.after(command.idleMs ?? IDLE_MS, () => void this.end('idle'));
+    this.#cancelIdle = clock.after(command.idleMs, () => void this.end('idle'));
   }
 
   #leave(): void {

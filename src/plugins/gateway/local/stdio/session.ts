@@ -7,7 +7,7 @@ import { EventStream, jsonResponse, PostedAnswer } from './answer-stream.ts';
 import { idKey, type StdioMessage } from './framing.ts';
 import { ProcessLost, type ServerProcess } from './server-process.ts';
 
-/** Messages that wait for a client to open its stream, which it does behind `initialize`. */
+/** Messages that wait for a client to open its stream, which it does behind `initialize`; the oldest give way. */
 const MOST_WAITING = 64;
 
 /** What a server says of itself, and not of a request that runs. */
@@ -120,12 +120,13 @@ export class StdioSession {
       if (running) this.#answer(running, message); // nobody waits for the answer to any other
       return;
     }
-    const running = this.#relatedTo(method, message);
-    if (running) return running.answer.send(message);
-    const stream = this.#streams.at(-1);
-    if (stream) return stream.send(message);
-    this.#waiting.push(message);
-    if (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
+    const listener = this.#relatedTo(method, message)?.answer ?? this.#streams.at(-1);
+    if (listener) {
+      listener.send(message);
+    } else {
+      this.#waiting.push(message);
+      if (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
+    }
   }
 
   /** Ends what is open: requests break off, streams end. */
@@ -137,9 +138,9 @@ export class StdioSession {
 
   #answer({ message, answer }: Running, given: StdioMessage): void {
     const own = { ...given, id: message.id }; // as the client wrote it
-    if (message.method !== 'initialize') return answer.answer(own);
-    this.#isInitialized = isObject(given.result);
-    answer.answer(own, 200, this.#isInitialized ? { 'mcp-session-id': this.id } : {});
+    const begins = message.method === 'initialize' && isObject(given.result);
+    if (begins) this.#isInitialized = true;
+    answer.answer(own, 200, begins ? { 'mcp-session-id': this.id } : {});
   }
 
   /** @returns the request on whose stream a message belongs; undefined for the client's own stream */
@@ -149,7 +150,7 @@ export class StdioSession {
       const token = idKey(params.progressToken);
       return running.find((one) => one.progressToken === token);
     }
-    if (UNRELATED.has(method) && this.#streams.length > 0) return undefined;
+    if (UNRELATED.has(method)) return undefined;
     return running.at(-1);
   }
 }

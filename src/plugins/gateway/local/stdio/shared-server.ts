@@ -11,6 +11,8 @@ import { ProcessLost, type ServerProcess } from './server-process.ts';
 /** Where a message names the subscription that it belongs to, by the id of the request that opened it. */
 const SUBSCRIPTION_META = 'io.modelcontextprotocol/subscriptionId';
 const MISSING_CAPABILITY = -32_021;
+/** The id of our own first request; those of callers follow. */
+const DISCOVER = 0;
 
 /** The revision's HTTP statuses of errors; any other one comes in a 200. */
 const STATUSES: Readonly<Record<number, number>> = {
@@ -42,7 +44,7 @@ export class SharedServer {
   readonly #clock: Clock;
   readonly #onUse: () => void;
   readonly #running = new Map<number, Running>();
-  #lastId = 0;
+  #lastId: number = DISCOVER;
   #discovered: (message: StdioMessage) => void = () => {};
 
   /** @param onUse called when it begins or ceases to be in use */
@@ -73,7 +75,7 @@ export class SharedServer {
         const versions = isObject(result) ? (result.supportedVersions ?? [STATELESS_SINCE]) : [];
         resolve(Array.isArray(versions) && versions.includes(STATELESS_SINCE));
       };
-      this.#process.send({ jsonrpc: '2.0', id: 0, method: 'server/discover', params: { _meta } });
+      this.#process.send({ jsonrpc: '2.0', id: DISCOVER, method: 'server/discover', params: { _meta } });
     });
   }
 
@@ -111,16 +113,28 @@ export class SharedServer {
   /** Takes a message of the server to the caller that it belongs to; what belongs to nobody is dropped. */
   receive(message: StdioMessage): void {
     const { method, id } = message;
-    if (typeof method !== 'string') return this.#answer(message);
-    if (id !== undefined) {
+    if (typeof method !== 'string') {
+      if (id === DISCOVER) this.#discovered(message);
+      else this.#answer(message);
+    } else if (id === undefined) {
+      this.#notify(method, message);
+    } else {
       // This revision has no requests of servers; one that waits for an answer must not wait for ever.
       const error = {
         code: METHOD_NOT_FOUND,
         message: 'Method not found: a server asks nothing in this revision',
       };
       this.#send({ jsonrpc: '2.0', id, error });
-      return;
     }
+  }
+
+  /** Breaks off what runs. */
+  close(reason: string): void {
+    const lost = new ProcessLost(reason);
+    for (const { answer } of [...this.#running.values()]) answer.fail(lost);
+  }
+
+  #notify(method: string, message: StdioMessage): void {
     const params = isObject(message.params) ? message.params : {};
     if (method === 'notifications/progress') {
       const running = this.#find(params.progressToken);
@@ -136,20 +150,16 @@ export class SharedServer {
     }
   }
 
-  /** Breaks off what runs. */
-  close(reason: string): void {
-    const lost = new ProcessLost(reason);
-    for (const { answer } of [...this.#running.values()]) answer.fail(lost);
-  }
-
   #answer(given: StdioMessage): void {
-    if (given.id === 0) return this.#discovered(given);
     const running = this.#find(given.id);
     if (!running) return;
     const { error, result } = given;
     const own = { ...given, id: running.message.id };
-    if (isObject(result)) return running.answer.answer({ ...own, result: withSubscription(result, running) });
-    running.answer.answer(own, isObject(error) ? STATUSES[Number(error.code)] : undefined);
+    const status = isObject(error) ? STATUSES[Number(error.code)] : undefined;
+    running.answer.answer(
+      isObject(result) ? { ...own, result: withSubscription(result, running) } : own,
+      status,
+    );
   }
 
   /** By an id of ours: a number, or whatever the process makes of it. */

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../../../../core/host/deadline.ts';
 import type { EpochMs } from '../../../../core/kernel/ids.ts';
 import { rpcError, SERVER_ERROR, UNSUPPORTED_REVISION } from '../../mcp/answers.ts';
 import { type Message, readMessage } from '../../mcp/message.ts';
@@ -25,7 +26,6 @@ export interface StdioFacts {
   readonly unavailable?: string;
 }
 
-const MAX_PROCESSES = 8;
 /** How long a program may take until it answers for the first time. */
 const START_MS = 30_000;
 /** How long it counts that a program does not speak the stateless revision. */
@@ -75,6 +75,7 @@ export class StdioServer implements LocalServer {
    * @throws ProcessLost the process ended before it answered; the reason of the request's signal
    */
   async fetch(request: Request): Promise<Response> {
+    if (new URL(request.url).pathname !== '/mcp') return new Response(null, { status: 404 });
     let message: Message | undefined;
     try {
       if (request.method !== 'POST') return await this.#manageSession(request);
@@ -213,7 +214,7 @@ export class StdioServer implements LocalServer {
     if (this.#isClosed) throw new Unavailable('is being stopped');
     if (remainingMs > 0)
       throw new Unavailable('ended by itself, and is started again after a delay', remainingMs);
-    if (this.#processes >= (command.maxProcesses ?? MAX_PROCESSES)) {
+    if (this.#processes >= command.maxProcesses) {
       throw new Unavailable('runs in as many processes as it may', BUSY_MS);
     }
     this.#processes += 1;
@@ -238,14 +239,4 @@ export class StdioServer implements LocalServer {
     this.#hosted.delete(hosted);
     this.#lastEnd = { at: this.#options.clock.now(), reason, wanted };
   }
-}
-
-/** @throws the reason of the signal, once it is aborted */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) return Promise.reject(signal.reason);
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }
