@@ -3,6 +3,7 @@ import { type ClockJump, timeByPresentClock } from '../../kernel/clock-jumps.ts'
 import type { Json } from '../../kernel/json.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { archivesIn, totalBytes } from './archive-files.ts';
+import { newestBefore } from './plan.ts';
 import type { RetentionSettings } from './settings.ts';
 
 const HOUR_MS = 3_600_000;
@@ -64,7 +65,7 @@ export function measureStorage(
   const live = reader.usedBytes();
   const oldest = first === 0 ? now : timeByPresentClock(reader.record(first).at, first, jumps);
   const span = Math.min(DAY_MS, now - oldest);
-  const since = first === 0 ? 0 : last - newestBefore(reader, now - span, { first, last, jumps });
+  const since = first === 0 ? 0 : last - newestBefore(reader, now - span, jumps);
   const bytesARecord = live / Math.max(1, last - first + 1);
   const files = archivesIn(folder);
   const archives = totalBytes(files);
@@ -77,25 +78,6 @@ export function measureStorage(
     ratio: archived > 0 ? archives / (archived * bytesARecord) : undefined,
     free: freeSpace(dataDir, folder),
   };
-}
-
-/** The newest record that is older than a time, by binary search. */
-function newestBefore(
-  reader: SqliteReader,
-  at: number,
-  {
-    first,
-    last,
-    jumps,
-  }: { readonly first: number; readonly last: number; readonly jumps: readonly ClockJump[] },
-): number {
-  let [low, high] = [first, last + 1];
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if (timeByPresentClock(reader.record(middle).at, middle, jumps) >= at) high = middle;
-    else low = middle + 1;
-  }
-  return low - 1;
 }
 
 function freeSpace(dataDir: string, folder: string): Storage['free'] {

@@ -1,5 +1,5 @@
 import { recover } from '../../kernel/actors/recover.ts';
-import { jumpsOf, timeByPresentClock } from '../../kernel/clock-jumps.ts';
+import { type ClockJump, jumpsOf, timeByPresentClock } from '../../kernel/clock-jumps.ts';
 import { seqOfEffect } from '../../kernel/ids.ts';
 import { CLOCK } from '../../kernel/log/record.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
@@ -39,7 +39,9 @@ export function planPrune(reader: SqliteReader, request: PruneRequest, now: numb
   const from = Math.max(reader.firstSeq(), 1);
   const last = reader.lastSeq();
   const perRecord = reader.usedBytes() / Math.max(1, last - from + 1);
-  const byAge = request.olderThanMs === undefined ? 0 : newestBefore(reader, now - request.olderThanMs);
+  const jumps = () => jumpsOf(recover(reader).states.get(CLOCK.actor));
+  const { olderThanMs } = request;
+  const byAge = olderThanMs === undefined ? 0 : newestBefore(reader, now - olderThanMs, jumps());
   const over = request.keepBytes === undefined ? 0 : reader.usedBytes() - request.keepBytes;
   const bySize = over > 0 ? from - 1 + Math.ceil(over / perRecord) : 0;
   const most = from - 1 + Math.ceil((request.mostBytes ?? Number.POSITIVE_INFINITY) / perRecord);
@@ -59,9 +61,12 @@ export function planPrune(reader: SqliteReader, request: PruneRequest, now: numb
 /**
  * The newest record older than a time, by binary search. A record is as old as the time that passed since: a clock that was
  * set a year ahead makes none older.
+ *
+ * @param at epoch milliseconds
+ * @param jumps of the wall clock
+ * @returns the number before the first record when none is older
  */
-function newestBefore(reader: SqliteReader, at: number): number {
-  const jumps = jumpsOf(recover(reader).states.get(CLOCK.actor));
+export function newestBefore(reader: SqliteReader, at: number, jumps: readonly ClockJump[]): number {
   let low = Math.max(reader.firstSeq(), 1);
   let high = reader.lastSeq() + 1;
   while (low < high) {
