@@ -56,7 +56,8 @@ async function prune(request: PruneRequest, folder: string, context: CommandCont
   const pruned = await askIfRunning<Pruned>(context, PRUNE_PATH, body, 'it prunes no log');
   if (pruned) return pruned;
   const onProgress = progressOf('Archiving', context);
-  return pruneStopped(context.dataDir, request, folder, Date.now(), context.signal, onProgress);
+  const { dataDir, signal } = context;
+  return pruneStopped({ dataDir, request, folder, now: Date.now() }, { signal, onProgress });
 }
 
 async function lines({ plan, file }: Pruned, dryRun: boolean): Promise<string[]> {

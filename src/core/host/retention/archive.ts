@@ -10,7 +10,13 @@ import { openReader } from '../../kernel/log/portable/open-reader.ts';
 import { findLogKey } from '../../kernel/log/signing.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { type ArchiveFile, archiveName, archivesIn } from './archive-files.ts';
-import type { PrunePlan, PruneRequest } from './plan.ts';
+import type { PruneJob, PrunePlan } from './plan.ts';
+
+export interface ArchiveOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Gets the bytes archived so far and the part that is done, 0 to 1. */
+  readonly onProgress?: ((bytes: number, part?: number) => void) | undefined;
+}
 
 /**
  * Writes a prefix into a file of its own, and reads it back: nothing is deleted that was not seen there.
@@ -20,12 +26,9 @@ import type { PrunePlan, PruneRequest } from './plan.ts';
  */
 export async function archive(
   reader: SqliteReader,
-  dataDir: string,
   { from, to }: PrunePlan,
-  folder: string,
-  now: number,
-  signal?: AbortSignal,
-  onProgress?: (bytes: number, part?: number) => void,
+  { dataDir, folder, now }: Omit<PruneJob, 'request'>,
+  { signal, onProgress }: ArchiveOptions = {},
 ): Promise<string> {
   const file = join(folder, archiveName(from, to));
   try {
@@ -89,16 +92,7 @@ export function* statesAt(reader: SqliteReader, to: number): Generator<string[]>
   for (let at = 0; at < rows.length; at += 512) yield rows.slice(at, at + 512);
 }
 
-/** The parameters of the archiving thread. */
-export interface ArchiverData {
-  readonly dataDir: string;
-  readonly request: PruneRequest;
-  readonly folder: string;
-  /** Epoch milliseconds. */
-  readonly now: number;
-}
-
-/** What it answers: the plan with the file, then the states where what stays begins; or why not. */
+/** What the archiving thread answers to a `PruneJob`: the plan with the file, then the states where what stays begins; or why not. */
 export type ArchiverMessage =
   | { readonly kind: 'archived'; readonly plan: PrunePlan; readonly file?: string }
   | { readonly kind: 'states'; readonly rows: readonly string[] }

@@ -146,7 +146,8 @@ export class AutomaticRetention {
   /** @returns whether anything went */
   async #archive(request: PruneRequest, signal: AbortSignal): Promise<boolean> {
     const { log, clock, logger, dataDir } = this.#services;
-    const { plan, file } = await pruneRunning(log, dataDir, request, this.#settings.folder, clock.now(), {
+    const job = { dataDir, request, folder: this.#settings.folder, now: clock.now() };
+    const { plan, file } = await pruneRunning(log, job, {
       onArchived: (made) => this.#recordArchived(made),
       signal,
     });

@@ -16,6 +16,16 @@ export interface PruneRequest {
   readonly openStays?: boolean | undefined;
 }
 
+/** One prune of one log. */
+export interface PruneJob {
+  readonly dataDir: string;
+  readonly request: PruneRequest;
+  /** Absolute path; where the archive goes. */
+  readonly folder: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
 /** A prefix that may go, and what keeps more from going. */
 export interface PrunePlan {
   readonly from: number;

@@ -3,7 +3,7 @@ import type { EventLog } from '../../kernel/log/event-log.ts';
 import { startWorker } from '../../kernel/worker.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { ArchiverMessage } from './archive.ts';
-import type { PruneRequest } from './plan.ts';
+import type { PruneJob } from './plan.ts';
 import type { Pruned } from './prune-stopped.ts';
 
 const running = new WeakSet<EventLog>();
@@ -23,16 +23,13 @@ interface PruneOptions {
  */
 export async function pruneRunning(
   log: EventLog,
-  dataDir: string,
-  request: PruneRequest,
-  folder: string,
-  now: number,
+  job: PruneJob,
   { onArchived, signal }: PruneOptions = {},
 ): Promise<Pruned> {
-  if (running.has(log)) throw new HostError('HF_LOG_PRUNING', { dir: dataDir });
+  if (running.has(log)) throw new HostError('HF_LOG_PRUNING', { dir: job.dataDir });
   running.add(log);
   try {
-    const { pruned, states } = await archived({ dataDir, request, folder, now }, signal);
+    const { pruned, states } = await archived(job, signal);
     if (pruned.file === undefined) return pruned;
     await onArchived?.(pruned.file);
     await log.prune(pruned.plan.to, states);
@@ -43,7 +40,7 @@ export async function pruneRunning(
 }
 
 function archived(
-  data: object,
+  data: PruneJob,
   signal?: AbortSignal,
 ): Promise<{ pruned: Pruned; states: readonly (readonly string[])[] }> {
   const { promise, resolve, reject } = Promise.withResolvers<{

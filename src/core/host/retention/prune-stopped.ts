@@ -3,8 +3,8 @@ import { LogWriter } from '../../kernel/log/log-writer.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { checkBeforeStart } from '../../kernel/log/trust.ts';
 import { forgetStop } from '../integrity/ledger.ts';
-import { archive, statesAt } from './archive.ts';
-import { type PrunePlan, type PruneRequest, planPrune } from './plan.ts';
+import { type ArchiveOptions, archive, statesAt } from './archive.ts';
+import { type PruneJob, type PrunePlan, planPrune } from './plan.ts';
 
 /** What a prune did. */
 export interface Pruned {
@@ -16,18 +16,11 @@ export interface Pruned {
 /**
  * Prunes the log of a folder that no runtime holds, and gives the space back to the disk.
  *
- * @param folder for the archive
- * @param now epoch milliseconds
- * @param onProgress gets the bytes archived so far and the part that is done, 0 to 1
  * @throws HF_LOG_LOCKED, HF_LOG_MISSING, HF_LOG_UNTRUSTED, HF_LOG_CORRUPT, HF_PORTABLE_WRITE
  */
 export async function pruneStopped(
-  dataDir: string,
-  request: PruneRequest,
-  folder: string,
-  now: number,
-  signal?: AbortSignal,
-  onProgress?: (bytes: number, part?: number) => void,
+  { dataDir, request, folder, now }: PruneJob,
+  { signal, onProgress }: ArchiveOptions = {},
 ): Promise<Pruned> {
   new SqliteReader(dataDir).close(); // reports a folder without a log before a lock is made in it
   const unlock = lockDataDir(dataDir);
@@ -40,7 +33,8 @@ export async function pruneStopped(
       checkBeforeStart(reader, dataDir);
       const plan = planPrune(reader, request, now);
       if (plan.to < plan.from) return { plan };
-      pruned = { plan, file: await archive(reader, dataDir, plan, folder, now, signal, onProgress) };
+      const file = await archive(reader, plan, { dataDir, folder, now }, { signal, onProgress });
+      pruned = { plan, file };
       states = [...statesAt(reader, plan.to)];
     } finally {
       reader.close();

@@ -125,7 +125,7 @@ export function logControl(
   { log, dataDir, clock }: Pick<RuntimeServices, 'log' | 'dataDir' | 'clock'>,
 ): void {
   serveOperation(surface, '/log/prune', pruneBody, ({ folder, ...request }) =>
-    pruneRunning(log, dataDir, request, folder, clock.now()),
+    pruneRunning(log, { dataDir, request, folder, now: clock.now() }),
   );
   serveOperation(surface, '/log/shred', shredBody, async ({ keys }) => {
     await log.shred(keys);

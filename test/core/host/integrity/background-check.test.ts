@@ -170,7 +170,12 @@ test('[C9] 64 flipped bytes in the database are named: by the start, or within a
 
 test('[C9,C10] a damaged archive is moved aside and named with its records', async (t) => {
   const dir = await folder(t, new VirtualClock());
-  const { file = '' } = await pruneStopped(dir, { olderThanMs: 0 }, join(dir, 'archive'), Date.now());
+  const { file = '' } = await pruneStopped({
+    dataDir: dir,
+    request: { olderThanMs: 0 },
+    folder: join(dir, 'archive'),
+    now: Date.now(),
+  });
   t.true(existsSync(file));
   const whole = await started(t, dir);
   t.like(await whole.next(5_000), { archives: 1, findings: [] });

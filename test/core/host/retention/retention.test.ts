@@ -123,8 +123,9 @@ test('[C10,C9] who takes records away and says that they were archived cannot si
 test('[C10] a running log is pruned between commits, and what is open keeps what it came from', async (t) => {
   const { dir, bench } = await hundredDays(t, 80);
   const clock = new VirtualClock(Date.now());
-  const pruning = pruneRunning(bench.log, dir, { olderThanMs: 0 }, join(dir, 'archive'), clock.now());
-  const again = t.throwsAsync(pruneRunning(bench.log, dir, { olderThanMs: 0 }, dir, clock.now()), {
+  const job = { dataDir: dir, request: { olderThanMs: 0 }, folder: join(dir, 'archive'), now: clock.now() };
+  const pruning = pruneRunning(bench.log, job);
+  const again = t.throwsAsync(pruneRunning(bench.log, job), {
     code: 'HF_LOG_PRUNING',
   });
   for (let more = 0; more < 20; more += 1) {

@@ -32,7 +32,12 @@ test('[C10] while a log is archived and pruned the main thread is never held up 
     before = now;
     append();
   }, 2);
-  const { plan } = await pruneRunning(log, dir, { keepBytes: 1_000_000 }, join(dir, 'archive'), Date.now());
+  const { plan } = await pruneRunning(log, {
+    dataDir: dir,
+    request: { keepBytes: 1_000_000 },
+    folder: join(dir, 'archive'),
+    now: Date.now(),
+  });
   clearInterval(watch);
   t.log(`${longest.toFixed(1)} ms; ${log.lastSeq() - written} records meanwhile`);
   t.true(plan.to > written / 2);
