@@ -8,6 +8,7 @@ import { maskText } from '../core/host/logging/mask-text.ts';
 import type { CommandContext, CommandRun, Terminal } from '../core/host/plugin/command.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../core/host/plugin/diagnosis.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
+import { sizeText } from '../core/host/size.ts';
 import { plainText, wrapped } from '../core/host/terminal.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { whoCouldReplace } from '../core/kernel/ownership.ts';
@@ -150,7 +151,6 @@ const NODE = { major: 24, minor: 12 };
 /** A full log freezes every decision; below these it is time to act. */
 const DISK_FAIL_BYTES = 32 * 1024 * 1024;
 const DISK_WARN_BYTES = 512 * 1024 * 1024;
-const MIB = 1024 * 1024;
 
 /** What Holdfast itself needs of the machine, whichever plugins run. */
 const hostChecks: readonly CheckDefinition[] = [
@@ -213,7 +213,7 @@ function diskCheck(dataDir: string): CheckResult {
 /** @param free bytes that this user may still write */
 export function judgeDisk(free: number, folder: string): CheckResult {
   const lookedAt = `the disk under ${folder}`;
-  const found = `${Math.floor(free / MIB)} MiB are free`;
+  const found = `${sizeText(free)} are free`;
   if (free >= DISK_WARN_BYTES) return { state: 'ok', lookedAt, found };
   const remedy = 'Free some space: when the log cannot be written, no decision is made.';
   return { state: free < DISK_FAIL_BYTES ? 'fail' : 'warn', lookedAt, found, remedy };

@@ -29,7 +29,7 @@ test.serial('doctor looks at the machine and at what plugins declare, and starts
   t.is(code, 0);
   t.regex(out, /^ok +host\.node +Node 24\./m);
   t.regex(out, /^unknown +host\.data +there is none yet/m);
-  t.regex(out, /^ok +host\.disk +\d+ MiB are free/m);
+  t.regex(out, /^ok +host\.disk +[\d.]+ [KMGT]B are free/m);
   t.regex(out, /^ok +host\.config +it loads: checked/m);
   t.regex(out, /^ok +door\.lock +shut/m);
   t.regex(out, /^unknown +host\.witness[\s\S]*?do +Start the instance, and look again/m);

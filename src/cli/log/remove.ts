@@ -6,10 +6,11 @@ import { askIfRunning } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { progressOf } from '../../core/host/progress.ts';
 import type { PruneRequest } from '../../core/host/retention/plan.ts';
-import { parseSize, planPrune } from '../../core/host/retention/plan.ts';
+import { planPrune } from '../../core/host/retention/plan.ts';
 import type { Pruned } from '../../core/host/retention/prune-stopped.ts';
 import { pruneStopped } from '../../core/host/retention/prune-stopped.ts';
 import { notedSettings } from '../../core/host/retention/settings.ts';
+import { parseSize, sizeText } from '../../core/host/size.ts';
 import { timestamp } from '../../core/host/terminal.ts';
 import { recover } from '../../core/kernel/actors/recover.ts';
 import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
@@ -65,7 +66,7 @@ async function lines({ plan, file }: Pruned, dryRun: boolean): Promise<string[]>
   if (plan.to < plan.from) result.push('No record is old enough to be pruned.');
   else {
     const until = plan.until === undefined ? '' : `, until ${timestamp(plan.until)}`;
-    const size = `about ${(plan.bytes / 1_000_000).toFixed(1)} MB`;
+    const size = `about ${sizeText(plan.bytes)}`;
     result.push(
       `Records ${plan.from} to ${plan.to} ${dryRun ? 'would be archived' : 'were archived'}${until} (${size}).`,
     );

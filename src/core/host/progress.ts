@@ -1,4 +1,5 @@
 import type { CommandContext } from './plugin/command.ts';
+import { sizeText } from './size.ts';
 import { duration } from './terminal.ts';
 
 /** Where nobody watches standard error, progress is a line every so often, milliseconds. */
@@ -64,13 +65,11 @@ function progressLine(
 ): string {
   const isRated = elapsedMs >= LEAST_ELAPSED_MS && bytes > 0;
   return [
-    `${what}: ${size(bytes)}`,
+    `${what}: ${sizeText(bytes)}`,
     ...(part === undefined ? [] : [`${Math.floor(Math.min(1, part) * 100)} %`]),
-    ...(isRated ? [`${size((bytes / elapsedMs) * 1_000)}/s`] : []),
+    ...(isRated ? [`${sizeText((bytes / elapsedMs) * 1_000)}/s`] : []),
     ...(isRated && part !== undefined && part > 0
       ? [`${duration((elapsedMs * Math.max(0, 1 - part)) / part)} left`]
       : []),
   ].join(', ');
 }
-
-const size = (bytes: number): string => `${(bytes / 1_000_000).toFixed(1)} MB`;

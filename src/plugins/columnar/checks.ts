@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import type { EngineDrift } from '../../core/contracts/columnar-database.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
+import { sizeText } from '../../core/host/size.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import type { ColumnarOptions } from './options.ts';
@@ -12,7 +13,6 @@ import type { SeenTable } from './schema.ts';
 const SECONDS = 5;
 const CONNECT_MS = 3_000;
 const NATIVE_PORT = 9000;
-const GIGABYTE = 1_000_000_000;
 
 interface Inspection {
   readonly drift: readonly EngineDrift[];
@@ -73,11 +73,10 @@ async function databaseCheck(
   const foreign = inspection.tables.filter(({ made }) => made === 'elsewhere').length;
   const by =
     foreign === 0 ? 'made by Holdfast' : `${foreign} of them made by somebody else and used as they are`;
-  const size = bytes < GIGABYTE ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / GIGABYTE).toFixed(1)} GB`;
   return {
     state: 'ok',
     lookedAt,
-    found: `it answers: seven tables, ${by}; ${counted(rows, 'row')}, ${size}`,
+    found: `it answers: seven tables, ${by}; ${counted(rows, 'row')}, ${sizeText(bytes)}`,
   };
 }
 

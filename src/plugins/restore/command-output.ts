@@ -1,14 +1,6 @@
+import { sizeText } from '../../core/host/size.ts';
 import type { Likeness, PointList, Report, Result, Source } from '../../machines/restore/drill-shapes.ts';
 import type { Progress } from './steps.ts';
-
-const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
-
-export function sizeText(bytes: number): string {
-  let value = bytes;
-  let unit = 0;
-  for (; value >= 1_000 && unit < UNITS.length - 1; unit += 1) value /= 1_000;
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
-}
 
 export const secondsText = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseDuration } from '../duration.ts';
 import { plaintextHost } from '../http/plaintext.ts';
 import type { PluginEntry } from '../plugin/definition.ts';
-import { parseSize } from '../retention/plan.ts';
+import { parseSize } from '../size.ts';
 
 /** Where the runtime keeps its data, and how eagerly it writes. */
 export interface DataOptions {

@@ -4,13 +4,13 @@ import { isObject } from '../../kernel/json.ts';
 import { parseDuration } from '../duration.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { ConfiguredPlugin, PluginEntry } from '../plugin/definition.ts';
-import { parseSize } from '../retention/plan.ts';
 import {
   archiveFolder,
   DEFAULT_LIMITS,
   type RetentionSettings,
   USUAL_RESERVE_BYTES,
 } from '../retention/settings.ts';
+import { parseSize } from '../size.ts';
 import type { WitnessSettings } from '../witness/witness.ts';
 import { type ConfigSource, resolveDataDir } from './data-dir.ts';
 import { type Config, type DataOptions, settingsSchema } from './define-config.ts';

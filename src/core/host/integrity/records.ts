@@ -1,4 +1,5 @@
 /** What the checks of a data folder leave in its log, and what a health page says of it: enough without the machine. */
+
 import { HIDDEN } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import type { ActorRef } from '../../kernel/ids.ts';
@@ -6,6 +7,7 @@ import type { Json } from '../../kernel/json.ts';
 import { CLOCK, type LogRecord } from '../../kernel/log/record.ts';
 import { clockContextOf, openJumpFact } from '../clock/records.ts';
 import type { StoppedReports } from '../plugin/definition.ts';
+import { sizeText } from '../size.ts';
 import { duration, timestamp } from '../terminal.ts';
 import { type DataCheckResult, dataCheckResultSchema, isDamage, summaryOf } from './findings.ts';
 import type { DataCheckContext } from './machine.ts';
@@ -75,6 +77,5 @@ export function dataFact(
 }
 
 function sizeOf({ records, files, bytes, archives, tookMs }: DataCheckResult): string {
-  const size = `${(bytes / 1_000_000).toFixed(1)} MB`;
-  return `${records} records, ${archives} archives, ${files} files, ${size} in ${(tookMs / 1_000).toFixed(1)} s`;
+  return `${records} records, ${archives} archives, ${files} files, ${sizeText(bytes)} in ${(tookMs / 1_000).toFixed(1)} s`;
 }

@@ -2,6 +2,7 @@ import { statfsSync, statSync } from 'node:fs';
 import { type ClockJump, timeByPresentClock } from '../../kernel/clock-jumps.ts';
 import type { Json } from '../../kernel/json.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { sizeText } from '../size.ts';
 import { archivesIn, totalBytes } from './archive-files.ts';
 import { newestBefore } from './plan.ts';
 import type { RetentionSettings } from './settings.ts';
@@ -112,11 +113,11 @@ export function storageFact(
   const text = [
     aDay === undefined
       ? 'growth a day unknown: the log is younger than an hour'
-      : `grows ${size(aDay)} a day`,
-    `live ${size(live)}${settings.keepBytes === undefined ? '' : ` of ${size(settings.keepBytes)}`}`,
-    `archives ${size(archives)}${settings.keepArchiveBytes === undefined ? '' : ` of ${size(settings.keepArchiveBytes)}`}`,
+      : `grows ${sizeText(aDay)} a day`,
+    `live ${sizeText(live)}${settings.keepBytes === undefined ? '' : ` of ${sizeText(settings.keepBytes)}`}`,
+    `archives ${sizeText(archives)}${settings.keepArchiveBytes === undefined ? '' : ` of ${sizeText(settings.keepArchiveBytes)}`}`,
     outlookText(next, settings),
-    `${size(free.live)} of the disk are free`,
+    `${sizeText(free.live)} of the disk are free`,
     ...(problem === undefined ? [] : [`nothing is archived: ${problem}`]),
   ];
   return {
@@ -146,9 +147,4 @@ function outlookText({ first, days = 0 }: Outlook, settings: RetentionSettings):
     case 'unknown':
       return 'when space runs out is unknown';
   }
-}
-
-function size(bytes: number): string {
-  if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(1)} GB`;
-  return `${(bytes / 1e6).toFixed(1)} MB`;
 }

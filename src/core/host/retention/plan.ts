@@ -97,18 +97,3 @@ function oldestOpen(reader: SqliteReader): { seq: number; actor: string } | unde
   }
   return oldest;
 }
-
-const SIZES: Readonly<Record<string, number>> = {
-  KB: 1_000,
-  MB: 1_000_000,
-  GB: 1_000_000_000,
-  KIB: 2 ** 10,
-  MIB: 2 ** 20,
-  GIB: 2 ** 30,
-};
-
-/** @returns bytes of a text such as `500MB`, `2GB` or `1GiB`; undefined when it is none */
-export function parseSize(text: string): number | undefined {
-  const [, amount, unit = ''] = /^(\d{1,9})([KMG]i?B)$/i.exec(text) ?? [];
-  return amount === undefined ? undefined : Number(amount) * (SIZES[unit.toUpperCase()] ?? 0);
-}

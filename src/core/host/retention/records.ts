@@ -1,8 +1,10 @@
 /** What the retention of a log leaves in it: enough to read it without the machine. */
+
 import { HIDDEN } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import type { ActorRef } from '../../kernel/ids.ts';
 import { ARCHIVE_DELETED, type LogRecord } from '../../kernel/log/record.ts';
+import { sizeText } from '../size.ts';
 import type { RetentionContext } from './machine.ts';
 
 /** The one actor that remembers what was archived and deleted of a log. */
@@ -15,7 +17,7 @@ export function retentionOf(state: Readonly<ActorState> | undefined): RetentionC
 /** A record of it in few words. */
 export function describeRetention({ event }: LogRecord): string {
   const { from, to, file, bytes } = event as Readonly<Record<string, unknown>>;
-  const size = `${(Number(bytes) / 1_000_000).toFixed(1)} MB`;
+  const size = sizeText(Number(bytes));
   switch (event.type) {
     case 'ARCHIVED':
       return `records ${from} to ${to} were archived in ${file} (${size})`;

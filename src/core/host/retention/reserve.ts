@@ -6,6 +6,7 @@ import { alertRaised } from '../../contracts/alerts.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import type { Logger } from '../logging/logger.ts';
+import { sizeText } from '../size.ts';
 
 const MIB = 1024 * 1024;
 /** It is made when three times as much is free, so that it never is what fills the disk. */
@@ -69,8 +70,8 @@ export class DiskReserve {
     const state = this.#state;
     const base = { ok: state === 'held' || state === 'not_made_yet', state, bytes: this.#bytes };
     if (base.ok) return base;
-    const free = `${Math.floor(freeOn(this.#dataDir) / MIB)} MiB are free`;
-    const size = `${Math.floor(this.#bytes / MIB)} MiB`;
+    const free = `${sizeText(freeOn(this.#dataDir))} are free`;
+    const size = sizeText(this.#bytes);
     return {
       ...base,
       reason:

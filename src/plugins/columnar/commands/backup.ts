@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import { askInstance } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { sizeText } from '../../../core/host/size.ts';
 import type { ColumnarBackup, ColumnarDrill } from '../../../machines/columnar/backups.ts';
 import { restoreInto } from '../backups/backups.ts';
 import { BACKUPS_PATH } from '../backups/schedule.ts';
@@ -87,19 +88,17 @@ function show<T>({ json, print }: CommandContext, answer: T, lines: (answer: T) 
   return 0;
 }
 
-const megabytes = (size: number): string => `${(size / 1e6).toFixed(1)} MB`;
-
 function madeLines({ name, size, sha256, tables }: ColumnarBackup): string[] {
   const rows = tables.reduce((sum, each) => sum + Number(each.rows), 0);
   return [
-    `${name} (${megabytes(size)}): ${counted(rows, 'row')} of ${counted(tables.length, 'table')}`,
+    `${name} (${sizeText(size)}): ${counted(rows, 'row')} of ${counted(tables.length, 'table')}`,
     `sha256 ${sha256}`,
   ];
 }
 
 function listLines({ backups, folder }: Listed): string[] {
   if (backups.length === 0) return [`There is no backup in ${folder} yet: run holdfast backup columnar`];
-  return backups.map(({ name, size, rows }) => `${name}  ${megabytes(size)}  ${counted(rows, 'row')}`);
+  return backups.map(({ name, size, rows }) => `${name}  ${sizeText(size)}  ${counted(rows, 'row')}`);
 }
 
 function drillLines({ name, proven, reasons }: ColumnarDrill): string[] {

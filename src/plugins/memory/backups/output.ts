@@ -1,4 +1,5 @@
 /** What the backup commands print. */
+import { sizeText } from '../../../core/host/size.ts';
 import type { Terminal } from '../../../core/host/terminal.ts';
 import { plainText, table } from '../../../core/host/terminal.ts';
 import type {
@@ -13,14 +14,6 @@ import type {
 
 /** ISO 8601 to the second. */
 const second = (time: string): string => time.slice(0, 19).concat('Z');
-
-/** Bytes for people: two or three figures are enough. */
-function sizeText(bytes: number): string {
-  const units = ['B', 'KB', 'MB', 'GB'];
-  const step = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
-  const value = bytes / 1_000 ** step;
-  return `${value < 10 && step > 0 ? value.toFixed(1) : Math.round(value)} ${units[step]}`;
-}
 
 export function snapshotLines({
   name,

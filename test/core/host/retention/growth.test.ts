@@ -136,7 +136,7 @@ test('[C10,R29] status of a stopped folder tells growth, limits and outlook as t
   const dir = await written(t, 200, 60_000, Date.now());
   noteSettings(dir, { folder: join(dir, 'archive'), ...DEFAULT_LIMITS });
   const { out } = await call(['status', '--data-dir', dir], { cwd: dir });
-  t.regex(out, /storage +grows \d+\.\d MB a day; live \d+\.\d MB of 1\.1 GB; archives 0\.0 MB of 4\.3 GB; /);
+  t.regex(out, /storage +grows [\d.]+ [KM]B a day; live [\d.]+ [KM]B of 1\.1 GB; archives 0 B of 4\.3 GB; /);
   t.regex(out, /the (limits are reached|disk is full) /);
   const { out: json } = await call(['status', '--data-dir', dir, '--json'], { cwd: dir });
   t.is(typeof JSON.parse(json).storage.bytesADay, 'number');

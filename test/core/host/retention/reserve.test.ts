@@ -98,7 +98,7 @@ test.serial(
     const { statusCode, body } = await health();
     t.is(statusCode, 200);
     t.is(body.status, 'degraded');
-    t.regex(body.reasons.join(), /the disk is full, and the log uses its reserve of 4 MiB/);
+    t.regex(body.reasons.join(), /the disk is full, and the log uses its reserve of 4\.2 MB/);
     t.true(alerts.includes('log.reserve_used firing'), String(alerts));
 
     rmSync(filler);
@@ -127,7 +127,7 @@ test.serial(
     t.false(existsSync(file));
     const { body } = await health();
     t.is(body.status, 'degraded');
-    t.regex(body.reserve.reason, /no room for the reserve of 4 MiB \(\d+ MiB are free/);
+    t.regex(body.reserve.reason, /no room for the reserve of 4\.2 MB \([\d.]+ [KMG]B are free/);
   },
 );
 
