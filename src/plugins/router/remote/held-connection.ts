@@ -34,7 +34,7 @@ export class HeldConnection {
   /** The API answers: makes a connection where none is held. */
   hold(): void {
     if (this.#stopped || this.#socket || this.#cancelNext) return;
-    const waitMs = this.#madeAt + LEAST_MS - this.#clock.now();
+    const waitMs = this.#madeAt + LEAST_MS - this.#clock.monotonic();
     if (waitMs <= 0) this.#make();
     else this.#cancelNext = this.#clock.after(waitMs, () => this.#make());
   }
@@ -47,7 +47,7 @@ export class HeldConnection {
 
   #make(): void {
     this.#cancelNext = undefined;
-    this.#madeAt = this.#clock.now();
+    this.#madeAt = this.#clock.monotonic();
     let wasMade = false;
     const socket = connect({ ...this.#to, keepAlive: true });
     this.#socket = socket;
