@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceFile } from '../../kernel/durable-file.ts';
 import { isObject } from '../../kernel/json.ts';
 
 /** What a runtime archives and deletes by itself. A limit that is absent does not hold. */
@@ -35,8 +36,7 @@ export function noteSettings(dataDir: string, settings: RetentionSettings): void
   const text = `${JSON.stringify({ folder, keepBytes, olderThanMs, keepArchiveBytes })}\n`;
   const file = settingsFile(dataDir);
   if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
-  writeFileSync(`${file}.new`, text, { mode: 0o600 });
-  renameSync(`${file}.new`, file);
+  replaceFile(file, text);
 }
 
 /** The settings of the newest run on a data folder; without limits where there was none, or it had none. */

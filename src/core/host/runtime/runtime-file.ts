@@ -1,7 +1,8 @@
-import { readFileSync, renameSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { runtimeFile, writeAnew } from '../../kernel/log/lock.ts';
+import { replaceFile } from '../../kernel/durable-file.ts';
+import { runtimeFile } from '../../kernel/log/lock.ts';
 import { whoCouldReplace } from '../../kernel/ownership.ts';
 
 const certificate = z.object({
@@ -34,9 +35,7 @@ export type RuntimeFile = z.output<typeof schema>;
 
 /** Written whole or not at all: a reader never sees half of it. */
 export function writeRuntimeFile(dataDir: string, content: RuntimeFile): void {
-  const file = runtimeFile(dataDir);
-  writeAnew(`${file}.new`, `${JSON.stringify(content, null, 2)}\n`);
-  renameSync(`${file}.new`, file);
+  replaceFile(runtimeFile(dataDir), `${JSON.stringify(content, null, 2)}\n`);
 }
 
 /**

@@ -54,7 +54,7 @@ function checkOwners(dataDir: string): void {
 }
 
 /** Writes a file of mode 0600 in the place of what is there: never through a link that somebody else left. */
-export function writeAnew(file: string, text: string): void {
+function writeAnew(file: string, text: string): void {
   rmSync(file, { force: true });
   writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
 }
