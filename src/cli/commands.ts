@@ -52,6 +52,12 @@ const runtimeCommands: readonly CommandDefinition[] = [
     run: lazily(async () => (await import('./doctor.ts')).diagnose),
   },
   {
+    name: 'data check',
+    summary: 'Reads everything in the data folder now and names what is damaged; exit 1 when something is',
+    example: 'holdfast data check --data-dir /var/lib/holdfast',
+    run: lazily(async () => (await import('./data-check.ts')).checkData),
+  },
+  {
     name: 'graph',
     summary: 'Draws which topic leads to which actor, effect and adapter, as a Mermaid flowchart',
     example: 'holdfast graph > graph.mmd',

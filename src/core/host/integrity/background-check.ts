@@ -40,7 +40,7 @@ interface Services {
 export class BackgroundCheck {
   readonly #request: CheckRequest;
   readonly #services: Services;
-  readonly #work: RecurringWork<void>;
+  readonly #work: RecurringWork<DataCheckResult>;
   #checker: ChildProcess | undefined;
   #part: number | undefined;
   #failed: string | undefined;
@@ -73,6 +73,16 @@ export class BackgroundCheck {
     return dataFact(last, clock.now(), { checked: this.#hasChecked, working });
   }
 
+  /**
+   * Checks now, or waits for the check that is under way.
+   *
+   * @returns what it found, when that is recorded
+   * @throws HF_DATA_CHECK it could not be finished
+   */
+  run(): Promise<DataCheckResult> {
+    return this.#work.run();
+  }
+
   /** Ends what is under way, and begins nothing new. */
   async stop(): Promise<void> {
     const ended = this.#work.stop();
@@ -80,13 +90,15 @@ export class BackgroundCheck {
     await ended;
   }
 
-  async #check(): Promise<void> {
+  async #check(): Promise<DataCheckResult> {
     this.#part = 0;
     const began = performance.now();
     try {
       const found = await this.#read();
       const at = this.#services.clock.now();
-      await this.#record({ ...found, at, tookMs: Math.round(performance.now() - began) });
+      const result = { ...found, at, tookMs: Math.round(performance.now() - began) };
+      await this.#record(result);
+      return result;
     } finally {
       this.#part = undefined;
     }

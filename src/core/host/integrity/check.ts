@@ -24,6 +24,8 @@ export interface CheckRequest {
   readonly overwritten: readonly string[];
   /** Absolute path of a file that gets the heads of the log, where there is one. */
   readonly witness?: string;
+  /** Nothing is moved or marked: a look at a stopped instance, which records nothing. */
+  readonly isTrial?: boolean;
 }
 
 /** What a check found, without its time, and the ledger, which is saved once the findings are recorded. */
@@ -42,6 +44,7 @@ export async function* checkFolder({
   archives,
   witness,
   overwritten,
+  isTrial = false,
 }: CheckRequest): AsyncGenerator<number, Checked> {
   const loaded = loadLedger(dataDir);
   const ledger = loaded ?? emptyLedger();
@@ -65,9 +68,9 @@ export async function* checkFolder({
   for (; !part.done; part = log.next()) yield 0.5 + 0.3 * part.value;
   bytes += statOf(logFile(dataDir))?.size ?? 0;
   findings.push(...logFindings(part.value));
-  markRanges(dataDir, part.value.ranges);
+  if (!isTrial) markRanges(dataDir, part.value.ranges);
   if (witness !== undefined) findings.push(...(await witnessFindings(dataDir, witness)));
-  const read = yield* checkArchives(dataDir, archives, ledger);
+  const read = yield* checkArchives(dataDir, archives, ledger, isTrial);
   return {
     result: {
       files: step.value.files,
@@ -161,6 +164,7 @@ async function* checkArchives(
   dataDir: string,
   folder: string,
   ledger: Ledger,
+  isTrial: boolean,
 ): AsyncGenerator<number, ArchivesRead> {
   const archives = archivesIn(folder);
   const findings: Finding[] = [];
@@ -186,7 +190,7 @@ async function* checkArchives(
         file: path,
         reason: String(error.details.reason ?? error.what),
         records: { from, to },
-        movedTo: moveAside(dataDir, file),
+        ...(!isTrial && { movedTo: moveAside(dataDir, file) }),
       });
       moved.add(path);
       ledger.files.delete(path);

@@ -48,7 +48,7 @@ export function damageCheck({ dataDir, facts, running }: CheckContext): CheckRes
     if (fact.state === 'damaged') return { state: 'fail', lookedAt, found, remedy };
     if (fact.state === 'changed') return { state: 'warn', lookedAt, found, remedy };
     const wait =
-      'The check begins some seconds after the start and reads everything at low priority: look again later.';
+      'The check begins some seconds after the start and reads everything at low priority. `holdfast data check` does it now.';
     return { state: 'unknown', lookedAt, found, remedy: wait };
   }
   const found = 'nothing has read the folder since the last instance on it ended, or no health page says so';
@@ -56,6 +56,6 @@ export function damageCheck({ dataDir, facts, running }: CheckContext): CheckRes
     state: 'unknown',
     lookedAt,
     found,
-    remedy: 'Start the instance: it checks everything after its start.',
+    remedy: 'Type `holdfast data check`, or start the instance: it checks everything after its start.',
   };
 }

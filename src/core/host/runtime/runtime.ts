@@ -17,7 +17,7 @@ import { makeSenders } from '../http/peer.ts';
 import { PendingReplies } from '../http/pending-replies.ts';
 import { BackgroundCheck } from '../integrity/background-check.ts';
 import { compareBeforeStart, noteAtStop } from '../integrity/compare.ts';
-import { textOf } from '../integrity/findings.ts';
+import { type DataCheckResult, textOf } from '../integrity/findings.ts';
 import { beginRun } from '../lifecycle/run.ts';
 import { createLogger, type Logger } from '../logging/logger.ts';
 import { Metrics } from '../metrics/metrics.ts';
@@ -34,7 +34,7 @@ import { openWitness, type WitnessSettings } from '../witness/witness.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { recoverActors } from './recover-actors.ts';
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
-import { logControl, Surfaces } from './surfaces.ts';
+import { dataControl, Surfaces } from './surfaces.ts';
 import {
   connectRoutes,
   observeActors,
@@ -105,6 +105,7 @@ export class Runtime {
   #reason = '';
   #isReady = false;
   #witness: WitnessSender | undefined;
+  #check: BackgroundCheck | undefined;
   #stopErrors: readonly HoldfastError[] = [];
 
   constructor({ plugins, dataDir, configFile, ...rest }: RuntimeOptions) {
@@ -249,7 +250,7 @@ export class Runtime {
       this.#host.started(this.registrations.surfaces),
       this.#host.started(this.registrations.listeners),
       [
-        { owner: 'core', build: (surface) => logControl(surface, services) },
+        { owner: 'core', build: (surface) => dataControl(surface, services, () => this.#checkData()) },
         ...this.#host.started(this.registrations.controls),
       ],
       { ...services, senders: this.#senders },
@@ -272,6 +273,7 @@ export class Runtime {
     const place = witness && 'file' in witness ? { witness: witness.file } : {};
     const overwritten = this.registrations.overwrittenFiles.map(({ path }) => path);
     const check = new BackgroundCheck({ dataDir, archives, overwritten, ...place }, services);
+    this.#check = check;
     this.#host.addFact('data', () => check.fact());
     const kept = retention ?? { folder: archives };
     noteSettings(dataDir, kept);
@@ -289,6 +291,11 @@ export class Runtime {
     automatic = new AutomaticRetention(services, retention);
     const ended = automatic;
     this.#undo.push(() => ended.stop());
+  }
+
+  async #checkData(): Promise<DataCheckResult> {
+    if (!this.#check) throw new HostError('HF_DATA_CHECK', { reason: 'the instance is still starting' });
+    return this.#check.run();
   }
 
   #reserveDisk(services: RuntimeServices): void {

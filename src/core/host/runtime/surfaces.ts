@@ -4,6 +4,7 @@ import { connectionShare, openFilesLimit } from '../http/connection-limit.ts';
 import type { HttpSurface, Listener, Place, Surface, SurfaceDependencies } from '../http/contract.ts';
 import { socketPath } from '../http/listen-options.ts';
 import { createSurface } from '../http/surface.ts';
+import type { DataCheckResult } from '../integrity/findings.ts';
 import type { Logger } from '../logging/logger.ts';
 import { serveOperation } from '../operations/serve.ts';
 import type { RuntimeServices } from '../plugin/host.ts';
@@ -119,14 +120,20 @@ const pruneBody = z.strictObject({
 
 const shredBody = z.strictObject({ keys: z.array(z.string().min(1).max(128)).max(100_000) });
 
-/** The operations of the log that commands call on the control socket of a running instance. */
-export function logControl(
+/**
+ * The operations of the data folder that commands call on the control socket of a running instance.
+ *
+ * @param checkData reads all of it now
+ */
+export function dataControl(
   surface: HttpSurface,
   { log, dataDir, clock }: Pick<RuntimeServices, 'log' | 'dataDir' | 'clock'>,
+  checkData: () => Promise<DataCheckResult>,
 ): void {
   serveOperation(surface, '/log/prune', pruneBody, ({ folder, ...request }) =>
     pruneRunning(log, { dataDir, request, folder, now: clock.now() }),
   );
+  serveOperation(surface, '/data/check', z.strictObject({}), () => checkData());
   serveOperation(surface, '/log/shred', shredBody, async ({ keys }) => {
     await log.shred(keys);
     return { keys };

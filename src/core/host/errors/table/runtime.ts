@@ -52,7 +52,8 @@ export const runtimeErrors = {
   HF_DATA_CHECK: {
     status: 500,
     what: 'The check of the data folder could not be finished: {reason}.',
-    remedy: 'Look at the log lines before data.check_failed; it is tried again within an hour.',
+    remedy:
+      'Correct what the reason names, then type `holdfast data check`: it reads everything now. The instance tries again by itself within an hour; each attempt that fails is a log line `data.check_failed`.',
   },
   HF_ACTOR_BATCHED: {
     status: 500,
