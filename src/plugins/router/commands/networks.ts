@@ -1,11 +1,8 @@
-import { ADOPTION_PATH, type AdoptionView } from '../../../core/contracts/reconciler.ts';
+import type { AdoptionView } from '../../../core/contracts/reconciler.ts';
 import { HostError } from '../../../core/host/errors/host-error.ts';
-import { askIfRunning } from '../../../core/host/operations/control-client.ts';
-import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
-import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { AnnouncedBy } from '../config/advertisements.ts';
-import { fieldsOf, interfacesOf, stringsOf } from '../config/network-config.ts';
 import { type CommandSettings, openTarget, targetFlags } from './target.ts';
 
 /** `holdfast router legs`: the networks of the router, their addresses and their address sets (R34). */
@@ -17,36 +14,12 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
     example: 'holdfast router legs --json | jq .collisions',
     flags: targetFlags,
     async run(_args, flags, context) {
-      const [{ addressSets, collisionText, setCollisions }, { advertisingLegs }] = await Promise.all([
+      const [{ readLegs }, { collisionText }] = await Promise.all([
+        import('./readings.ts'),
         import('../config/networks.ts'),
-        import('../config/generated-files.ts'),
       ]);
       const target = openTarget(flags, context, settings);
-      const config = await target.active(context.signal);
-      const currentAddresses = await target.addresses(config, context.signal);
-      const fields = new Map(interfacesOf(config).map(({ name, config: fields }) => [name, fields]));
-      const speaking = new Set(advertisingLegs(config));
-      const adoption = await adoptionOf(context);
-      const kept = new Map(adoption?.legs.filter(({ match }) => !match).map((leg) => [leg.intf, leg]));
-      const keptFields = adoption?.legs.filter(({ match }) => match) ?? [];
-      const legs = addressSets(config, currentAddresses).map(({ intf, label, uuid, name, prefixes }) => {
-        const own = fieldsOf(fields.get(intf));
-        const leg = kept.get(intf);
-        return {
-          intf,
-          label,
-          uuid,
-          set: name,
-          enabled: own.enabled !== false,
-          ipv4: stringsOf(own.ipv4),
-          ipv6: stringsOf(own.ipv6),
-          ...(stringsOf(own.ipv6DelegateFrom)[0] !== undefined && { delegateFrom: own.ipv6DelegateFrom }),
-          prefixes,
-          advertises: speaking.has(intf),
-          ...(leg && { keeps: { address: leg.address, state: leg.state, text: leg.text } }),
-        };
-      });
-      const collisions = setCollisions(config);
+      const { legs, keptFields, collisions, adoption } = await readLegs(target, context);
       const { json, print, note, terminal } = context;
       if (json) print(JSON.stringify({ legs, collisions, ...(adoption && { adoption }) }));
       else {
@@ -79,16 +52,6 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
   };
 }
 
-/** Whether the reconciler of the running instance may write its legs; undefined where none runs. */
-async function adoptionOf(context: CommandContext): Promise<AdoptionView | undefined> {
-  try {
-    return await askIfRunning<AdoptionView>(context, ADOPTION_PATH, {}, 'it runs no reconciler');
-  } catch (error) {
-    if (isCoded(error, 'HF_CONTROL_UNREACHABLE')) return undefined;
-    throw error;
-  }
-}
-
 /** What the reconciler would post, were its legs adopted. */
 function unadopted({ state, legs }: AdoptionView): string[] {
   if (state !== 'observing') return [];
@@ -109,18 +72,15 @@ export function raCommand(settings: CommandSettings): CommandDefinition {
     example: 'holdfast router ra',
     flags: targetFlags,
     async run(_args, flags, context) {
-      const { advertisements, advertisementNotes } = await import('../config/advertisements.ts');
+      const { readAdvertisements } = await import('./readings.ts');
       const target = openTarget(flags, context, settings);
-      const config = await target.active(context.signal);
-      const currentAddresses = await target.addresses(config, context.signal);
-      const reading = await target.received(context.signal);
-      const received = reading.state === 'received' ? reading.prefixes : [];
-      const legs = advertisements(config, settings.raSources, currentAddresses, received);
+      const { legs, received: reading } = await readAdvertisements(
+        target,
+        settings.raSources,
+        context.signal,
+      );
       const { json, print, note, terminal } = context;
-      if (json) {
-        const described = legs.map((leg) => ({ ...leg, notes: advertisementNotes(leg) }));
-        return print(JSON.stringify({ legs: described, sources: settings.raSources, received: reading }));
-      }
+      if (json) return print(JSON.stringify({ legs, sources: settings.raSources, received: reading }));
       for (const leg of legs) {
         const { intf, label, advertises, interval, routerLifetime, prefixes } = leg;
         const how = advertises
@@ -131,7 +91,7 @@ export function raCommand(settings: CommandSettings): CommandDefinition {
           const who = sources.map(announcedText).join(', ') || 'nobody';
           print(`  ${prefix.padEnd(28)} ${(ula ? 'ULA' : 'global').padEnd(6)}  announced by ${who}`);
         }
-        for (const text of advertisementNotes(leg)) print(`  ${plainText(text)}`);
+        for (const text of leg.notes) print(`  ${plainText(text)}`);
       }
       const others =
         reading.state === 'received'
@@ -169,33 +129,24 @@ export function explainCommand(settings: CommandSettings): CommandDefinition {
         const reason = '--from and --to are both needed.';
         throw new HostError('HF_CLI_USAGE', { reason, command: 'router explain' });
       }
-      const [{ explainFlow, missingText }, { networksOf, prefixesBySet }] = await Promise.all([
+      const [{ explainPacket }, { missingText }] = await Promise.all([
+        import('./readings.ts'),
         import('../config/firewall.ts'),
-        import('../config/networks.ts'),
       ]);
       const target = openTarget(flags, context, settings);
-      const config = await target.active(context.signal);
-      const currentAddresses = await target.addresses(config, context.signal);
-      const reading = await target.filledSets(context.signal);
-      const sets = reading.state === 'filled' ? reading.sets : prefixesBySet(config, currentAddresses);
-      const answer = explainFlow(networksOf(config, currentAddresses), sets, from, to);
+      const explained = await explainPacket(target, { from, to }, context.signal);
       const { json, print, note, terminal } = context;
-      if (json) {
-        const { state } = reading;
-        const source = state === 'filled' ? { source: reading.source } : { reason: reading.reason };
-        return print(JSON.stringify({ from, to, sets: { state, ...source }, ...answer }));
-      }
+      if (json) return print(JSON.stringify(explained));
+      const { sets, ...answer } = explained;
       for (const { chain, why } of answer.steps)
         print(`${terminal.paint('bold', chain.padEnd(17))}  ${plainText(why)}`);
       print(`${terminal.paint('bold', 'accepted by')}: ${plainText(answer.accepts)}`);
       for (const missing of answer.missing) print(`missing: ${plainText(missingText(missing))}`);
-      if (reading.state === 'assumed') {
+      if (sets.state === 'assumed') {
         const how = 'as they follow from the addresses within a minute';
-        print(
-          `${terminal.paint('bold', 'assumed')}: the address sets are ${how}; ${plainText(reading.reason)}`,
-        );
+        print(`${terminal.paint('bold', 'assumed')}: the address sets are ${how}; ${plainText(sets.reason)}`);
       }
-      const by = reading.state === 'filled' ? `; the address sets by ${reading.source}` : '';
+      const by = sets.state === 'filled' ? `; the address sets by ${sets.source}` : '';
       note(`read from ${target.from}${by}`);
     },
   };

@@ -3,11 +3,13 @@
  * kernel it is applied to. Decisions are those of the machine `machines/router/config.ts`. A write takes this way:
  * `http-api.ts` → `config-writes.ts` → the machine → `config-actor.ts` → `embedded-router.ts` → `applier.ts`, `store/`.
  */
+import { mcpRoutes } from '../../../core/contracts/mcp-routes.ts';
 import { RouterApiToken } from '../../../core/contracts/router.ts';
 import { listeningOf } from '../../../core/host/http/listen-options.ts';
 import { definePlugin } from '../../../core/host/plugin/definition.ts';
 import { registerCommands } from '../commands/register.ts';
-import { RECEIVED_PATH, TRANSACTION_PATH } from '../commands/target.ts';
+import { routerRoute } from '../commands/route.ts';
+import { type CommandSettings, RECEIVED_PATH, TRANSACTION_PATH } from '../commands/target.ts';
 import { RouterError } from '../errors.ts';
 import { observedActor } from '../observed-config.ts';
 import { secretFields } from '../secret-fields.ts';
@@ -93,13 +95,17 @@ export const router = definePlugin({
     for (const check of routerChecks({ redisUrl, host: kernel === 'linux' ? options : undefined }))
       context.check(check);
 
-    registerCommands(context, {
+    const commands: CommandSettings = {
       token,
       windowMs,
       raSources,
       readStore: async (dataDir, read) =>
         (await import('./store/read-store.ts')).readStore({ dataDir, redisUrl }, read),
-    });
+    };
+    registerCommands(context, commands);
+    context.contribute(mcpRoutes, ({ services }) =>
+      routerRoute(commands, services.dataDir, async () => ({ pending: transactionOf(services) ?? false })),
+    );
     context.control((surface, { watch, services }) => {
       surface.post(RECEIVED_PATH, async () => (watch ? { prefixes: watch.received.list() } : {}));
       surface.post(TRANSACTION_PATH, async () => transactionOf(services) ?? {});

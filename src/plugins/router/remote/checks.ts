@@ -26,10 +26,19 @@ export function remoteChecks(
     ...(redisUrl === undefined ? [] : redisChecks(redisUrl)),
     {
       name: 'router.transaction',
-      run: ({ signal }) => transactionCheck(redisUrl, () => readActive(options, token, signal)),
+      run: ({ signal }) => remoteTransaction(options, token, signal),
     },
     ...ownHostChecks(options, token),
   ];
+}
+
+/** Whether a transaction is pending on the router, as far as its Redis and its API say. */
+export function remoteTransaction(
+  options: RouterRemoteOptions,
+  token: () => string | undefined,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  return transactionCheck(options.redisUrl, () => readActive(options, token, signal));
 }
 
 function ownHostChecks(options: RouterRemoteOptions, token: () => string | undefined): CheckDefinition[] {

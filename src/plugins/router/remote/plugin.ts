@@ -3,16 +3,19 @@
  * shipped configuration takes this plugin when HOLDFAST_ROUTER_URL is set. How real daemons behave, and what follows
  * from it: `docs/guides/reconcile-a-real-router.md`.
  */
+import { mcpRoutes } from '../../../core/contracts/mcp-routes.ts';
 import { RouterApiToken } from '../../../core/contracts/router.ts';
 import { definePlugin } from '../../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import { registerCommands } from '../commands/register.ts';
+import { routerRoute } from '../commands/route.ts';
+import type { CommandSettings } from '../commands/target.ts';
 import { RouterError } from '../errors.ts';
 import { registerObservedConfig } from '../observed-config.ts';
 import { secretFields } from '../secret-fields.ts';
 import { ApiWatch } from './api-watch.ts';
-import { remoteChecks } from './checks.ts';
+import { remoteChecks, remoteTransaction } from './checks.ts';
 import { ConfigWatch } from './config-watch.ts';
 import { RouterEvents } from './events.ts';
 import { type RouterRemoteOptions, routerRemoteOptions } from './options.ts';
@@ -45,7 +48,7 @@ export const routerRemote = definePlugin({
   },
   errors: RouterError,
   provides: [RouterApiToken],
-  async start({ actors, bus, clock, logger, metrics, vault }, options) {
+  async start({ actors, bus, clock, dataDir, logger, metrics, vault }, options) {
     const { url, insecure, redisUrl, channelPrefix, pingMs, alertAfterMs, answerLimit } = options;
     const { readTimeoutMs, writeTimeoutMs, lookMs, probeMs } = options;
     const calls = metrics.counter('router_calls_total', {
@@ -88,7 +91,7 @@ export const routerRemote = definePlugin({
       logger.warn({ reason }, 'router.events_off');
     }
     watch.start();
-    return { http, api, events, watch, configs, lastCalls };
+    return { http, api, events, watch, configs, lastCalls, dataDir };
   },
   register(context, options) {
     context.provide(RouterApiToken, ({ api }) => api);
@@ -101,7 +104,7 @@ export const routerRemote = definePlugin({
     }));
     for (const check of remoteChecks(options, tokenOf(options))) context.check(check);
     const { url, insecure, redisUrl, raSources } = options;
-    registerCommands(context, {
+    const commands: CommandSettings = {
       url,
       insecure,
       token: tokenOf(options),
@@ -109,7 +112,11 @@ export const routerRemote = definePlugin({
       raSources,
       readStore: async (dataDir, read) =>
         (await import('./read-store.ts')).readRemoteStore({ url, dataDir, redisUrl }, read),
-    });
+    };
+    registerCommands(context, commands);
+    context.contribute(mcpRoutes, ({ dataDir }) =>
+      routerRoute(commands, dataDir, (signal) => remoteTransaction(options, tokenOf(options), signal)),
+    );
     registerObservedConfig(context);
     context.onStop(async ({ http, events, watch, configs }) => {
       configs.stop();
