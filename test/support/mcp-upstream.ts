@@ -91,6 +91,10 @@ export function toolServer(): McpServer {
   return server;
 }
 
+/**
+ * Listens on a free port. It closes no idle connection: on a busy machine the end of one and the next request on it cross.
+ */
 export function listen(server: Server): Promise<void> {
+  server.keepAliveTimeout = 0;
   return new Promise((done) => server.listen(0, '127.0.0.1', done));
 }

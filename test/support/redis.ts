@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import type { Scope } from './scope.ts';
 import { tempDir } from './temp.ts';
+import { PATIENCE_MS } from './until.ts';
 
 export interface RedisServerOptions {
   /** The password that clients must give. */
@@ -143,7 +144,7 @@ export class RedisServer {
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  limitMs = 30_000,
+  limitMs = PATIENCE_MS,
 ): Promise<void> {
   for (const end = Date.now() + limitMs; !(await holds()); ) {
     if (Date.now() > end) throw new Error(`after ${limitMs} ms still not: ${what}`);

@@ -8,6 +8,7 @@ import type { Notice } from '../../../src/machines/alerts/notice.ts';
 import { formats } from '../../../src/plugins/alerts/payloads.ts';
 import { uptimeMonitor } from '../../../src/plugins/uptime-monitor/index.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { Alertmanager, pause } from './alertmanager.ts';
 import { rig } from './rig.ts';
@@ -75,7 +76,7 @@ test('[O17] an Alertmanager that restarts and forgets has every alert that fires
   const alerts = await rig(t, options, { clock });
   const held = async () => (await manager.alerts()).map(({ labels }) => labels.store).toSorted();
   const until = async (what: string, wanted: readonly string[]) => {
-    const end = performance.now() + 20_000;
+    const end = performance.now() + PATIENCE_MS;
     for (;;) {
       const seen = await held();
       if (seen.join() === wanted.join()) return;

@@ -17,6 +17,7 @@ import { alerts } from '../../../src/plugins/alerts/index.ts';
 import type { AlertsView } from '../../../src/plugins/alerts/view.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 export type Options = NonNullable<Parameters<typeof alerts>[0]>;
@@ -122,7 +123,7 @@ export async function rig(
       bus.publish(alertRaised, { ...alert, labels: { ...labels, ...(state && { state }) } });
     },
     async until(what, holds) {
-      const end = performance.now() + 20_000;
+      const end = performance.now() + PATIENCE_MS;
       while (!holds()) {
         if (performance.now() > end) throw new Error(`it did not come about: ${what}`);
         await settled();

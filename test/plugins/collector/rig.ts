@@ -12,6 +12,7 @@ import { collector } from '../../../src/plugins/collector/index.ts';
 import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
 import { call, type Finished } from '../../support/cli.ts';
 import type { Scope } from '../../support/scope.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 
 export type Options = NonNullable<Parameters<typeof collector>[0]>;
 
@@ -75,7 +76,7 @@ export default defineConfig({ plugins: [collector()] });`,
 }
 
 export async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-  const end = performance.now() + 20_000;
+  const end = performance.now() + PATIENCE_MS;
   while (!(await holds())) {
     if (performance.now() > end) throw new Error(`it did not come about: ${what}`);
     await new Promise((done) => setTimeout(done, 5));

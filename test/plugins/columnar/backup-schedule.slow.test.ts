@@ -8,6 +8,7 @@ import { columnar } from '../../../src/plugins/columnar/index.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';
 import { call } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 test('[O7,O29] backups are made on the schedule, kept by number, drilled by a command, and doctor says how they are', async (t) => {
@@ -48,8 +49,8 @@ test('[O7,O29] backups are made on the schedule, kept by number, drilled by a co
     }
   };
   const until = async (what: string, holds: () => boolean) => {
-    for (let tries = 0; !holds(); tries += 1) {
-      if (tries > 1_500) throw new Error(`it did not come about: ${what}`);
+    for (const end = performance.now() + PATIENCE_MS; !holds(); ) {
+      if (performance.now() > end) throw new Error(`it did not come about: ${what}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
@@ -101,7 +102,7 @@ test('[O7,O29] backups are made on the schedule, kept by number, drilled by a co
   t.regex(unproven.out, /^NOT PROVEN: .*\n +its file is not the one that was written/);
   t.like(await ofDoctor(), { state: 'fail' });
   const raised = async (what: RegExp) => {
-    for (let tries = 0; tries < 500; tries += 1) {
+    for (const end = performance.now() + PATIENCE_MS; performance.now() < end; ) {
       for await (const { effects } of runtime.services.log.read({}))
         if (what.test(JSON.stringify(effects))) return true;
       await new Promise((resolve) => setTimeout(resolve, 20));

@@ -11,6 +11,7 @@ import { version } from '../../../src/core/kernel/version.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';
 import { fakeDisk, startChild } from '../../support/disk.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const script = new URL('./runtime-child.ts', import.meta.url);
@@ -257,7 +258,7 @@ test('[C14] beyond loopback the console asks for the token in its file, read at 
 });
 
 async function until<T>(read: () => Promise<T>, done: (value: T) => boolean): Promise<T> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     const value = await read();
     if (done(value)) return value;

@@ -80,7 +80,7 @@ test('[G12] servers that are down, hang or answer nonsense are named, and the ot
     response.setHeader('content-type', 'text/html').end('<html>'),
   );
   const rig = await Rig.start(t, {
-    aggregateDeadlineMs: 1_500,
+    aggregateDeadlineMs: 6_000,
     routes: [
       credentialFree({ name: 'down', url: 'http://127.0.0.1:9/mcp' }),
       credentialFree({ name: 'hanging', url: hanging.url }),

@@ -84,7 +84,7 @@ test("[G13] a document that lies elsewhere on the upstream is found by the upstr
     response.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${address}"` }).end();
   upstream.pages.set('/mcp', challenged(`${origin}/about/login.json?v=2`));
   upstream.pages.set('/about/login.json?v=2', json(document));
-  const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 65_536 });
+  const http = new HttpClient({ timeoutMs: 120_000, answerLimit: 65_536 });
   t.teardown(() => http.close());
   const read = () => new DocumentCache(http, () => 0).get(new URL(`${upstream.url}?apiKey=hidden`));
   t.deepEqual(await read(), { kind: 'document', document });
@@ -170,7 +170,7 @@ test('[G8,G13] what an upstream leaves unsaid about its login, the entry of its 
 
 test('[G13] what is no document is none: redirects, pages, lists, and what is too large or nested too deep', async (t) => {
   const upstream = await site(t);
-  const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 65_536 });
+  const http = new HttpClient({ timeoutMs: 120_000, answerLimit: 65_536 });
   t.teardown(() => http.close());
   const pages: [string, (response: ServerResponse) => void, RegExp][] = [
     [
@@ -205,7 +205,7 @@ test('[G13] what is no document is none: redirects, pages, lists, and what is to
 /** What is known of the documents of one upstream, by a clock that stands until it is moved. */
 async function documentsOf(t: Parameters<typeof site>[0]) {
   const upstream = await site(t);
-  const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 65_536 });
+  const http = new HttpClient({ timeoutMs: 120_000, answerLimit: 65_536 });
   t.teardown(() => http.close());
   const clock = { now: 0 };
   const documents = new DocumentCache(http, () => clock.now);

@@ -13,6 +13,7 @@ import type { Route } from '../../../src/plugins/gateway/routes/route.ts';
 import { openRoute } from '../../../src/plugins/gateway/routes/route.ts';
 import { listen, startUpstream } from '../../support/mcp-upstream.ts';
 import { startStateless } from '../../support/stateless-upstream.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { Rig } from './rig.ts';
 
 const { signal } = new AbortController();
@@ -153,7 +154,7 @@ test('[G17] the health page shows each route, one that is down degrades it, and 
     ],
   });
   const states = () => rig.runtime.health().gateway as any;
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + PATIENCE_MS;
   const isThere = () =>
     states().upstreams.web_search.state === 'down' && states().upstreams.repo_wiki.state === 'healthy';
   while (!isThere() && Date.now() < deadline) await new Promise((done) => setTimeout(done, 20));

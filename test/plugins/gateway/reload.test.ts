@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { FileRig } from './file-rig.ts';
 import { rpc } from './rig.ts';
 
@@ -14,7 +15,7 @@ test('[G24] a changed file is noticed and swapped in, and a session goes on', as
   const key = await rig.mint({ servers: ['repo_wiki', 'memory'] });
   const client = await rig.connect(t, 'repo_wiki', key);
   rig.write(free('repo_wiki', upstream.url) + free('memory', upstream.url));
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (!('memory' in (await rig.serving())) && Date.now() < deadline)
     await new Promise((done) => setTimeout(done, 20));
   t.deepEqual(Object.keys(await rig.serving()), ['memory', 'repo_wiki']);

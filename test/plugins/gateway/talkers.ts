@@ -7,6 +7,7 @@ import {
 import type { ExecutionContext } from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { startSessionServer } from '../../support/mcp-upstream.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { admission, Rig } from './rig.ts';
 
 /** An upstream that asks its client, speaks up by itself, and has a prompt and a resource. */
@@ -70,9 +71,9 @@ export async function setUp(t: ExecutionContext<unknown>) {
 }
 
 export async function until(t: ExecutionContext<unknown>, what: string, holds: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 1_000; tries += 1) {
+  for (const end = performance.now() + PATIENCE_MS; performance.now() < end; ) {
     if (holds()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  t.fail(`not within ten seconds: ${what}`);
+  t.fail(`not within ${PATIENCE_MS} ms: ${what}`);
 }

@@ -8,6 +8,7 @@ import { telemetry as telemetryPlugin } from '../../../src/plugins/telemetry/ind
 import { startSdk } from '../../../src/plugins/telemetry/sdk.ts';
 import { listen, startUpstream } from '../../support/mcp-upstream.ts';
 import { answerEmpty, startScripted } from '../../support/scripted-upstream.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { admission, initialize, MEDIA, Rig, rpc } from './rig.ts';
 
 interface Received {
@@ -81,7 +82,8 @@ const metricsOf = (received: readonly Received[]): Metric[] =>
 
 /** Waits for what a stop sends: it leaves after three seconds, and a machine under load may need longer. */
 async function until(hasArrived: () => boolean): Promise<void> {
-  for (const end = performance.now() + 60_000; !hasArrived() && performance.now() < end; ) await after(10);
+  for (const end = performance.now() + PATIENCE_MS; !hasArrived() && performance.now() < end; )
+    await after(10);
 }
 
 const attributesOf = ({ attributes }: Span) =>

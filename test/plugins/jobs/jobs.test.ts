@@ -21,12 +21,13 @@ import { ClusterApi, Refusal } from '../../support/cluster/index.ts';
 import { beginJob, cronJob, endJob, type Fate, makeJob } from '../../support/cluster/jobs.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 
 const IMPORT = `import { jobs } from 'holdfast/plugins/jobs';`;
 const NAMESPACE = 'observability';
 
 async function until(what: () => boolean): Promise<void> {
-  const end = performance.now() + 30_000;
+  const end = performance.now() + PATIENCE_MS;
   while (!what()) {
     if (performance.now() > end) throw new Error(`it never came: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));

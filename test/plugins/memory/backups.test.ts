@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { call, type Finished } from '../../support/cli.ts';
+import { read } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { fill, rest, somePoints, startMemory } from '../memory-store/rig.ts';
 
@@ -24,16 +25,9 @@ async function holdfast(dataDir: string, words: readonly string[], options = '{}
   return call([...words, '--data-dir', dataDir], { cwd: dataDir });
 }
 
-/** Waits until what is read is so, a minute at most. */
-async function until<T>(read: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
-  const end = performance.now() + 60_000;
-  for (;;) {
-    const value = await read();
-    if (isSo(value)) return value;
-    if (performance.now() > end) throw new Error(`it did not come; last: ${JSON.stringify(value)}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
+/** Waits until what is read is so. */
+const until = <T>(look: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> =>
+  read('that', look, isSo, 20);
 
 test('[B1, B4] backup commands work through the running instance, and each snapshot is recorded with what it holds', async (t) => {
   const rig = await startMemory(t);

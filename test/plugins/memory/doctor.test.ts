@@ -12,6 +12,7 @@ import { memoryOptions } from '../../../src/plugins/memory/options.ts';
 
 import { ClusterApi, Refusal } from '../../support/cluster/index.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { startMemory } from '../memory-store/rig.ts';
 
@@ -173,7 +174,7 @@ test('[B7, B8, B10] the deployment and its volume backups are looked at in the c
     { progress: { totalBytes: 9_000 } },
   );
   const seen = async (isSo: (findings: readonly string[]) => boolean): Promise<readonly string[]> => {
-    for (let tries = 0; tries < 600; tries += 1) {
+    for (const end = performance.now() + PATIENCE_MS; performance.now() < end; ) {
       const state = runtime.services.actors.snapshot(actorRef('memory.backups', 'snapshot'));
       const { deployment = [] } = (state?.context ?? {}) as { deployment?: readonly string[] };
       if (isSo(deployment)) return deployment;
@@ -193,9 +194,10 @@ test('[B7, B8, B10] the deployment and its volume backups are looked at in the c
     return texts.join();
   };
   let raised = '';
-  for (let tries = 0; tries < 300 && !raised.includes('memory.deployment'); tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  for (const end = performance.now() + PATIENCE_MS; performance.now() < end; ) {
     raised = await told();
+    if (raised.includes('memory.deployment')) break;
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
   t.regex(raised, /alerts\.raise.*memory\.deployment.*ACCESS_KEY/);
   // The rest comes from a Secret, which is not there at first, and then may not be read.

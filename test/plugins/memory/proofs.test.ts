@@ -6,18 +6,14 @@ import { backupRequested } from '../../../src/plugins/memory/backups/actor.ts';
 import type { ListAnswer } from '../../../src/plugins/memory/backups/answers.ts';
 import { inspectionResult, memoryChecks } from '../../../src/plugins/memory/doctor.ts';
 import type { Scope } from '../../support/scope.ts';
+import { read } from '../../support/until.ts';
 import { fill, type MemoryRig, startMemory } from '../memory-store/rig.ts';
 
 const signal = AbortSignal.timeout(120_000);
 
-async function until<T>(read: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
-  for (let tries = 0; tries < 600; tries += 1) {
-    const value = await read();
-    if (isSo(value)) return value;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error('it did not come');
-}
+/** Waits until what is read is so. */
+const until = <T>(look: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> =>
+  read('that', look, isSo, 20);
 
 const post = async <T>({ dataDir }: MemoryRig, path: string, body: object = {}): Promise<T> =>
   (await postControl(dataDir, `/memory/backup/${path}`, body, signal)).body as T;

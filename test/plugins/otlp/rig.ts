@@ -14,6 +14,7 @@ import { collector } from '../../../src/plugins/collector/index.ts';
 import { otlp } from '../../../src/plugins/otlp/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 
 /** A runtime that receives telemetry for a database. */
 export interface Receiving {
@@ -80,8 +81,8 @@ export function post(
 
 /** Waits for something that another thread brings about. */
 export async function until(holds: () => unknown): Promise<void> {
-  for (let tries = 0; !(await holds()); tries += 1) {
-    if (tries > 2_000) throw new Error('it does not come about');
+  for (const end = performance.now() + PATIENCE_MS; !(await holds()); ) {
+    if (performance.now() > end) throw new Error('it does not come about');
     await sleep(10);
   }
 }

@@ -3,6 +3,7 @@ import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import { request } from 'undici';
 import { router } from '../../../src/plugins/router/index.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { type Rig, rig, until } from './rig.ts';
 
 const LISTED = ['eth1.10', 'eth1.20', 'eth1.40', 'eth1.50', 'eth1.70'];
@@ -29,7 +30,7 @@ async function startRouter(t: ExecutionContext, routerOptions: Parameters<typeof
   };
   const legs = async () => (await active()).interface.vlan;
   const holds = async (intf: string) => {
-    const end = performance.now() + 10_000;
+    const end = performance.now() + PATIENCE_MS;
     while (!(await legs())[intf].ipv6?.includes(addressOf(intf))) {
       if (performance.now() > end) throw new Error(`${intf} did not get its address back`);
       await delay(2);

@@ -16,6 +16,7 @@ import { router } from '../../../src/plugins/router/index.ts';
 import { telemetry } from '../../../src/plugins/telemetry/index.ts';
 import { call } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { webhook } from '../../support/webhook.ts';
 
 async function start(t: ExecutionContext, dataDir: string, entries: readonly PluginEntry[]) {
@@ -60,7 +61,7 @@ test('[R28] the heartbeat outlives the process of the reconciler: unit down, hos
   const verdict = () => JSON.stringify(actors.snapshot('alerts.rule/router-ula-reconcile' as never)?.value);
   const said = () => JSON.stringify(actors.snapshot('alerts.rule/router-ula-reconcile' as never)?.context);
   const until = async (what: string, holds: () => boolean, meanwhile = async () => {}) => {
-    const end = performance.now() + 60_000;
+    const end = performance.now() + PATIENCE_MS;
     while (!holds()) {
       if (performance.now() > end)
         throw new Error(`it never came: ${what}, the rule is ${verdict()} ${said()}`);

@@ -12,6 +12,7 @@ import { verifyLog } from '../../../src/core/kernel/replay/verify-log.ts';
 import type { LegContext } from '../../../src/machines/reconciler/leg-shapes.ts';
 import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { FieldRouter, fieldRouterPlugin } from './field-router.ts';
 
 type Options = NonNullable<Parameters<typeof reconciler>[0]>;
@@ -105,7 +106,7 @@ export async function rig(
 }
 
 /** Waits for something to become true, and says what did not. */
-export async function until(what: string, holds: () => unknown, withinMs = 10_000): Promise<void> {
+export async function until(what: string, holds: () => unknown, withinMs = PATIENCE_MS): Promise<void> {
   const end = performance.now() + withinMs;
   while (!holds()) {
     if (performance.now() > end) throw new Error(`it did not come about within ${withinMs} ms: ${what}`);

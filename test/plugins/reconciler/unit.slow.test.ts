@@ -17,6 +17,7 @@ import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { uptimeMonitor } from '../../../src/plugins/uptime-monitor/index.ts';
 import { type CallOptions, call, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 
 interface Post {
   readonly title: string;
@@ -65,7 +66,7 @@ async function watched(t: ExecutionContext, beatSeconds = 300, dataDir = tempDir
   const verdict = () => JSON.stringify(actors.snapshot('alerts.rule/router-ula-reconcile' as never)?.value);
   /** Looks until the rule says so. */
   const until = async (holds: () => boolean) => {
-    const end = performance.now() + 60_000;
+    const end = performance.now() + PATIENCE_MS;
     while (!holds()) {
       if (performance.now() > end) throw new Error(`it never came: ${holds}, the rule is ${verdict()}`);
       actors.deliver('alerts.rule/router-ula-reconcile' as never, { type: 'EVALUATE' });
@@ -178,7 +179,7 @@ test('[R28,R33,O19] gauge, OTLP, table, rule, webhook: a reconciler that is stop
   t.teardown(() => dark.stop('test over'));
   await dark.start();
   const told = () => JSON.stringify(dark.services.actors.states('alerts.alert'));
-  const end = performance.now() + 60_000;
+  const end = performance.now() + PATIENCE_MS;
   while (!told().includes('unknown whether') && performance.now() < end) {
     await new Promise((resolve) => setTimeout(resolve, 200));
   }

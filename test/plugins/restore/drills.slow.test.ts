@@ -9,6 +9,7 @@ import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
 import { refuseLiveAddress } from '../../../src/plugins/restore/safety.ts';
 import { call, writeConfig } from '../../support/cli.ts';
 import type { Scope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { FieldStore } from './field-store.ts';
 import { type DrillRig, startDrills } from './rig.ts';
@@ -682,7 +683,7 @@ test.serial(
     t.notRegex(metrics, /drill_ok\{path="b"\}/);
     // Nine days after the start path b was never drilled, and path a six days ago.
     await clock.advance(9 * 24 * HOUR - (clock.now() - new VirtualClock().now()) + 60_000);
-    for (let tries = 0; tries < 3_000 && alerts.length === 0; tries += 1) await delay(10);
+    await until('it is overdue', () => alerts.length > 0);
     t.deepEqual(alerts, [{ name: 'restore.overdue', path: 'b', state: 'firing' }]);
   },
 );

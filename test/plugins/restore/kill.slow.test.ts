@@ -1,11 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Result } from '../../../src/machines/restore/drill-shapes.ts';
 import type { DrillStatus } from '../../../src/plugins/restore/control.ts';
 import { ClusterApi } from '../../support/cluster/index.ts';
 import { tempDir } from '../../support/temp.ts';
+import { read } from '../../support/until.ts';
 import { storePoints } from '../memory-store/rig.ts';
 import { backup, left, restores, runsStore } from './cluster-rig.ts';
 import { FieldStore } from './field-store.ts';
@@ -153,16 +153,17 @@ test('[B6] kill -9 in a drill of path b beside the embedded store leaves no copy
     const id = await child.ask('b');
     const isThere = ({ state, progress }: DrillStatus) =>
       state === phase && progress?.text === doing && scratches().length > 0;
-    for (let tries = 0; !isThere(await child.status()); tries += 1) {
-      t.true(tries < 5_000, `it never came to ${phase}`);
-      await delay(2);
-    }
+    await read(phase, () => child.status(), isThere, 2);
     isHonest(t, await child.killAndRestart(), id, phase);
     t.deepEqual(scratches(), [], `nothing is left of a drill killed while ${phase}`);
   }
   const id = await child.ask('b');
-  for (let tries = 0; tries < 2_000 && (await child.status()).results.at(-1)?.id !== id; tries += 1)
-    await delay(20);
+  await read(
+    'its end',
+    () => child.status(),
+    ({ results }) => results.at(-1)?.id === id,
+    20,
+  );
   t.like((await child.status()).results.at(-1), { id, outcome: 'completed' });
   await child.verify();
 });

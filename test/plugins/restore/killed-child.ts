@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import type { Result } from '../../../src/machines/restore/drill-shapes.ts';
 import type { DrillStatus } from '../../../src/plugins/restore/control.ts';
 import { call, root, type Spawned, spawnHoldfast, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
+import { read } from '../../support/until.ts';
 
 const never = new AbortController().signal;
 
@@ -57,12 +57,8 @@ export class KilledChild {
     await this.end('SIGKILL');
     meanwhile();
     await this.start();
-    let now = await this.status();
-    for (let tries = 0; !now.state.startsWith('resting') && tries < 1_000; tries += 1) {
-      await delay(20);
-      now = await this.status();
-    }
-    this.#t.true(now.state.startsWith('resting'), JSON.stringify(now));
+    const isResting = ({ state }: DrillStatus) => state.startsWith('resting');
+    const now = await read('it rests', () => this.status(), isResting, 20);
     return now.results.at(-1)!;
   }
 

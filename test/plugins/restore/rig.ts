@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import {
   type MemoryStores,
@@ -17,6 +16,7 @@ import type { DrillStatus } from '../../../src/plugins/restore/control.ts';
 import { restore } from '../../../src/plugins/restore/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
+import { read } from '../../support/until.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
 
 export interface DrillRig {
@@ -82,14 +82,7 @@ export async function startDrills(t: Scope, options: RigOptions = {}): Promise<D
   const post = async (path: string, body: object) =>
     (await postControl(dataDir, path, body, never)).body as any;
   const status = (): Promise<DrillStatus> => post('/restore/status', {});
-  const see = async (isSo: (status: DrillStatus) => boolean): Promise<DrillStatus> => {
-    for (let tries = 0; tries < 3_000; tries += 1) {
-      const now = await status();
-      if (isSo(now)) return now;
-      await delay(10);
-    }
-    throw new Error(`it never came to that: ${JSON.stringify(await status())}`);
-  };
+  const see = (isSo: (status: DrillStatus) => boolean): Promise<DrillStatus> => read('that', status, isSo);
   const ask = (path: 'a' | 'b' = 'a', snapshot?: string) =>
     post('/restore/drill', { path, ...(snapshot !== undefined && { snapshot }) });
   return {

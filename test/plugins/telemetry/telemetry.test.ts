@@ -18,6 +18,7 @@ import { telemetry } from '../../../src/plugins/telemetry/index.ts';
 import { plaintextCheck, telemetryFact, tokenReader } from '../../../src/plugins/telemetry/receiver.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 
 interface Received {
   readonly path: string;
@@ -142,7 +143,7 @@ test('[O24] our own receiver is found when it listens, and until then nothing fa
   mkdirSync(dir, { recursive: true });
   writeFileSync(join(dir, 'runtime.json'), JSON.stringify(file));
   endSpan(provided, 'in time');
-  const end = performance.now() + 20_000;
+  const end = performance.now() + PATIENCE_MS;
   while (!received.some(({ text }) => text.includes('in time')) && performance.now() < end) {
     await new Promise((done) => setTimeout(done, 10));
   }

@@ -13,6 +13,7 @@ import { verifyLog } from '../../../src/core/kernel/replay/verify-log.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { uptimeMonitor } from '../../../src/plugins/uptime-monitor/index.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 type Options = NonNullable<Parameters<typeof uptimeMonitor>[0]>;
@@ -360,7 +361,7 @@ test('[O16] a token that is replaced counts at once, the old one no more, and a 
   const old = token();
   const file = join(dir, 'secrets', 'push', 'clickstack-watchdog');
   const until = async (given: string, status: number) => {
-    for (let left = 500; left > 0; left -= 1) {
+    for (const end = performance.now() + PATIENCE_MS; performance.now() < end; ) {
       if ((await push('status=up', given)).status === status) return;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }

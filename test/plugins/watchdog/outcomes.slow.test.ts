@@ -18,6 +18,7 @@ import { watchdogDue } from '../../../src/plugins/watchdog/actor.ts';
 import { watchdog } from '../../../src/plugins/watchdog/index.ts';
 import { call } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 
 interface Script {
   readonly database?: string;
@@ -82,7 +83,7 @@ async function play(t: ExecutionContext, { database, push, killed = false }: Scr
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 40_000;
+  const end = performance.now() + PATIENCE_MS;
   while (!holds()) {
     if (performance.now() > end) throw new Error(`it never came: ${holds}`);
     await new Promise((resolve) => setTimeout(resolve, 10));

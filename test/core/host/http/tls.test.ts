@@ -13,6 +13,7 @@ import { createSurface } from '../../../../src/core/host/http/surface.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { makeCertificate } from '../../../support/certificate.ts';
 import { tempDir } from '../../../support/temp.ts';
+import { PATIENCE_MS } from '../../../support/until.ts';
 import { commonRoutes, raw, serve } from './support.ts';
 
 const silent = createLogger({ level: 'silent' });
@@ -222,7 +223,7 @@ test('[C14] a renewed certificate is served to new connections, and open ones go
       });
       next.on('error', reject);
     });
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + PATIENCE_MS;
   while ((await seen()) !== renewed && performance.now() < deadline) {
     await new Promise((resolve) => setTimeout(resolve, 250));
   }

@@ -16,6 +16,7 @@ import { call } from '../../../support/cli.ts';
 import { door } from '../../../support/door.ts';
 import { rewritePast } from '../../../support/stolen-key.ts';
 import { tempDir } from '../../../support/temp.ts';
+import { PATIENCE_MS } from '../../../support/until.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { status, webhook } from '../../../support/webhook.ts';
 
@@ -62,7 +63,7 @@ async function watched(t: ExecutionContext, dataDir: string, witness: WitnessSet
     },
     fact: () => runtime.health().witness as ReturnType<Watched['fact']>,
     async until(holds, stepMs = 0) {
-      for (let tries = 0; !holds() && tries < 500; tries += 1) {
+      for (const end = performance.now() + PATIENCE_MS; !holds() && performance.now() < end; ) {
         await clock.advance(stepMs);
         await new Promise((resolve) => setTimeout(resolve, 5));
       }

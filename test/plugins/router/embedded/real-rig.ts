@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { type RouterChange, routerChannels } from '../../../../src/core/contracts/router.ts';
 import { type Namespace, namespace } from '../../../support/netns.ts';
+import { PATIENCE_MS } from '../../../support/until.ts';
 import { type Config, Rig, type RigOptions } from '../rig.ts';
 
 export const LEG = 'eth1.10';
@@ -88,14 +89,14 @@ export async function realRig(t: ExecutionContext, given: RigOptions = {}): Prom
   return { space, rig, heard, config, until };
 }
 
-/** Waits, in real time, for something that a program or the kernel does. @throws with `what` after 15 s */
+/** Waits, in real time, for something that a program or the kernel does. @throws with `what` when it does not come */
 export async function eventually(
   isSo: () => boolean | Promise<boolean>,
   what: () => string = () => 'it',
 ): Promise<void> {
-  const deadline = performance.now() + 15_000;
+  const deadline = performance.now() + PATIENCE_MS;
   while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`did not happen within 15 s: ${what()}`);
+    if (performance.now() > deadline) throw new Error(`did not happen within ${PATIENCE_MS} ms: ${what()}`);
     await sleep(20);
   }
 }
