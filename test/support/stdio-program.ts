@@ -47,6 +47,20 @@ const TOOLS: Record<string, (id: unknown, params: Params) => void> = {
     const more = () => void process.stdout.write(block, more);
     more();
   },
+  /** Progress of 40 MiB in all. */
+  flood(id, { _meta: { progressToken } }) {
+    const message = 'x'.repeat(1024 * 1024);
+    for (let progress = 0; progress < 40; progress += 1) {
+      write({ method: 'notifications/progress', params: { progressToken, progress, message } });
+    }
+    answer(id, 'done');
+  },
+  /** Reads nothing any more. */
+  deaf(id) {
+    process.stdin.pause();
+    setInterval(() => {}, 1_000);
+    answer(id, 'deaf');
+  },
   strangers(id) {
     for (const other of [999, 'other', null, 1.5]) write({ id: other, result: { content: [] } });
     answer(id, 'mine');

@@ -8,7 +8,7 @@ import { StdioServer } from '../../../src/plugins/gateway/local/stdio/stdio-serv
 import { routeSchema } from '../../../src/plugins/gateway/routes/entry.ts';
 import { tempDir } from '../../support/temp.ts';
 
-const PROGRAM = new URL('../../support/stdio-program.ts', import.meta.url).pathname;
+export const PROGRAM = new URL('../../support/stdio-program.ts', import.meta.url).pathname;
 const MEDIA = 'application/json, text/event-stream';
 /** What each message of the stateless revision says of its sender. */
 const STATELESS = {

@@ -47,7 +47,7 @@ export async function invocationOf(
   readSecret: ReadSecret,
 ): Promise<Invocation> {
   const cwd = resolve(folder, command.cwd ?? '.');
-  if (!isFolder(cwd)) throw new Unavailable('its working folder does not exist');
+  if (!isFolder(cwd)) throw new Unavailable('can not be started: its working folder does not exist');
   const env: Record<string, string> = {};
   for (const name of PASSED_ON) {
     const value = process.env[name];
@@ -61,12 +61,16 @@ export async function invocationOf(
       secrets.push(value);
       env[name] = value;
     } catch (error) {
-      throw new Unavailable(`its secret for ${name} can not be read`, undefined, { cause: error });
+      throw new Unavailable(`can not be started: its secret for ${name} can not be read`, undefined, {
+        cause: error,
+      });
     }
   }
   const program = programIn(command.run, env.PATH ?? '', cwd);
   if (program === undefined) {
-    throw new Unavailable(`its program ${basename(command.run)} is not there, or must not be executed`);
+    throw new Unavailable(
+      `can not be started: its program ${basename(command.run)} is not there, or must not be executed`,
+    );
   }
   return { program, args: command.args, cwd, env, secrets };
 }
