@@ -25,8 +25,8 @@ const ENTRANCE = /^src\/(?:index|core\/host\/testing\/index|plugins\/[^/]+\/inde
 
 /** Contracts are declarations; plugins share code through core and machines. */
 const CONTRACT = /^src\/core\/contracts\//;
-/** One makes tokens; the other is the digest by which a store and its reader must agree. */
-const CONTRACT_FUNCTIONS = new Set(['defineToken', 'defineContributionPoint', 'pointDigest']);
+/** They make names; the digest is that by which a store and its reader must agree; tools of all servers answer in one way. */
+const CONTRACT_FUNCTIONS = new Set(['defineToken', 'defineContributionPoint', 'pointDigest', 'addTool']);
 const EXPORTED_CODE =
   /^export (?:(?:async )?function\*?|(?:abstract )?class) (\w+)|^export const (\w+)[^=\n]*= (?:async )?\(.*=>/gm;
 

@@ -62,6 +62,7 @@ export { createRuntime, type Runtime, type RuntimeOptions } from './core/host/ru
 
 export { type AlertRaised, alertRaised } from './core/contracts/alerts.ts';
 export { type McpCommand, type McpRoute, mcpRoutes } from './core/contracts/mcp-routes.ts';
+export { addTool, type ToolDefinition } from './core/contracts/mcp-tool.ts';
 export {
   type NetworkConfig,
   type RouterApi,

@@ -5,6 +5,7 @@
  * use `questions/`; `reading/` checks statements that people type; `connection.ts` watches whether it answers.
  */
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
+import { mcpRoutes } from '../../core/contracts/mcp-routes.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { ColumnarBackups } from './backups/backups.ts';
@@ -76,6 +77,10 @@ export const columnar = definePlugin({
     context.provide(ColumnarDatabaseToken, ({ database }) => database);
     context.control((surface, { database }) => serveQuestions(surface, database));
     context.health('columnar', ({ watch }) => watch.health());
+    context.contribute(mcpRoutes, ({ database }) => ({
+      name: 'columnar_ro',
+      server: async () => (await import('./mcp-server.ts')).columnarServer(database),
+    }));
     for (const command of [verifyCommand, nasCommand, queryCommand]) context.command(command(options));
     for (const check of databaseChecks(options)) context.check(check);
     context.onReady(({ ready, watch, backups }) => {

@@ -5,8 +5,8 @@
  */
 import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
+import { addTool } from '../../core/contracts/mcp-tool.ts';
 import { PAGE, redact } from '../../core/host/logging/redact.ts';
-import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { version } from '../../core/kernel/version.ts';
 import { findEntry } from './commands/history.ts';
@@ -16,8 +16,6 @@ import type { RouterTarget } from './commands/target.ts';
 import type { RaSource } from './config/advertisements.ts';
 import { NETWORK_CONFIG } from './secret-fields.ts';
 
-/** Characters of an answer: a longer one asks for a part. */
-const LONGEST_ANSWER = 200_000;
 const MOST_ENTRIES = 100;
 /** More than a router takes to answer. */
 const DEADLINE_MS = 20_000;
@@ -30,7 +28,6 @@ export interface RouterServerOptions {
   readonly transaction: (signal: AbortSignal) => Promise<object>;
 }
 
-const READ_ONLY = { readOnlyHint: true, openWorldHint: false } as const;
 const address = z.string().min(2).max(80).describe('An IPv6 address; with %intf the leg it is behind');
 const entry = z
   .string()
@@ -52,19 +49,9 @@ export function routerServer({ target, dataDir, raSources, transaction }: Router
   const tool = <S extends z.ZodObject>(
     name: string,
     description: string,
-    inputSchema: S,
-    read: (given: z.output<S>, signal: AbortSignal) => Promise<object>,
-  ): void => {
-    const outputSchema = z.looseObject({});
-    server.registerTool(
-      name,
-      { description, inputSchema: inputSchema as z.ZodObject, outputSchema, annotations: READ_ONLY },
-      async (given, { mcpReq }) => {
-        const signal = AbortSignal.any([mcpReq.signal, AbortSignal.timeout(DEADLINE_MS)]);
-        return answered(() => read(given as z.output<S>, signal));
-      },
-    );
-  };
+    input: S,
+    answer: (given: z.output<S>, signal: AbortSignal) => Promise<object>,
+  ) => addTool(server, { name, description, input, answer });
 
   tool(
     'legs',
@@ -177,22 +164,6 @@ export function routerServer({ target, dataDir, raSources, transaction }: Router
   }
   return server;
 }
-
-/** An answer as data and as text; what the router or the store refuses is the tool's error, with its remedy. */
-async function answered(read: () => Promise<object>) {
-  try {
-    const structuredContent = (await read()) as Record<string, unknown>;
-    const text = JSON.stringify(structuredContent);
-    if (text.length <= LONGEST_ANSWER)
-      return { content: [{ type: 'text' as const, text }], structuredContent };
-    return failed(`The answer has ${text.length} characters, and ${LONGEST_ANSWER} at most: ask for a part.`);
-  } catch (error) {
-    if (!isCoded(error)) throw error;
-    return failed(`${error.code}: ${error.what} ${error.remedy}`);
-  }
-}
-
-const failed = (text: string) => ({ content: [{ type: 'text' as const, text }], isError: true as const });
 
 /** @param path a JSON pointer */
 function partAt(value: unknown, path: string): unknown {

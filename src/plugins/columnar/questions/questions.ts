@@ -70,6 +70,16 @@ const QUESTIONS = {
 
 const pathOf = (name: string): string => `/columnar/${name}`;
 
+/** Answers a question in this process. @throws ZodError the body is not the question's; whatever the question throws */
+export function answerQuestion(
+  name: keyof typeof QUESTIONS,
+  body: object,
+  database: Database,
+  signal: AbortSignal,
+): Promise<object> {
+  return QUESTIONS[name].answer(database, body, signal);
+}
+
 /** Answers commands. */
 export function serveQuestions(surface: HttpSurface, database: Database): void {
   for (const [name, { serve }] of Object.entries(QUESTIONS)) serve(surface, pathOf(name), database);
@@ -109,7 +119,7 @@ async function direct(
   const engine = await openEngine(options, dataDir, undefined);
   try {
     const database = new Database({ engine, clock: systemClock, schema: schemaOptions(options) });
-    return await QUESTIONS[name].answer(database, body, signal);
+    return await answerQuestion(name, body, database, signal);
   } finally {
     await engine.close();
   }
