@@ -1,3 +1,4 @@
+import { aggregateRows } from './gateway/aggregate.ts';
 import type { Load, Order } from './gateway/load.ts';
 import { manyCalls, memoryRows } from './gateway/memory.ts';
 import type { Program } from './gateway/program.ts';
@@ -84,5 +85,5 @@ export const gatewayBenchmark: Benchmark = {
   name: 'gateway',
   summary:
     'calls direct, through a bare undici proxy, and through the gateway with key, scope, limit, log and spans, taking turns; each on one processor',
-  run: () => withFolder(measure),
+  run: () => withFolder(async (dir) => [...(await measure(dir)), ...(await aggregateRows(dir))]),
 };

@@ -77,7 +77,7 @@ const options = z.strictObject({
       toolSpans: z.boolean().default(false),
     })
     .prefault({}),
-  /** Longest wait for one upstream in a merged answer of `/mcp/`, milliseconds. */
+  /** Longest wait for upstreams in one request to `/mcp/`, milliseconds. */
   aggregateDeadlineMs: z.int().min(100).max(120_000).default(10_000),
   /** Interval of the probes of each route's upstream, milliseconds; 0 disables them. */
   probeEveryMs: z.int().min(0).max(86_400_000).default(60_000),

@@ -35,7 +35,7 @@ import { mergeStreams, type Sink } from './merged-stream.ts';
 import { type Addressee, addresseeOf, SELECTION_HEADER, type Selection, select } from './selection.ts';
 import { eventId, fromServer, readEventId } from './server-requests.ts';
 import { type Legs, type OpenSession, openSession } from './sessions.ts';
-import type { Missing } from './unavailable.ts';
+import { type Missing, TOO_LATE } from './unavailable.ts';
 
 const OK: CallOutcome = { outcome: 'ok' };
 
@@ -45,6 +45,7 @@ export class AggregateCall extends GatewayCall<AggregateServices> {
   readonly addressee: Addressee;
   readonly legs: Legs;
   readonly deadlineMs: number;
+  #late: AbortSignal | undefined;
   /** None in the stateless revision, and while it begins. */
   session: OpenSession | undefined;
   readonly #missing: Missing[] = [];
@@ -59,6 +60,16 @@ export class AggregateCall extends GatewayCall<AggregateServices> {
     this.deadlineMs = deadlineMs;
     this.session = session;
   }
+
+  /**
+   * Aborted when this request has waited long enough for its upstreams: for all that they do one after the other, but for
+   * an answer that streams through. A stream lasts, so each of its attempts has as long.
+   */
+  readonly deadline = (): AbortSignal => {
+    if (this.exchange.method === 'GET') return AbortSignal.timeout(this.deadlineMs);
+    this.#late ??= AbortSignal.timeout(this.deadlineMs);
+    return this.#late;
+  };
 
   /**
    * Seals a session. An id that would not fit into a header leaves out sessions of upstreams, which are then opened again
@@ -165,7 +176,7 @@ export class AggregateCall extends GatewayCall<AggregateServices> {
       return this.#send(error, { outcome: 'unreachable' });
     }
     const bridged = await branch.isBridged().catch(() => false); // who can't be asked fails below, in words
-    return passAnswer(
+    const outcome = await passAnswer(
       {
         exchange,
         route: branch.route,
@@ -182,6 +193,8 @@ export class AggregateCall extends GatewayCall<AggregateServices> {
       () => branch.ask({ method: 'POST', message, signal }),
       { tools, cost },
     );
+    branch.ended(outcome.outcome, message.method);
+    return outcome;
   }
 
   /** Asked of all, answered by the first in order who has an answer: nobody knows whose a resource is. */
@@ -194,6 +207,16 @@ export class AggregateCall extends GatewayCall<AggregateServices> {
     const failed = answers.find((one) => isObject(one.error) && one.error.code !== METHOD_NOT_FOUND);
     const outcome: CallOutcome = { outcome: 'rpc_error' };
     if (failed) return this.#send({ status: 200, body: { ...failed, id: message.id } }, outcome);
+    const isLate = heard.length > 0 && heard.every((one) => 'reason' in one && one.reason === TOO_LATE);
+    if (isLate) {
+      const late = rpcError(
+        200,
+        message.id ?? null,
+        INTERNAL_ERROR,
+        `No server answers ${message.method} in time.`,
+      );
+      return this.#send(late, { outcome: 'timed_out' });
+    }
     const text = `No server that this key may reach answers ${message.method}.`;
     return this.#send(rpcError(200, message.id ?? null, INVALID_PARAMS, text), outcome);
   }

@@ -6,8 +6,8 @@ import type { Message } from '../mcp/message.ts';
 import { type Era, isStateless } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
-import { hasForgotten, isOwnFault } from '../upstream/failures.ts';
-import { credentialWatch } from '../upstream/inspection.ts';
+import { hasForgotten, isLate, isOwnFault, UpstreamFault } from '../upstream/failures.ts';
+import { type CallOutcome, credentialWatch } from '../upstream/inspection.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
 import { DISCOVER, OWN_ID, ownMessage, sessioned } from './own-messages.ts';
 import { type Heard, hear } from './read-answer.ts';
@@ -34,12 +34,18 @@ export interface BranchOptions {
   readonly session: OpenSession | undefined;
   /** How long an upstream may keep the others waiting, milliseconds. */
   readonly deadlineMs: number;
+  /** Aborted when the request has waited long enough for what its upstreams do one after the other. */
+  readonly deadline: () => AbortSignal;
+  /** Called once with what became of the request at this upstream, unless its fault says nothing of its health. */
+  readonly ended: (outcome: CallOutcome['outcome'], method: string | undefined) => void;
   /** Called with a fault of the gateway itself, which the answer would only show as a missing upstream. */
   readonly failed: (error: unknown) => void;
 }
 
 type Sent = Pick<ForUpstream, 'method' | 'message' | 'signal'> & {
   readonly lastEventId?: string | undefined;
+  /** The answer has to come within the deadline of the request, and whatever has to be done for it. */
+  readonly isBounded?: true;
 };
 
 /**
@@ -49,6 +55,7 @@ type Sent = Pick<ForUpstream, 'method' | 'message' | 'signal'> & {
 export class Branch {
   readonly route: Route;
   readonly #options: BranchOptions;
+  #hasEnded = false;
 
   constructor(options: BranchOptions) {
     this.route = options.route;
@@ -68,11 +75,16 @@ export class Branch {
       : { ...given, message: given.message && sessioned(given.message) };
     const leg =
       (await legs.current(session, this.route.name)) ??
-      (await legs.renew(session, this.route.name, undefined, () => this.#reopen(session)));
+      (await legs.renew(session, this.route.name, undefined, () => this.#reopen(session, this.within())));
     const answer = await this.#send(leg, sent);
-    if (!(await this.#isGone(leg, answer.statusCode))) return answer;
+    // The answer of a call may have taken longer than anything else is given.
+    const late = given.isBounded ? this.within() : AbortSignal.timeout(this.#options.deadlineMs);
+    if (!(await this.#isGone(leg, answer.statusCode, late))) return answer;
     void answer.body.dump();
-    return this.#send(await legs.renew(session, this.route.name, leg, () => this.#reopen(session)), sent);
+    return this.#send(
+      await legs.renew(session, this.route.name, leg, () => this.#reopen(session, late)),
+      sent,
+    );
   }
 
   /** Whether the client knows no sessions and the upstream nothing else. */
@@ -84,14 +96,17 @@ export class Branch {
   async request(message: Message, stop: AbortSignal): Promise<Heard> {
     const body = { ...message.body, id: OWN_ID };
     const signal = this.within(stop);
+    const isBounded = true;
     try {
-      return await hear(
-        await this.ask({ method: 'POST', message: { ...message, id: OWN_ID, body }, signal }),
+      const heard = await hear(
+        await this.ask({ method: 'POST', message: { ...message, id: OWN_ID, body }, signal, isBounded }),
         OWN_ID,
         credentialWatch(this.route),
       );
+      this.ended('ok', message.method);
+      return heard;
     } catch (error) {
-      if (!stop.aborted) this.report(error);
+      if (!stop.aborted) this.#failed(error, message.method);
       return { reason: whyNot(error) };
     }
   }
@@ -123,19 +138,18 @@ export class Branch {
    */
   async open(
     { version, ...client }: ClientFacts,
-    stop?: AbortSignal,
+    stop: AbortSignal,
   ): Promise<{ readonly leg: Leg; readonly result: Readonly<Record<string, unknown>> }> {
-    const signal = this.within(stop);
     const initialize = ownMessage('initialize', { protocolVersion: version, ...client }, OWN_ID);
     let heard: Heard;
     try {
       heard = await hear(
-        await this.#send({ id: '', version }, { method: 'POST', message: initialize, signal }),
+        await this.#send({ id: '', version }, { method: 'POST', message: initialize, signal: stop }),
         OWN_ID,
       );
     } catch (error) {
-      if (!stop?.aborted) this.report(error);
-      throw new Unavailable(whyNot(error));
+      this.#failed(error, 'initialize');
+      throw new Unavailable(whyNot(error), { cause: error });
     }
     if ('reason' in heard) throw new Unavailable(heard.reason);
     const { result } = heard.message;
@@ -153,9 +167,8 @@ export class Branch {
     return { leg, result };
   }
 
-  async #isGone(leg: Leg, status: number): Promise<boolean> {
+  async #isGone(leg: Leg, status: number, signal: AbortSignal): Promise<boolean> {
     if (leg.id === '') return false;
-    const signal = this.within();
     const ping = (message: Message) => this.#send(leg, { method: 'POST', message, signal });
     return hasForgotten(status, ping);
   }
@@ -179,8 +192,8 @@ export class Branch {
     return Array.isArray(versions) && versions.some(isStateless) ? 'stateless' : 'sessions';
   }
 
-  async #reopen({ state: { version, client } }: OpenSession): Promise<Leg> {
-    return (await this.open({ version, ...(client ?? { capabilities: {}, clientInfo: {} }) })).leg;
+  async #reopen({ state: { version, client } }: OpenSession, stop: AbortSignal): Promise<Leg> {
+    return (await this.open({ version, ...(client ?? { capabilities: {}, clientInfo: {} }) }, stop)).leg;
   }
 
   async #quietly(
@@ -214,7 +227,21 @@ export class Branch {
 
   /** Aborted when the others have waited long enough for this upstream, or with `stop`. */
   within(stop?: AbortSignal): AbortSignal {
-    const late = AbortSignal.timeout(this.#options.deadlineMs);
+    const late = this.#options.deadline();
     return stop ? AbortSignal.any([stop, late]) : late;
+  }
+
+  /** Says what became of the request at this upstream; the first time counts. */
+  ended(outcome: CallOutcome['outcome'], method: string | undefined): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#options.ended(outcome, method);
+  }
+
+  #failed(error: unknown, method: string | undefined): void {
+    this.report(error);
+    const isAway = !(isOwnFault(error) || error instanceof UpstreamFault);
+    if (isLate(error)) this.ended('timed_out', method);
+    else if (isAway) this.ended('unreachable', method);
   }
 }

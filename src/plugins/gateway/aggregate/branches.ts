@@ -11,15 +11,18 @@ import { type Missing, whyUnusable } from './unavailable.ts';
  * @returns those of the selected ones that can be asked; the others are missing, with the reason
  */
 export function branchesTo(
-  { gateway, exchange, key, selection, session, legs, deadlineMs }: AggregateCall,
+  { gateway, exchange, key, selection, session, legs, deadlineMs, deadline }: AggregateCall,
   allowed: readonly string[],
 ): { branches: readonly Branch[]; missing: readonly Missing[] } {
   const { headers } = exchange;
+  const isStream = exchange.method === 'GET'; // it lasts: who is down now may be back while it is open
   const branches: Branch[] = [];
   const missing: Missing[] = [];
   for (const route of selection.routes) {
     if (!allowed.includes(route.name)) continue;
-    const reason = whyUnusable(route, key);
+    const down = isStream ? undefined : gateway.prober.whyDown(route.name);
+    const reason =
+      whyUnusable(route, key) ?? (down === undefined ? undefined : `is down: its upstream ${down}`);
     if (reason === undefined) {
       branches.push(
         new Branch({
@@ -30,6 +33,8 @@ export function branchesTo(
           legs,
           session,
           deadlineMs,
+          deadline,
+          ended: (outcome, method) => gateway.prober.callEnded(route.name, outcome, method),
           failed: (cause) => logOwnFault(gateway, exchange, cause),
         }),
       );

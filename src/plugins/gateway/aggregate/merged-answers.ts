@@ -48,16 +48,6 @@ async function listFrom(
   allowed: readonly string[] | undefined,
   stop: AbortSignal,
 ): Promise<readonly unknown[] | Missing> {
-  return listWithin(branch, message, field, allowed, branch.within(stop)); // for all pages together
-}
-
-async function listWithin(
-  branch: Branch,
-  message: Message,
-  field: string,
-  allowed: readonly string[] | undefined,
-  inTime: AbortSignal,
-): Promise<readonly unknown[] | Missing> {
   const { route } = branch;
   const items: unknown[] = [];
   let cursor: unknown;
@@ -67,7 +57,7 @@ async function listWithin(
       ...(message.body.params as object | undefined),
       ...(cursor !== undefined && { cursor }),
     };
-    const heard = await branch.request({ ...message, body: { ...message.body, params } }, inTime);
+    const heard = await branch.request({ ...message, body: { ...message.body, params } }, stop);
     if ('reason' in heard) return { server: route.name, reason: heard.reason };
     bytes += heard.bytes;
     if (bytes > LARGEST) return { server: route.name, reason: 'answers more than can be held' };
@@ -114,7 +104,9 @@ export async function begin(
     branches.map(async (branch) => {
       const server = branch.route.name;
       try {
-        return { server, ...(await branch.open(client, stop)) };
+        const begun = await branch.open(client, branch.within(stop));
+        branch.ended('ok', message.method);
+        return { server, ...begun };
       } catch (error) {
         return { server, reason: whyNot(error) };
       }

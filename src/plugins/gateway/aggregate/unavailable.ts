@@ -4,7 +4,7 @@
  */
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import type { Route } from '../routes/route.ts';
-import { isOwnFault, UpstreamFault } from '../upstream/failures.ts';
+import { isLate, isOwnFault, UpstreamFault } from '../upstream/failures.ts';
 import { CredentialRepeated } from '../upstream/inspection.ts';
 
 /** An upstream that took no part in an answer, and why. */
@@ -16,12 +16,15 @@ export interface Missing {
 /** An upstream that can't be asked; its message says why. */
 export class Unavailable extends UpstreamFault {}
 
+/** The reason of an upstream that was given up because it took too long. */
+export const TOO_LATE = 'does not answer in time';
+
 /** @returns why an upstream that was asked takes no part */
 export function whyNot(error: unknown): string {
   if (error instanceof Unavailable) return error.message;
   if (error instanceof CredentialRepeated) return 'repeats the credential of the gateway';
-  const { name, code } = error as { name?: string; code?: string };
-  if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT') return 'does not answer in time';
+  if (isLate(error)) return TOO_LATE;
+  const { name } = error as { name?: string };
   if (name === 'RangeError') return 'answers more than can be held';
   return isOwnFault(error) ? 'could not be asked: the gateway failed' : 'cannot be reached';
 }

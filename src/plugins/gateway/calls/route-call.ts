@@ -3,6 +3,7 @@ import { version } from '../../../core/kernel/version.ts';
 import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import { ask } from '../fast-path/upstream-request.ts';
+import type { Prober } from '../health/prober.ts';
 import {
   type Answer,
   COMPLETE,
@@ -29,6 +30,8 @@ import { type CallServices, GatewayCall, type ReceivedCall } from './call.ts';
 export interface UpstreamServices extends CallServices {
   readonly agent: Dispatcher;
   readonly sessions: SealedSessions;
+  /** What is known of upstreams, and hears what became of calls to them. */
+  readonly prober: Pick<Prober, 'whyDown' | 'callEnded'>;
   /** @param host the request's `Host` @returns the base that clients see, without a slash at its end */
   readonly publicUrl: (host: string | undefined) => string;
 }
@@ -74,7 +77,9 @@ export class RouteCall extends GatewayCall<UpstreamServices> implements Upstream
     const send = (sent: ForUpstream) => ask(this.gateway.agent, requestTo(route, sent));
     const ping = (pinged: Message) => send({ ...request, method: 'POST', message: pinged });
     const isForgotten = () => session !== undefined && hasForgotten(400, ping);
-    return passAnswer(this, () => send(request), { tools, cost, hasForgotten: isForgotten });
+    const ended = await passAnswer(this, () => send(request), { tools, cost, hasForgotten: isForgotten });
+    this.gateway.prober.callEnded(name, ended.outcome, message?.method);
+    return ended;
   }
 
   protected override refuse(params: AnswerParams): void {

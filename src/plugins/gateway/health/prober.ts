@@ -1,8 +1,9 @@
 import type { Services } from '../../../core/host/plugin/definition.ts';
+import type { CallEnded } from '../../../machines/gateway/key.ts';
 import { ALERT_AFTER, type RouteHealthContext } from '../../../machines/gateway/route-health.ts';
 import type { RouteHealth } from '../routes/operations.ts';
 import type { Route, RouteTable } from '../routes/route.ts';
-import { routeHealthActor, routeProbed, routeReset, routeTokenRead } from './actor.ts';
+import { routeCalled, routeHealthActor, routeProbed, routeReset, routeTokenRead } from './actor.ts';
 import type { ProbeResult } from './probe.ts';
 
 export interface ProberOptions {
@@ -17,6 +18,9 @@ export interface ProberOptions {
 /** The first probes come within this time, spread over it. */
 const FIRST_MS = 3_000;
 const MOST_AT_ONCE = 8;
+type CallFailure = 'timed_out' | 'unreachable';
+/** Outcomes of calls that the upstream answered. */
+const ANSWERED: ReadonlySet<string> = new Set(['ok', 'tool_error', 'rpc_error', 'http_error']);
 /** Age of the last result of a route that is down, from which on whoever wants it has it probed at once. */
 const HALF_OPEN_MS = 5_000;
 /** How long a probe waits when too many run. */
@@ -31,6 +35,8 @@ export class Prober {
   readonly #cancels = new Map<string, () => void>();
   readonly #checkedAt = new Map<string, number>();
   readonly #probing = new Set<string>();
+  /** How the last call of a route failed; routes whose last call was answered are not here. */
+  readonly #failing = new Map<string, CallFailure>();
   readonly #stop = new AbortController();
   #routes: ReadonlyMap<string, Route> = new Map();
 
@@ -92,6 +98,37 @@ export class Prober {
       this.#begin(name);
     }
     return reason;
+  }
+
+  /**
+   * Hears what became of a call. Failures go to the route's actor until it is down, and the first answer after one.
+   *
+   * @param method of the JSON-RPC message
+   */
+  callEnded(name: string, outcome: CallEnded['outcome'], method: string | undefined): void {
+    const isToolCall = method === 'tools/call';
+    if (outcome === 'timed_out' || outcome === 'unreachable') {
+      // A tool may be slow by itself.
+      if (!(isToolCall && outcome === 'timed_out')) this.#callFailed(name, outcome);
+      return;
+    }
+    if (this.#failing.size === 0 || !ANSWERED.has(outcome)) return;
+    const failure = this.#failing.get(name);
+    if (failure === undefined || (isToolCall && failure === 'timed_out')) return;
+    this.#failing.delete(name);
+    const { actors, bus, clock } = this.#options.services;
+    const state = actors.get(routeHealthActor, name);
+    // What is down is ended by a probe, which calls more than one thing.
+    if (state === undefined || state.value === 'down' || state.context.failures === 0) return;
+    bus.publish(routeCalled, { type: 'CALL_ANSWERED', route: name, at: clock.now() });
+  }
+
+  #callFailed(name: string, outcome: CallFailure): void {
+    const { actors, bus, clock } = this.#options.services;
+    this.#failing.set(name, outcome);
+    if (actors.get(routeHealthActor, name)?.value === 'down') return;
+    const reason = outcome === 'timed_out' ? 'does not answer in time' : 'cannot be reached';
+    bus.publish(routeCalled, { type: 'CALL_FAILED', route: name, at: clock.now(), reason });
   }
 
   stop(): void {

@@ -7,7 +7,7 @@ import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import { steadyWhole } from './body.ts';
 import { type EventChanges, eventRewriter, type Rewrite, rewriteMessage } from './events.ts';
-import { isOwnFault, problemOf, refuse, stopped } from './failures.ts';
+import { isLate, isOwnFault, problemOf, refuse, stopped, UpstreamFault } from './failures.ts';
 import {
   type CallOutcome,
   CredentialRepeated,
@@ -84,8 +84,9 @@ export async function passAnswer(
   } catch (error) {
     if (signal.aborted) return stopped(exchange, signal, false);
     const { name, code = name ?? '' } = error as { name?: string; code?: string };
-    if (code === 'UND_ERR_HEADERS_TIMEOUT') return tooLate(call);
+    if (isLate(error)) return tooLate(call);
     if (isOwnFault(error)) throw error;
+    if (error instanceof UpstreamFault) return refuse(call, 502, error.message, 'unreachable');
     if (AFTER_SENDING.test(code)) return refuse(call, 502, 'broke the connection off', 'cut');
     return refuse(call, 502, 'cannot be reached', 'unreachable');
   }

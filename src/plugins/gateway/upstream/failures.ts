@@ -16,6 +16,16 @@ export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this ca
 /** A fault of an upstream that the gateway found itself, in an answer that HTTP accepts. */
 export class UpstreamFault extends Error {}
 
+/** Codes of undici's own time limits. */
+const LATE = /^UND_ERR_(?:HEADERS|CONNECT)_TIMEOUT$/;
+
+/** Whether an upstream was given up because it took too long: for its connection, its answer, or the whole request. */
+export function isLate(error: unknown): boolean {
+  const { name = '', code = '', cause } = (error ?? {}) as { name?: string; code?: unknown; cause?: unknown };
+  if (name === 'TimeoutError' || LATE.test(String(code))) return true;
+  return error instanceof UpstreamFault && cause !== undefined && isLate(cause);
+}
+
 /** Codes of errors by which Node and undici refuse what we ask of them. */
 const MISUSE = /^(?:UND_ERR_(?:INVALID|NOT_SUPPORTED)|ERR_(?:INVALID|HTTP|METHOD|MISSING|ASSERTION))/;
 /** Names of errors that come without a code. */
