@@ -66,7 +66,6 @@ for (const [what, script, reason] of HOSTILE) {
   test(`[G12] one server with ${what} is its own trouble: the tools of the others are listed`, async (t) => {
     const [wiki, bad] = [await startUpstream(t), await startScripted(t, script)];
     const rig = await Rig.start(t, {
-      aggregateDeadlineMs: 120_000,
       routes: [
         credentialFree({ name: 'bad', url: bad.url }),
         credentialFree({ name: 'wiki', url: wiki.url }),

@@ -3,10 +3,12 @@ import { setTimeout as after } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { answerEmpty, startScripted } from '../../support/scripted-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { admission, initialize, MEDIA, Rig, rpc } from './rig.ts';
 
 /** A gateway whose upstream begins every stream and every call of a tool, and ends none by itself. */
-async function setUp(t: ExecutionContext, options: object) {
+async function setUp(t: ExecutionContext, options: object, clock?: VirtualClock) {
   const open = new Set<ServerResponse>();
   const upstream = await startScripted(t, (response, heard, request) => {
     const stays = heard.method === 'GET' || heard.text.includes('tools/call');
@@ -16,7 +18,7 @@ async function setUp(t: ExecutionContext, options: object) {
     return response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
   });
   const routes = [credentialFree({ name: 'wiki', url: upstream.url })];
-  const rig = await Rig.start(t, { routes, ...options });
+  const rig = await Rig.start(t, { routes, ...options }, tempDir(t), clock);
   const master = (body: object) => rig.admin('POST', '/key/generate', body);
   const client = async (key: string) => {
     const first = await rig.post('/wiki/mcp', initialize, admission(key));
@@ -145,17 +147,24 @@ test('[G14,C2] a revoked key in a loop is refused to the last call, is counted t
 });
 
 test('[G16,C2] calls that wait with a refused one are decided each for itself when the first is admitted', async (t) => {
-  const { rig, master, client } = await setUp(t, {});
-  const { body } = await master({ object_permission: { mcp_servers: [] } });
-  const { call } = await client(body.key);
+  const clock = new VirtualClock();
+  const { rig, master, client } = await setUp(t, {}, clock);
+  /** Lets time pass until it is done. */
+  const passing = async <T>(work: Promise<T>): Promise<T> => {
+    const timer = setInterval(() => void clock.advance(100), 5);
+    return work.finally(() => clearInterval(timer));
+  };
+  const { body } = await passing(master({ object_permission: { mcp_servers: [] } }));
+  const { call } = await passing(client(body.key));
   const wave = () => Promise.all(Array.from({ length: 60 }, () => call()));
-  const refused = await wave();
+  const refused = await passing(wave());
   for (const answer of refused) t.true(((await answer.json()) as { result: any }).result.isError);
   const before = (await rig.records()).length;
   const waiting = Promise.all(Array.from({ length: 8 }, () => call()));
-  const changed = rig.admin('POST', '/key/update', { key: body.key, object_permission, rpm_limit: 3 });
-  const answers = await waiting;
-  t.is((await changed).status, 200);
+  // No time passes, so the calls wait for as long as the change takes.
+  const changed = await rig.admin('POST', '/key/update', { key: body.key, object_permission, rpm_limit: 3 });
+  t.is(changed.status, 200);
+  const answers = await passing(waiting);
   const streams = answers.filter((answer) => /event-stream/.test(answer.headers.get('content-type') ?? ''));
   t.is(streams.length, 3, 'the limit holds among them');
   for (const stream of streams) await stream.body?.cancel();

@@ -47,7 +47,13 @@ export class Rig {
     clock?: Clock,
     others: readonly PluginEntry[] = [],
   ): Promise<Rig> {
-    const { definition, options: given } = gateway({ port: 0, probeEveryMs: 0, ...options });
+    // A machine that is busy with all tests takes its time for the first requests of a run.
+    const { definition, options: given } = gateway({
+      port: 0,
+      probeEveryMs: 0,
+      aggregateDeadlineMs: 120_000,
+      ...options,
+    });
     const lines: string[] = [];
     const runtime = createRuntime({
       plugins: [{ definition, options: given }, ...others].map((entry) => ({
