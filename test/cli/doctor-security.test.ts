@@ -77,7 +77,7 @@ const statesOf = (findings: Record<string, Finding>) =>
 test.serial(
   '[C14, R30] doctor security says what every local user may do, and is quiet once a token is asked for',
   async (t) => {
-    t.timeout(60_000);
+    t.timeout(180_000);
     const open = await instance(t, () => ({}));
     const before = await open.look();
     t.deepEqual(statesOf(before), {
@@ -123,7 +123,7 @@ test.serial(
 test.serial(
   '[C14, R30] doctor security looks at token files, the data folder and the control socket',
   async (t) => {
-    t.timeout(60_000);
+    t.timeout(180_000);
     const { dir, dataDir, look, runtime } = await instance(t, (at) => ({
       auth: 'token',
       tokenFile: join(at, 'token'),
@@ -180,7 +180,7 @@ test.serial(
 );
 
 test.serial('[C14, R30] doctor security looks at the rights of a socket, and of its folder', async (t) => {
-  t.timeout(60_000);
+  t.timeout(180_000);
   const { dir, look } = await instance(t, (at) => ({ socket: { path: join(at, 'run', 's') } }));
   const seen = await look();
   t.is(seen.router!.state, 'ok');
@@ -203,7 +203,7 @@ test.serial('[C14, R30] doctor security looks at the rights of a socket, and of 
 test.serial(
   '[C14, R30] doctor security finds a port that nothing holds, or that another user holds',
   async (t) => {
-    t.timeout(60_000);
+    t.timeout(180_000);
     const { dataDir, look } = await instance(t, () => ({}));
     const file = readRuntimeFile(dataDir)!;
     const say = (url: string) =>
@@ -231,7 +231,7 @@ test.serial(
 test.serial(
   '[C14, R30] doctor security tells what other machines reach, and whether they can be overheard',
   async (t) => {
-    t.timeout(60_000);
+    t.timeout(180_000);
     const { look } = await instance(t, (dir) => ({
       host: '0.0.0.0',
       insecure: true,

@@ -19,7 +19,7 @@ const POST = `
 `;
 
 test('[C14] records say which user of this machine wrote, whatever name the caller gives', async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   const dir = tempDir(t);
   const config = writeConfig(dir, { port: 0 });
   const dataDir = join(dir, 'data');

@@ -162,7 +162,7 @@ const anyKey = fc.oneof(
 );
 
 test('[C7] whatever is pressed, the viewer stands on a record that fits its filter, and a frame fits its terminal', async (t) => {
-  t.timeout(60_000);
+  t.timeout(180_000);
   await fc.assert(
     fc.asyncProperty(
       fc.array(anyKey, { maxLength: 25 }),

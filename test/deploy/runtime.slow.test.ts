@@ -112,7 +112,7 @@ cat /proc/sys/kernel/core_pattern > /dev/null; echo 2>/dev/null x > /opt/holdfas
 `;
 
 testInNamespace('only the drop-in lets the runtime change the network, and nothing else', async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   const change = async (units: string[]) => {
     const { container } = unitOf(t, 'holdfast.service', { etc: {}, env: {} });
     const network = 'ip link set lo up; sysctl -q -w net.ipv4.ip_unprivileged_port_start=1024';
@@ -148,7 +148,7 @@ ip link add link eth1 name eth1.9 type vlan id 9 2>/dev/null && ip link del eth1
 testInNamespace(
   'with the drop-in the unit applies a config to the kernel and serves DHCP, and is still no root',
   async (t) => {
-    t.timeout(120_000);
+    t.timeout(180_000);
     const etc = { 'holdfast.config.ts': ROUTER };
     const { container } = unitOf(t, 'holdfast.service', { etc, env: {} });
     const child = startOnHost(t, container, { units: [unit, dropIn], network: DEVICES });

@@ -92,7 +92,7 @@ const plain = { 'content-type': 'text/plain' };
 test.serial(
   '[C14] no route of any surface takes a write from a page of another origin, or a body that a page may send unasked',
   async (t) => {
-    t.timeout(60_000);
+    t.timeout(180_000);
     const { writes, keys } = await startAll(t);
     const exceptions = new Set<string>();
     const surfaces = new Set<FastifyInstance>();
@@ -146,7 +146,7 @@ test.serial(
 test.serial(
   '[C14] a page on another local port deletes no points, uploads no snapshot and reapplies no config; a client without a browser does',
   async (t) => {
-    t.timeout(60_000);
+    t.timeout(180_000);
     const { runtime } = await startAll(t);
     const store = runtime.surfaces.memory?.url ?? '';
     const api = runtime.surfaces.router?.url ?? '';
@@ -191,7 +191,7 @@ test.serial(
 test.serial(
   '[C14] no surface may take the connections of another, and the console has its own',
   async (t) => {
-    t.timeout(60_000);
+    t.timeout(180_000);
     const limits: (number | undefined)[] = [];
     const collect = (message: unknown) => {
       const { fastify: app } = message as { fastify: FastifyInstance };

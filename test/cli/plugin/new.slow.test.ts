@@ -17,7 +17,7 @@ async function run(t: Parameters<typeof spawnHoldfast>[0], cwd: string, ...args:
 
 for (const kind of KINDS) {
   test(`[C11] a new plugin with a ${kind} is written into a project of nothing, is listed, and its tests pass`, async (t) => {
-    t.timeout(120_000);
+    t.timeout(180_000);
     const folder = tempDir(t);
     const made = await run(t, folder, 'plugin', 'new', 'water-level', `--${kind}`);
     t.is(made.code, 0, made.stderr);
@@ -33,7 +33,7 @@ for (const kind of KINDS) {
 }
 
 test('[C11,G1] the new route of a running instance is healthy, and a client entry for it is printed', async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   const folder = tempDir(t);
   await run(t, folder, 'plugin', 'new', 'water-level');
   const env = { HOLDFAST_GATEWAY_PORT: '0', HOLDFAST_CONSOLE_PORT: '0' };
@@ -51,7 +51,7 @@ test('[C11,G1] the new route of a running instance is healthy, and a client entr
 });
 
 test('[C11] a configuration that cannot be changed stays as it was, and what to add is said; a folder that exists is left alone', async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   const folder = tempDir(t);
   const text = `import { defineConfig } from 'holdfast';\nconst mine = [];\nexport default defineConfig({ plugins: mine });\n`;
   writeFileSync(join(folder, 'plugins.config.ts'), text);

@@ -25,7 +25,7 @@ async function start(t: ExecutionContext<unknown>, dataDir: string, config: stri
 }
 
 test('[G18] after kill -9 and a start the next call of a session succeeds', async (t) => {
-  t.timeout(60_000);
+  t.timeout(180_000);
   const upstream = await startUpstream(t);
   const dataDir = tempDir(t);
   const config = join(dataDir, 'plugins.config.ts');

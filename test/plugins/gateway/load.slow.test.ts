@@ -24,7 +24,7 @@ async function heap(): Promise<number> {
 }
 
 test(`[G23] ${STREAMS} streams at once each get their event, and leave no memory behind when they close`, async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   const open = new Set<ServerResponse>();
   const upstream = await startScripted(t, (response, heard, request) => {
     if (!heard.text.includes('tools/call')) return answerEmpty(response, heard, request);

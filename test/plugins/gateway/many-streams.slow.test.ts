@@ -7,7 +7,7 @@ const STREAMS = 2_000;
 const MOST_BYTES = 128 * 1024;
 
 test('[G23] thousands of streams are open at once, each hears its upstream, calls go on beside them, and all end with their clients', async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   const { stop, ...parts } = await startPrograms(tempDir(t));
   t.teardown(stop);
   const told = await openStreams(parts, STREAMS);

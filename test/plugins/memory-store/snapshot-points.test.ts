@@ -35,7 +35,7 @@ const attacks: [title: string, row: [SQLInputValue, SQLInputValue, SQLInputValue
 test.serial(
   '[B4] a snapshot with a point that no write could store is refused by its name, recovered or uploaded',
   async (t) => {
-    t.timeout(60_000);
+    t.timeout(180_000);
     const rig = await startMemory(t);
     await fill(rig.url, 20);
     const { body: made } = await rest(rig.url, 'POST', SNAPSHOTS);

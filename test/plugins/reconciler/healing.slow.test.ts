@@ -59,7 +59,7 @@ test('[R24] another spelling of the address is the address: nothing is posted', 
 
 test('[R24] several legs missing at once are one read and one post', async (t) => {
   const router = new FieldRouter();
-  const { quiet } = await rig(t, { batchMs: 25 }, router);
+  const { quiet } = await rig(t, { batchMs: 1_000 }, router);
   await quiet();
   router.reads = 0;
   await router.appSaves((config) => {

@@ -73,7 +73,7 @@ test.serial(
 );
 
 test.serial('[R3] two processes that race on one Redis never both win an ncid', async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   const server = await RedisServer.start(t);
   const env = { HOLDFAST_REDIS_URL: server.url };
   const dirs = [tempDir(t), tempDir(t)];

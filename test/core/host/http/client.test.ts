@@ -194,7 +194,7 @@ async function silent(t: ExecutionContext): Promise<number> {
 
 for (const sender of SENDERS) {
   test(`the deadline of a call by the ${sender} covers connecting, and so does its signal`, async (t) => {
-    t.timeout(8_000);
+    t.timeout(180_000);
     const url = `https://127.0.0.1:${await silent(t)}/`;
     const http = sentBy(t, sender, { timeoutMs: 100 });
     t.is((await failed(t, http.call({ url }))).failure, 'timeout');
@@ -205,7 +205,7 @@ for (const sender of SENDERS) {
 }
 
 test('the deadline of a call covers its wait for a connection of the pool', async (t) => {
-  t.timeout(8_000);
+  t.timeout(180_000);
   const base = await served(t, (request, response) => {
     if (request.url === '/quick') response.end('done');
   });

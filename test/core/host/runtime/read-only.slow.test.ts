@@ -11,7 +11,7 @@ async function health(
 }
 
 test('[C5,C14] on a disk that became read-only nothing is decided unlogged, /healthz says so, and it goes on when it can', async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   const dir = tempDir(t);
   const disk = fakeDisk(dir);
   const { router, console } = await startInstance(t, dir, writeConfig(dir), disk.env);

@@ -94,7 +94,7 @@ async function live(t: ExecutionContext, steps: readonly Step[]): Promise<void> 
 }
 
 test('[C5] with snapshots and restarts at any point, the log gives back exactly the actors that lived', async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), (steps) => live(t, steps)),
     { numRuns: runs(25) },

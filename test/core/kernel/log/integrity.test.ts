@@ -222,7 +222,7 @@ function apply(db: DatabaseSync, { kind, seq }: Damage): void {
 }
 
 test('[C9] any edit, deletion, swap, cut or rewritten suffix is found, named, and refused by a start', async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   const whole = await signed(t);
   const copies = tempDir(t);
   let copy = 0;

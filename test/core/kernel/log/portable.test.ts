@@ -174,7 +174,7 @@ test('[C6] a record of 5 MB travels', async (t) => {
 const jsonValue = fc.jsonValue() as fc.Arbitrary<never>;
 
 test('[C6] whatever an event holds, it is exported and imported byte by byte', async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ key: fc.string(), value: jsonValue }), { minLength: 1, maxLength: 8 }),
@@ -194,7 +194,7 @@ test('[C6] whatever an event holds, it is exported and imported byte by byte', a
 });
 
 test('[C6] whatever is done to a file, it is read as it was or refused with a code', async (t) => {
-  t.timeout(120_000);
+  t.timeout(180_000);
   const dir = await folder(t, some(6));
   const file = await exported(dir, join(tempDir(t), 'fuzz.jsonl'));
   const original = await raws(dir);

@@ -78,7 +78,7 @@ const events = fc.oneof(
 );
 
 test('[C4] whatever happens to some actors, the log folds to their live states and replays clean', async (t) => {
-  t.timeout(60_000);
+  t.timeout(180_000);
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), events), { maxLength: 40 }),

@@ -26,7 +26,7 @@ while IFS= read -r line && [ -d /proc/$feeder ]; do printf '%s\\n' "$line"; slee
 testInNamespace(
   '[R7,R9] killed between two interface reapplies: the next start leaves both as the config has them',
   async (t) => {
-    t.timeout(120_000);
+    t.timeout(180_000);
     const space = namespace(t);
     for (const name of ['eth0', 'eth1']) {
       space.ip(`link add ${name} type veth peer name ${name}p`);
