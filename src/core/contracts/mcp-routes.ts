@@ -49,6 +49,8 @@ export interface McpRoute {
   readonly prefix?: boolean;
   /** The tools it offers, by its own names; all when absent. */
   readonly tools?: string[];
+  /** What happens when the definitions of its tools change: told, or withheld until a person accepts them; `follow` unless set. */
+  readonly pin?: 'follow' | 'ask' | 'block';
   /** What is changed of single tools, by the server's own names: a name, a text, hidden, arguments fixed or with a default. */
   readonly toolSettings?: Record<
     string,

@@ -49,6 +49,11 @@ export const GatewayError = defineErrors({
     what: 'The routes could not be loaded again: {reason}.',
     remedy: 'Correct plugins.config.ts; the routes serve as before, `holdfast gateway routes` lists them.',
   },
+  HF_GATEWAY_TOOLS: {
+    status: 409,
+    what: 'There is nothing to accept: {reason}.',
+    remedy: '`holdfast gateway tools list` shows whose tools changed.',
+  },
   HF_GATEWAY_ROLLBACK: {
     status: 409,
     what: 'The route can not be rolled back: {reason}.',

@@ -25,6 +25,7 @@ import { endUnhandled } from './calls/unhandled.ts';
 import { clientConfigCommand } from './commands/client-config.ts';
 import { keyCommands } from './commands/keys.ts';
 import { reloadCommand, rollbackCommand, routesCommand } from './commands/routes.ts';
+import { acceptToolsCommand, toolsCommand } from './commands/tools.ts';
 import { DocumentCache } from './discovery/document-cache.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
 import { doctorCommand } from './doctor/command.ts';
@@ -124,7 +125,8 @@ export const gateway = definePlugin({
     registerCallEffects(context);
     registerRoutes(context);
     context.control(serveKeyOperations);
-    for (const command of [routesCommand, reloadCommand, rollbackCommand]) context.command(command);
+    for (const command of [routesCommand, reloadCommand, rollbackCommand, toolsCommand, acceptToolsCommand])
+      context.command(command);
     for (const command of [clientConfigCommand(settings), doctorCommand(settings)]) context.command(command);
     for (const command of keyCommands) context.command(command);
 

@@ -9,13 +9,16 @@ import { probe } from './health/probe.ts';
 import { Prober } from './health/prober.ts';
 import type { UpstreamDispatcher } from './local/dispatcher.ts';
 import { LocalUpstreams } from './local/upstreams.ts';
+import { registerToolPins } from './pins/actor.ts';
+import { servePinOperations } from './pins/operations.ts';
+import { ToolPins } from './pins/tool-pins.ts';
 import { ROUTES_KEY, rollbackRequested, routesActor, routesLoaded, routesRefused } from './routes/actor.ts';
 import { RouteLoader } from './routes/loader.ts';
 import { gatewayHealth, serveRouteOperations } from './routes/operations.ts';
 
 /** What loads and probes the routes, once the plugin has started. */
 export interface RouteServices {
-  readonly services: Pick<Services, 'bus' | 'clock' | 'pendingReplies'>;
+  readonly services: Pick<Services, 'actors' | 'bus' | 'clock' | 'pendingReplies'>;
   readonly loader: RouteLoader;
   readonly prober: Prober;
   readonly documents: DocumentCache;
@@ -58,8 +61,10 @@ export function registerRoutes(context: PluginContext<RouteServices>): void {
     },
     { onRecovery: 'retry' },
   );
+  registerToolPins(context);
   context.health('gateway', gatewayHealth);
   context.control(serveRouteOperations);
+  context.control(servePinOperations);
   context.onStop(({ loader, prober }) => {
     loader.stopFollowing();
     prober.stop();
@@ -78,17 +83,19 @@ export async function startRoutes(
   documents: DocumentCache,
   dispatcher: UpstreamDispatcher,
 ): Promise<Pick<RouteServices, 'loader' | 'prober'>> {
+  const pins = new ToolPins(services);
   const sources = {
     env: process.env,
     store: services.find(SecretsStoreToken),
     locals: new LocalUpstreams(services, dispatcher),
+    pins,
   };
   const loader = new RouteLoader(services, sources, options);
   await loader.start();
   const prober = new Prober({
     services,
     everyMs: options.probeEveryMs,
-    probe: (route, stop) => probe(route, http, documents, stop),
+    probe: (route, stop) => probe(route, http, documents, stop, pins),
     random: Math.random,
   });
   prober.follow(await loader.serve());

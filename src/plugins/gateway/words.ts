@@ -17,12 +17,14 @@ import type { rejections } from '../../machines/gateway/rejections.ts';
 
 import type { routeHealth } from '../../machines/gateway/route-health.ts';
 import type { RouteChange, routes } from '../../machines/gateway/routes.ts';
+import { toolChangesText, type toolPins } from '../../machines/gateway/tool-pins.ts';
 
 export const words: RecordWords = {
   'gateway.key': describeGatewayRecord,
   'gateway.rejections': describeGatewayRecord,
   'gateway.routes': describeRoutesRecord,
   'gateway.route_health': describeHealthRecord,
+  'gateway.tool_pins': describeToolsRecord,
 };
 
 export function describeGatewayRecord({
@@ -149,6 +151,19 @@ export function changesText(changes: readonly RouteChange[]): string {
   });
   const more = changes.length - texts.length;
   return texts.length === 0 ? 'nothing changed' : `${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+export function describeToolsRecord({ event }: RecordOf<typeof toolPins>): string | undefined {
+  switch (event.type) {
+    case 'SEEN': {
+      const number = Object.keys(event.tools).length;
+      return event.changes.length === 0
+        ? `its upstream defines ${number} tools`
+        : `its upstream defines its tools anew: ${toolChangesText(event.changes)}`;
+    }
+    case 'ACCEPTED':
+      return `its tools are accepted by ${event.by}`;
+  }
 }
 
 export function describeHealthRecord({ event, to }: RecordOf<typeof routeHealth>): string | undefined {

@@ -25,6 +25,7 @@ async function routeOf(entry: unknown): Promise<Route> {
     env,
     store: undefined,
     locals: { open: () => undefined, close: async () => {} },
+    pins: { of: () => undefined },
   });
 }
 

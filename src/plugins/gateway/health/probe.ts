@@ -8,6 +8,7 @@ import type { DocumentAnswer } from '../discovery/read-document.ts';
 import { REVISION_META } from '../mcp/message.ts';
 import { type ProbeAnswer, sendProbe } from '../mcp/probe-client.ts';
 import { STATELESS_SINCE } from '../mcp/protocol.ts';
+import type { ToolListing, ToolPins } from '../pins/tool-pins.ts';
 import type { Route } from '../routes/route.ts';
 
 /** The result of a probe, without its time. */
@@ -16,6 +17,8 @@ export type ProbeResult = Pick<Probed, 'found' | 'reason' | 'tools'>;
 /** Deadline of a whole probe, milliseconds. */
 const DEADLINE_MS = 10_000;
 const REVISION = '2025-06-18';
+/** Of a list of tools; a longer one is not compared with what is pinned. */
+const MOST_PAGES = 50;
 const clientInfo = { name: 'holdfast-health', version };
 
 /**
@@ -28,6 +31,7 @@ export async function probe(
   http: HttpClient,
   documents: Pick<DocumentCache, 'refresh'>,
   stop: AbortSignal,
+  pins?: Pick<ToolPins, 'seen'>,
 ): Promise<ProbeResult> {
   const { url } = route;
   if (!url) return { found: 'failed', reason: 'is not configured' };
@@ -36,7 +40,7 @@ export async function probe(
     if (route.entry.disposition === 'relay') {
       return documentResult(servedDocument(await documents.refresh(url), route.entry));
     }
-    return await new McpProbe(route, url, http, AbortSignal.any([stop, deadline])).run();
+    return await new McpProbe(route, url, http, AbortSignal.any([stop, deadline]), pins).run();
   } catch (error) {
     if (deadline.aborted) return { found: 'failed', reason: 'does not answer in time' };
     if (error instanceof HttpCallError) {
@@ -69,8 +73,16 @@ class McpProbe {
   readonly #url: URL;
   readonly #http: HttpClient;
   readonly #signal: AbortSignal;
+  readonly #pins: Pick<ToolPins, 'seen'> | undefined;
 
-  constructor(route: Route, url: URL, http: HttpClient, signal: AbortSignal) {
+  constructor(
+    route: Route,
+    url: URL,
+    http: HttpClient,
+    signal: AbortSignal,
+    pins: Pick<ToolPins, 'seen'> | undefined,
+  ) {
+    this.#pins = pins;
     this.#route = route;
     this.#url = url;
     this.#http = http;
@@ -83,32 +95,47 @@ class McpProbe {
     if ('found' in initialized) return initialized;
     const { result } = initialized.message;
     // A server that knows the stateless revision only answers `initialize` with an error.
-    if (!isObject(result)) return this.#toolsIn(await this.#listStateless());
+    if (!isObject(result)) return this.#toolsOf((cursor) => this.#listStateless(cursor));
     const session = initialized.answer.header('mcp-session-id');
     const headers = {
       'mcp-protocol-version': String(result.protocolVersion),
       ...(session !== undefined && { 'mcp-session-id': session }),
     };
     await this.#send('notifications/initialized', undefined, headers, undefined);
-    const listed = this.#toolsIn(await this.#request('tools/list', {}, headers));
+    const listed = await this.#toolsOf((cursor) => this.#request('tools/list', cursor, headers));
     if (session !== undefined) await this.#endSession(headers);
     return listed;
   }
 
-  #listStateless(): Promise<Outcome> {
+  #listStateless(cursor: object): Promise<Outcome> {
     const meta = { [REVISION_META]: STATELESS_SINCE, 'io.modelcontextprotocol/clientCapabilities': {} };
     const headers = { 'mcp-protocol-version': STATELESS_SINCE, 'mcp-method': 'tools/list' };
-    return this.#request('tools/list', { _meta: meta }, headers);
+    return this.#request('tools/list', { ...cursor, _meta: meta }, headers);
   }
 
-  #toolsIn(outcome: Outcome): ProbeResult {
-    if ('found' in outcome) return outcome;
-    const { result } = outcome.message;
-    const tools = isObject(result) && Array.isArray(result.tools) ? result.tools : undefined;
-    if (!tools) return { found: 'failed', reason: 'answers tools/list with an error' };
-    const offered = tools.filter(
-      (tool) => isObject(tool) && this.#route.tools.offers(String(tool.name)),
-    ).length;
+  /** All pages of the list, which the pins of the route's tools are compared with. */
+  async #toolsOf(list: (cursor: object) => Promise<Outcome>): Promise<ProbeResult> {
+    const tools: ToolListing[] = [];
+    let cursor: object = {};
+    for (let page = 0; page < MOST_PAGES; page += 1) {
+      const outcome = await list(cursor);
+      if ('found' in outcome) return outcome;
+      const { result } = outcome.message;
+      if (!isObject(result) || !Array.isArray(result.tools))
+        return { found: 'failed', reason: 'answers tools/list with an error' };
+      tools.push(...result.tools.filter(isObject));
+      const { nextCursor } = result;
+      if (typeof nextCursor !== 'string') return this.#found(tools, true);
+      cursor = { cursor: nextCursor };
+    }
+    return this.#found(tools, false);
+  }
+
+  /** @param isWhole there is no further page */
+  #found(tools: readonly ToolListing[], isWhole: boolean): ProbeResult {
+    const { name, entry } = this.#route;
+    if (isWhole && tools.length > 0) this.#pins?.seen(name, entry.pin, tools);
+    const offered = tools.filter((tool) => this.#route.tools.offers(String(tool.name))).length;
     if (offered === 0) return { found: 'empty', reason: 'answers, and lists no tool', tools: 0 };
     return { found: 'ok', tools: offered };
   }

@@ -73,6 +73,11 @@ const common = {
   prefix: z.boolean().default(true),
   /** The tools it offers, by the upstream's own names; all when absent. */
   tools: z.array(toolName).max(1_000).optional(),
+  /**
+   * What happens when the upstream changes the definitions of its tools: `follow` records and tells it; with `ask` the changed
+   * and new ones, with `block` all are withheld until a person accepts them. An identity route is not probed, so it follows.
+   */
+  pin: z.enum(['follow', 'ask', 'block']).default('follow'),
   /** What is changed of single tools, by the upstream's own names. */
   toolSettings: z.record(toolName, toolSettings).default({}),
   /** Cost of a call by the upstream's own name of the tool; `*` stands for all other tools. */
@@ -260,6 +265,8 @@ function definitionOf(input: unknown, env: Environment): RouteDefinition | Refus
   if (problem) return { reason: `${problem.option}: ${problem.reason}${problem.hint && `.${problem.hint}`}` };
   const checked = withOptions(parsed.data as RouteEntry);
   if ('reason' in checked) return checked;
+  if (checked.disposition === 'relay' && checked.pin !== 'follow')
+    return { reason: 'pin: the gateway has no credential of its own to look at the tools of a relay route' };
   const clash = sharedToolName(checked.toolSettings);
   if (clash !== undefined) return { reason: `toolSettings: ${clash}` };
   const { name, url: own } = checked;

@@ -1,4 +1,5 @@
 import type { LocalUpstreams } from '../local/upstreams.ts';
+import type { ToolPins } from '../pins/tool-pins.ts';
 import { type RouteDefinition, type RouteEntry, variablesOf } from './entry.ts';
 import { RouteTools } from './tools.ts';
 import { type SecretSources, UpstreamSecret } from './upstream-secret.ts';
@@ -31,6 +32,7 @@ export interface Route {
 /** Where a route's token and its server come from. */
 export interface RouteSources extends SecretSources {
   readonly locals: Pick<LocalUpstreams, 'open' | 'close'>;
+  readonly pins: Pick<ToolPins, 'of'>;
 }
 
 /** An entry that is not a valid route, or a route that can't be opened. */
@@ -83,7 +85,7 @@ export async function openRoute(definition: RouteDefinition, sources: RouteSourc
     },
     credential: (authorization) => credentialOf(entry, secret, authorization),
     costOf: (tool) => (Object.hasOwn(costs, tool) ? costs[tool] : costs['*']) ?? 0,
-    tools: new RouteTools(entry),
+    tools: new RouteTools(entry, sources.pins.of(name, entry.pin)),
     close: async () => local && (await sources.locals.close(local)),
   };
 }

@@ -1,6 +1,7 @@
 /** The tools of a route as clients see them: names with the server's prefix, and what the operator changed of single tools. */
 import { isObject } from '../../../core/kernel/json.ts';
 import { type CalledTool, NONE } from '../mcp/message.ts';
+import type { RoutePins } from '../pins/tool-pins.ts';
 import type { RouteEntry, ToolSettings } from './entry.ts';
 
 /** Joins server and tool; server names hold none, so the first one splits (G10). */
@@ -16,6 +17,7 @@ type Shown = Pick<RouteEntry, 'name' | 'prefix' | 'tools' | 'toolSettings'>;
 
 export class RouteTools {
   readonly #entry: Shown;
+  readonly #pins: RoutePins | undefined;
   #withPrefix: RouteTools | undefined;
   readonly #prefix: string;
   readonly #offered: ReadonlySet<string> | undefined;
@@ -23,10 +25,14 @@ export class RouteTools {
   /** The upstream's names, by those that clients know. */
   readonly #renamed: ReadonlyMap<string, string>;
 
-  /** @param entry of the route */
-  constructor(entry: Shown) {
+  /**
+   * @param entry of the route
+   * @param pins what is pinned of its tools, unless the entry follows its upstream
+   */
+  constructor(entry: Shown, pins?: RoutePins) {
     const { name, prefix, tools, toolSettings } = entry;
     this.#entry = entry;
+    this.#pins = pins;
     this.#prefix = prefix ? `${name}${JOINT}` : '';
     this.#offered = tools && new Set(tools);
     this.#settings = new Map(Object.entries(toolSettings));
@@ -37,13 +43,14 @@ export class RouteTools {
 
   /** @returns whether the route offers a tool, by the upstream's own name of it */
   offers(tool: string): boolean {
-    return (this.#offered?.has(tool) ?? true) && this.#settings.get(tool)?.hidden !== true;
+    const isListed = (this.#offered?.has(tool) ?? true) && this.#settings.get(tool)?.hidden !== true;
+    return isListed && this.#pins?.withholds(tool) !== true;
   }
 
   /** The same tools, with the server's name before theirs in any case. */
   withPrefix(): RouteTools {
     if (this.#prefix !== '') return this;
-    this.#withPrefix ??= new RouteTools({ ...this.#entry, prefix: true });
+    this.#withPrefix ??= new RouteTools({ ...this.#entry, prefix: true }, this.#pins);
     return this.#withPrefix;
   }
 
@@ -83,6 +90,7 @@ export class RouteTools {
     if (!isObject(result) || !Array.isArray(result.tools)) return result;
     const tools = result.tools.flatMap((tool) => {
       if (!isObject(tool) || typeof tool.name !== 'string' || !this.offers(tool.name)) return [];
+      if (this.#pins && !this.#pins.accepts(tool)) return []; // the upstream changed it a moment ago
       const name = this.shownName(tool.name);
       if (allowed !== undefined && !allowed.includes(name)) return [];
       const settings = this.#settings.get(tool.name);
