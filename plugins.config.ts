@@ -15,6 +15,7 @@ import { collector } from './src/plugins/collector/index.ts';
 import { columnar } from './src/plugins/columnar/index.ts';
 import { consolePlugin } from './src/plugins/console/index.ts';
 import { credentialFree, gateway, overwrite, relay } from './src/plugins/gateway/index.ts';
+import { incidents } from './src/plugins/incidents/index.ts';
 import { jobs } from './src/plugins/jobs/index.ts';
 import { memory } from './src/plugins/memory/index.ts';
 import { memoryStore } from './src/plugins/memory-store/index.ts';
@@ -59,6 +60,8 @@ export default defineConfig({
         credentialFree({ name: 'repo_wiki' }),
       ],
     }),
+    // The event log as an MCP server of that gateway, for keys that list `incidents`: docs/guides/incidents-by-agent.md.
+    incidents(),
     // Logs, metrics and spans: the ClickHouse that HOLDFAST_CLICKHOUSE_URL names, else the same engine in this process,
     // which keeps them in `<data dir>/columnar` for HOLDFAST_RETENTION_DAYS (30): docs/stack.md.
     // Its password lies in the secrets store: columnar({ password: 'clickstack#admin_password' })

@@ -8,6 +8,7 @@ import { collector } from 'holdfast/plugins/collector';
 import { columnar } from 'holdfast/plugins/columnar';
 import { consolePlugin } from 'holdfast/plugins/console';
 import { credentialFree, gateway, overwrite, relay } from 'holdfast/plugins/gateway';
+import { incidents } from 'holdfast/plugins/incidents';
 import { jobs } from 'holdfast/plugins/jobs';
 import { memory } from 'holdfast/plugins/memory';
 import { memoryStore } from 'holdfast/plugins/memory-store';
@@ -44,6 +45,7 @@ export default defineConfig({
         credentialFree({ name: 'repo_wiki' }),
       ],
     }),
+    incidents(),
     columnar(),
     ...(process.env.HOLDFAST_MEMORY_URL ? [] : [memoryStore()]),
     memory(),

@@ -6,12 +6,11 @@ import type { CommandContext, CommandRun } from '../../core/host/plugin/command.
 import { jsonText, timestamp } from '../../core/host/terminal.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Anchor } from '../../core/kernel/log/head.ts';
-import { readHead, readMark } from '../../core/kernel/log/head.ts';
 import type { IntegrityReport } from '../../core/kernel/log/integrity.ts';
 import { integritySteps } from '../../core/kernel/log/integrity.ts';
-import { findLogKey, isPublicKey } from '../../core/kernel/log/signing.ts';
+import { isPublicKey } from '../../core/kernel/log/signing.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
-import type { Trust } from '../../core/kernel/log/trust.ts';
+import { notedTrust, type Trust } from '../../core/kernel/log/trust.ts';
 import {
   compareWithWitness,
   readWitness,
@@ -96,13 +95,11 @@ function witnessLine({ matching, archived, newest }: WitnessReport, file = ''): 
 async function trustIn(place: string, flags: Readonly<Record<string, unknown>>): Promise<Trust> {
   const anchor = typeof flags.anchor === 'string' ? anchorOf(flags.anchor) : undefined;
   const isFile = statSync(place, { throwIfNoEntry: false })?.isFile() === true;
-  const own = isFile ? undefined : findLogKey(place);
-  const head = own && readHead(place);
-  const mark = own && readMark(place);
+  const noted = isFile ? {} : notedTrust(place);
   const expected = flags.publicKey;
-  if (expected === undefined) return { anchor, key: own?.text, head, mark };
+  if (expected === undefined) return { ...noted, anchor };
   if (typeof expected === 'string' && isPublicKey(expected))
-    return { anchor, key: expected, head, mark, whole: isFile || own?.text !== expected };
+    return { ...noted, anchor, key: expected, whole: isFile || noted.key !== expected };
   const reason = '--public-key takes a key as log verify prints it: ed25519: and 43 characters.';
   throw new HostError('HF_CLI_USAGE', { reason, command: 'log verify' });
 }

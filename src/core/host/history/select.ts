@@ -27,11 +27,16 @@ export interface Selection {
   readonly correlation?: string | undefined;
   /** An event type in any case, or a pattern with `*`. */
   readonly type?: string | undefined;
+  /** Only what ended an effect so, or was not taken. */
+  readonly outcome?: Outcome | undefined;
   /** Only records that failed. */
   readonly failed?: true | undefined;
   /** A pattern of the text that a record's line prints. */
   readonly grep?: Grep | undefined;
 }
+
+/** How an effect ended, or that a machine took no notice of an event. */
+export type Outcome = 'done' | 'failed' | 'lost' | 'ignored' | 'stale';
 
 /** A pattern, and how the text of a record is made. */
 export interface Grep extends TextPattern {
@@ -51,13 +56,14 @@ export async function boundsOf(
 }
 
 /** @returns whether a record is wanted, whatever its place */
-function matcher({ actor, correlation, type, failed }: Selection): (record: LogRecord) => boolean {
+function matcher({ actor, correlation, type, outcome, failed }: Selection): (record: LogRecord) => boolean {
   const isActor = actor === undefined ? undefined : actorMatcher(actor);
   const isType = type === undefined ? undefined : pattern(type, 'i');
   return (record) =>
     (isActor?.(record.actor) ?? true) &&
     (correlation === undefined || record.correlation.endsWith(correlation)) &&
     (isType?.test(record.event.type) ?? true) &&
+    (outcome === undefined || hasOutcome(record, outcome)) &&
     (failed !== true || isFailure(record));
 }
 
@@ -143,6 +149,11 @@ function pattern(text: string, flags = ''): RegExp {
 }
 
 /** Whether a machine threw, or an effect failed or was lost with the process. */
-function isFailure({ event, failed }: LogRecord): boolean {
+export function isFailure({ event, failed }: LogRecord): boolean {
   return failed !== undefined || event.type === EFFECT_FAILED || event.type === EFFECT_LOST;
+}
+
+function hasOutcome({ event, ignored, stale }: LogRecord, outcome: Outcome): boolean {
+  if (outcome === 'ignored') return ignored === true && !stale;
+  return outcome === 'stale' ? stale === true : event.type === `effect.${outcome}`;
 }

@@ -20,6 +20,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { CommandDefinition } from './command.ts';
 import type { CheckDefinition } from './diagnosis.ts';
+import type { Registrations } from './registrations.ts';
 
 /** The configuration file of a running instance, for plugins that take changes up without a restart. */
 export interface OptionsFile {
@@ -63,6 +64,8 @@ export interface Services {
   readonly plugins: () => readonly PluginStatus[];
   /** What plugins contribute to health pages, by name. */
   readonly health: () => Readonly<Record<string, Json>>;
+  /** What all plugins declare, for those that read what others left in the log. */
+  readonly declarations: () => Registrations;
   /** @throws HF_PLUGIN_CONTRACT the plugin lists the token neither in `requires` nor in `provides` */
   readonly get: <T>(token: Token<T>) => T;
   /**

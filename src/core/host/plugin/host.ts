@@ -14,7 +14,10 @@ import { bootReport } from './report.ts';
 import { type Phase, PluginRun } from './run.ts';
 
 /** The services that the runtime gives; the host adds the others, and binds the logger to each plugin. */
-export type RuntimeServices = Omit<Services, 'get' | 'find' | 'contributions' | 'plugins' | 'health'>;
+export type RuntimeServices = Omit<
+  Services,
+  'get' | 'find' | 'contributions' | 'declarations' | 'plugins' | 'health'
+>;
 
 export interface PluginHostOptions {
   readonly clock?: Clock;
@@ -253,6 +256,7 @@ export class PluginHost {
       logger: services.logger.child({ plugin: run.name }),
       plugins: () => this.status(),
       health: () => this.health(),
+      declarations: () => this.register(),
       get: <T>(token: Token<T>) => this.#container.get(run.definition, token),
       find: <T>(token: Token<T>) => {
         const provider = this.#providers.get(token.name);

@@ -2,7 +2,7 @@ import { KernelError } from '../errors/kernel-error.ts';
 import { readChained } from './chain.ts';
 import { type Anchor, readHead, readMark } from './head.ts';
 import { BodyKeys } from './sealed-bodies.ts';
-import { isGenuine, type LogKey, openLogKey, type Signature } from './signing.ts';
+import { findLogKey, isGenuine, type LogKey, openLogKey, type Signature } from './signing.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
 
 /** What a log is compared with, besides itself. */
@@ -16,6 +16,12 @@ export interface Trust {
   readonly mark?: Anchor | undefined;
   /** Whether nothing may stand behind the last signature of that key. */
   readonly whole?: boolean | undefined;
+}
+
+/** What a data folder itself notes of its log, beside its key. @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID */
+export function notedTrust(dataDir: string): Trust {
+  const key = findLogKey(dataDir);
+  return key ? { key: key.text, head: readHead(dataDir), mark: readMark(dataDir) } : {};
 }
 
 /**

@@ -56,6 +56,7 @@ const STEP = 100;
  *
  * @param definitions by type; those of other machines in the place of the log's own, when that is the question
  * @param changes none when only the machines differ: then everything is decided again, from the first record
+ * @param upTo the last record that is decided again
  * @throws HF_LOG_RANGE, HF_REPLAY_CHANGE, HF_LOG_CORRUPT
  */
 export function* whatIfSteps(
@@ -63,6 +64,7 @@ export function* whatIfSteps(
   definitions: ReadonlyMap<string, ActorDefinition>,
   changes: readonly Change[],
   otherMachines = false,
+  upTo = Number.MAX_SAFE_INTEGER,
 ): Generator<number, WhatIf> {
   const first = Math.max(reader.firstSeq(), 1);
   const places = changes.map((change) => (change.kind === 'insert' ? change.after + 1 : change.seq));
@@ -75,7 +77,7 @@ export function* whatIfSteps(
   const base = from > 1 ? [...(yield* recoverSteps(reader, from - 1)).states.values()] : [];
   const before = from > first ? reader.record(from - 1) : { seq: from - 1, at: 0 };
   const world = new World(definitions, base, changes, before);
-  for (const record of readChained(reader, from)) {
+  for (const record of readChained(reader, from, upTo)) {
     world.take(record);
     if (record.seq % STEP === 0) yield record.seq;
   }
