@@ -141,9 +141,11 @@ test.serial(
     t.regex(story, /reconciler\.leg\/eth1\.10 lacks/);
     t.true(story.includes(`posted eth1.10 ${address}`), story);
     t.regex(story, /reconciler\.leg\/eth1\.10 has its address again/);
-    // While it is followed, what comes together is one line only if it is read together.
-    const { out: read } = await holdfast(t, dir, 'log', 'tail', '-n', '45').ended;
-    t.true(read.split('\n').length < 55, read);
+    // Of what is followed, records share a line only if they were read together: the whole is read again.
+    const seqOf = (text: string) => new RegExp(`(\\d+) +[a-z.]+/\\S+ .*${text}`).exec(out)?.[1] ?? '';
+    const range = ['--from', seqOf('phone-app saves'), '--to', seqOf('has its address again')];
+    const read = await holdfast(t, dir, 'log', 'list', ...range, '--limit', '0').ended;
+    t.true(read.out.includes('phone-app') && read.out.split('\n').length < 55, `a screenful: ${read.out}`);
     const stories = out
       .split('\n')
       .slice(2)
