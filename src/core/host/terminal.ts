@@ -158,6 +158,11 @@ export function cutMiddle(text: string, length: number): string {
   return `${text.slice(0, length - 1 - end)}…${text.slice(text.length - end)}`;
 }
 
+/** `1 row`, `2 rows`. @param many the plural, if it is not formed with `s` */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
 /** Milliseconds as people say them. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;

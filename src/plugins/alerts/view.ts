@@ -1,3 +1,4 @@
+import { counted } from '../../core/host/terminal.ts';
 import type { ActorSystem } from '../../core/kernel/actors/system.ts';
 import { isoTime } from '../../core/kernel/clock.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
@@ -224,14 +225,22 @@ export function alertsHealth(actors: Pick<ActorSystem, 'list'>, looks: LookTimes
     const { receiver, failures, queue, reason = 'no answer' } = context;
     return failures > 0 ? [`${receiver} takes no alerts (${reason}), ${queue.length} wait`] : [];
   });
-  if (failing > 0) reasons.push(`${failing} rules cannot be evaluated`);
+  if (failing > 0) reasons.push(`${counted(failing, 'rule')} cannot be evaluated`);
   const verdicts = Object.groupBy(rules, ({ value, context }) =>
     presentVerdict(value, context, isOldVerdict(context, now)),
   );
+  const counts = Object.entries(verdicts).map(([verdict, list = []]) => [verdict, list.length] as const);
+  const each = counts.map(([verdict, count]) => `${count} ${verdict}`).join(', ');
+  const found = firing === 0 ? 'no alert fires' : counted(firing, 'alert fires', 'alerts fire');
   return {
+    text: [
+      found,
+      rules.length === 0 ? 'no rule is listed' : `${counted(rules.length, 'rule')}: ${each}`,
+      ...reasons,
+    ].join('; '),
     ...(reasons.length > 0 && { ok: false, reason: reasons.join('; ') }),
     firing,
-    rules: Object.fromEntries(Object.entries(verdicts).map(([verdict, list = []]) => [verdict, list.length])),
+    rules: Object.fromEntries(counts),
     verdicts: rules.slice(0, VERDICTS_SHOWN).map(({ value, context }) => {
       const { rule, verdict, value: measured, unseen } = ruleView(value, context, now);
       return {

@@ -5,11 +5,13 @@
  * with the keys,
  * `rotation/` carries out what `machines/collector/key-rotation.ts` decides, `run-probe.ts` sends a span through it all.
  */
+
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
+import { counted } from '../../core/host/terminal.ts';
 import { openKeys } from './active-keys.ts';
 import { collectorChecks } from './checks.ts';
 import { CollectorError } from './errors.ts';
@@ -67,7 +69,9 @@ export const collector = definePlugin({
     registerStackChecks(context, options);
     context.health('collector', ({ keys: { source, ring, reading } }) => {
       const [finding] = reading.findings;
+      const from = source.kind === 'own' ? `of Holdfast's own, in ${source.place}` : `from ${source.place}`;
       return {
+        text: `${counted(ring.fingerprints.length, 'ingest key')} ${from}${finding ? `; ${finding.text}` : ''}`,
         ...(finding && { ok: false, reason: finding.text }),
         ...{ source: source.kind, place: source.place, keys: [...ring.fingerprints] },
       };

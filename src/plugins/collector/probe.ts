@@ -9,8 +9,9 @@ import { askInstance } from '../../core/host/operations/control-client.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import { timestamp } from '../../core/host/terminal.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
-import { probe } from '../../machines/collector/probe.ts';
+import { type ProbeEnd, probe } from '../../machines/collector/probe.ts';
 import type { StartedCollector } from './active-keys.ts';
 import { NO_COLLECTOR } from './errors.ts';
 import { type ProbeReport, runProbe } from './run-probe.ts';
@@ -80,6 +81,10 @@ export function registerProbe(context: PluginContext<StartedCollector>): void {
     if (!state) return undefined;
     const { end, at, arrivedAt, arrivedMs } = state.context;
     return {
+      text:
+        end === undefined || at === undefined
+          ? 'none was made yet'
+          : `the newest span ${ENDS[end]} (${timestamp(at)})`,
       ...(end !== undefined && { end }),
       ...(at !== undefined && {
         at: new Date(at).toISOString(),
@@ -90,6 +95,15 @@ export function registerProbe(context: PluginContext<StartedCollector>): void {
     };
   });
 }
+
+const ENDS: Readonly<Record<ProbeEnd, string>> = {
+  arrived: 'arrived in the database',
+  no_key: 'was not sent: there is no key',
+  unreachable: 'was not sent: nobody answered at the endpoint',
+  refused: 'was refused by the receiver',
+  lost: 'was accepted, and not found in the database',
+  database_away: 'was accepted; whether it arrived is unknown: the database did not answer',
+};
 
 const probeCommand: CommandDefinition = {
   name: 'stack probe',

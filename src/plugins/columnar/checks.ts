@@ -2,10 +2,10 @@ import { connect } from 'node:net';
 import type { EngineDrift } from '../../core/contracts/columnar-database.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { sizeText } from '../../core/host/size.ts';
+import { counted } from '../../core/host/terminal.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import type { ColumnarOptions } from './options.ts';
-import { counted } from './questions/findings.ts';
 import { askDatabase } from './questions/questions.ts';
 import type { SeenTable } from './schema.ts';
 

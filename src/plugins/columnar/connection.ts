@@ -6,6 +6,7 @@ import { SIGNAL_TABLES } from '../../core/contracts/columnar-tables.ts';
 import type { Logger } from '../../core/host/logging/logger.ts';
 import type { Metrics } from '../../core/host/metrics/metrics.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import { timestamp } from '../../core/host/terminal.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
@@ -108,7 +109,9 @@ export class ConnectionWatch {
   health(): JsonObject {
     const { kind, place } = this.#dependencies.database;
     const reason = this.#reason ?? this.#schemaFault;
+    const found = reason ?? (this.#state === 'connected' ? 'answers' : 'has not answered yet');
     return {
+      text: `${kind === 'embedded' ? 'embedded, ' : ''}${place}: ${found}, since ${timestamp(this.#since)}`,
       // Until the first answer there is no known fault.
       ok: this.#state !== 'lost' && this.#schemaFault === undefined,
       state: this.#state,

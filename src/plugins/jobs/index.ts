@@ -3,6 +3,7 @@
  * other plugins publish on the topic `jobs.run`. `machines/jobs/job.ts` decides why one failed and why it is still there;
  * `view.ts` shows them.
  */
+
 import { z } from 'zod';
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import {
@@ -17,6 +18,7 @@ import {
 import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { counted } from '../../core/host/terminal.ts';
 import { ownRunName } from '../../machines/jobs/job.ts';
 import {
   isFailing,
@@ -127,9 +129,13 @@ export const jobs = definePlugin({
       const failed = runs.filter((each) => isFailing(each) && each.state !== 'reaped');
       const fault = watch?.fault;
       const reason = fault === undefined ? failureText(failed) : `the cluster cannot be read: ${fault}`;
+      const active = runs.filter(({ state }) => state === 'active').length;
+      const none =
+        runs.length === 0 ? 'no run was seen yet' : `no job is failing, by ${counted(runs.length, 'run')}`;
       return {
+        text: [reason ?? none, ...(active > 0 ? [`${counted(active, 'run')} under way`] : [])].join('; '),
         ...(reason !== undefined && { ok: false, reason }),
-        active: runs.filter(({ state }) => state === 'active').length,
+        active,
         failed: failed.length,
       };
     });

@@ -1,8 +1,10 @@
 /** The receiver as an actor of the log: its topics, and its state for health page and doctor. */
+
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import type { CheckContext, CheckResult } from '../../core/host/plugin/diagnosis.ts';
+import { counted, duration } from '../../core/host/terminal.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { isObject, type Json } from '../../core/kernel/json.ts';
 import { type IntakeContext, type IntakeEvent, intake } from '../../machines/otlp/intake.ts';
@@ -88,13 +90,23 @@ export function intakeHealth(
       : unavailable !== undefined
         ? `telemetry is kept on disk since ${new Date(unavailableSince).toISOString()}: ${unavailable}`
         : undefined;
+  const lagMs = spool.oldest === undefined ? 0 : now - spool.oldest;
+  const waiting = spool.rows === 0 ? 'no row waits' : `${counted(spool.rows, 'row waits', 'rows wait')}`;
+  const since = spool.rows === 0 || lagMs < 1_000 ? '' : `, the oldest for ${duration(lagMs)}`;
   return {
+    text: [
+      reason ?? 'takes telemetry',
+      `${waiting} for the database${since}`,
+      ...(damaged > 0
+        ? [`${counted(damaged, 'damaged batch was', 'damaged batches were')} lost at the start`]
+        : []),
+    ].join('; '),
     ok: reason === undefined,
     ...(reason !== undefined && { reason }),
     ...(place !== undefined && { database: place }),
     spool: { rows: spool.rows, bytes: spool.bytes },
     ...(damaged > 0 && { damagedFrames: damaged }),
-    lagSeconds: spool.oldest === undefined ? 0 : Math.round((now - spool.oldest) / 1000),
+    lagSeconds: Math.round(lagMs / 1000),
   };
 }
 

@@ -7,6 +7,7 @@ import {
   UptimeMonitorToken,
 } from '../../core/contracts/uptime.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
+import { timestamp } from '../../core/host/terminal.ts';
 import { newCorrelation } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { type HeartbeatSettings, heartbeatDefaults } from '../../machines/reconciler/heartbeat.ts';
@@ -109,8 +110,14 @@ export class Heartbeats {
     if (!snapshot || !this.receiver) return undefined;
     const { fault } = snapshot.context;
     const deliveredAt = this.#unrecorded?.at ?? snapshot.context.deliveredAt;
+    const reason = fault === undefined ? undefined : `no beat arrives at ${monitor}: ${fault}`;
+    const newest =
+      deliveredAt === undefined
+        ? 'no heartbeat has arrived yet'
+        : `the newest heartbeat arrived at ${timestamp(deliveredAt)}`;
     return {
-      ...(fault !== undefined && { ok: false, reason: `no beat arrives at ${monitor}: ${fault}` }),
+      text: [newest, ...(reason === undefined ? [] : [reason])].join('; '),
+      ...(reason !== undefined && { ok: false, reason }),
       heartbeat:
         deliveredAt === undefined
           ? 'none has arrived yet'

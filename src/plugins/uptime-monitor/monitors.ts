@@ -1,4 +1,5 @@
 import type { Services } from '../../core/host/plugin/definition.ts';
+import { counted } from '../../core/host/terminal.ts';
 import { newCorrelation } from '../../core/kernel/clock.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { MonitorEvent, MonitorSettings } from '../../machines/uptime-monitor/diagnosis.ts';
@@ -184,6 +185,15 @@ export class Monitors {
     const down = views.filter(({ state }) => state === 'down');
     const named = down.slice(0, NAMED).map(({ title, reason }) => `${title} is DOWN: ${reason}`);
     if (down.length > NAMED) named.push(`${down.length - NAMED} more are DOWN`);
-    return { ...(down.length > 0 && { ok: false, reason: named.join('; ') }), ...counts };
+    const present = Object.entries(counts).flatMap(([state, count]) =>
+      count > 0 ? [`${count} ${state}`] : [],
+    );
+    const all =
+      views.length === 0 ? 'none is listed' : `${counted(views.length, 'monitor')}: ${present.join(', ')}`;
+    return {
+      text: [all, ...named].join('; '),
+      ...(down.length > 0 && { ok: false, reason: named.join('; ') }),
+      ...counts,
+    };
   }
 }

@@ -9,6 +9,7 @@ import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
+import { timestamp } from '../../core/host/terminal.ts';
 import { isoTime } from '../../core/kernel/clock.ts';
 import { DEADLINE_MS, type RunReport, type WatchdogContext } from '../../machines/watchdog/run.ts';
 import { runActor, watchdogDue, watchdogReported, watchdogRequested } from './actor.ts';
@@ -86,13 +87,23 @@ function reportOfNextRun(
 
 /** The heartbeat shows the state of the stack; the outcome of the run itself is shown beside it. */
 function status({ last, deliveredAt, deliveredMsg, unknown }: WatchdogContext) {
-  if (!last) return { heartbeat: 'none yet: the first run is still to come' };
+  if (!last)
+    return { text: 'the first run is still to come', heartbeat: 'none yet: the first run is still to come' };
   const { outcome, lines, exitCode } = last;
   const before =
     deliveredAt === undefined
       ? 'none was ever sent'
       : `the last one at ${isoTime(deliveredAt)}: ${deliveredMsg}`;
+  const isSent = outcome === 'delivered';
+  const newest =
+    deliveredAt === undefined ? 'none was ever sent' : `the newest was sent at ${timestamp(deliveredAt)}`;
   return {
+    text: [
+      isSent
+        ? `a heartbeat was sent at ${timestamp(deliveredAt ?? 0)}: ${deliveredMsg}`
+        : `the newest run sent no heartbeat: ${lines[0]}; ${newest}`,
+      ...(unknown && unknown.length > 0 ? [`unknown: ${unknown.join('; ')}`] : []),
+    ].join('; '),
     ...(outcome !== 'delivered' && { ok: false, reason: `no heartbeat: ${lines[0]}` }),
     heartbeat:
       outcome === 'delivered'

@@ -78,7 +78,7 @@ test('[R27] the reconciler beats after each event and every 240 s without one, w
   );
   reply = { status: 200, body: '{"ok":true}' };
   await beats(5, 15_000);
-  t.deepEqual(Object.keys(runtime.health().reconcilerPush as object), ['heartbeat']);
+  t.deepEqual(Object.keys(runtime.health().reconcilerPush as object), ['text', 'heartbeat']);
 
   chmodSync(file, 0o640);
   clock.jump(240_000);

@@ -30,6 +30,8 @@ interface Parts {
 
 /** A type, because only types count as JSON. */
 export type ReserveFact = {
+  /** For people. */
+  readonly text: string;
   /** False while there is none. */
   readonly ok: boolean;
   readonly state: 'held' | 'not_made_yet' | 'given_back' | 'no_room';
@@ -68,17 +70,20 @@ export class DiskReserve {
 
   fact(): ReserveFact {
     const state = this.#state;
-    const base = { ok: state === 'held' || state === 'not_made_yet', state, bytes: this.#bytes };
-    if (base.ok) return base;
-    const free = `${sizeText(freeOn(this.#dataDir))} are free`;
+    const ok = state === 'held' || state === 'not_made_yet';
+    const base = { ok, state, bytes: this.#bytes };
     const size = sizeText(this.#bytes);
-    return {
-      ...base,
-      reason:
-        state === 'given_back'
-          ? `the disk is full, and the log uses its reserve of ${size} (${free}): make room`
-          : `the disk has no room for the reserve of ${size} (${free}, three times as much is needed)`,
-    };
+    if (ok)
+      return {
+        ...base,
+        text: `${size} for a full disk ${state === 'held' ? 'are held' : 'are not held yet'}`,
+      };
+    const free = `${sizeText(freeOn(this.#dataDir))} are free`;
+    const reason =
+      state === 'given_back'
+        ? `the disk is full, and the log uses its reserve of ${size} (${free}): make room`
+        : `the disk has no room for the reserve of ${size} (${free}, three times as much is needed)`;
+    return { ...base, reason, text: reason };
   }
 
   /** Makes the reserve where it is missing and there is room. */

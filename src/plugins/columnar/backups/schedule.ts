@@ -215,7 +215,15 @@ export class BackupSchedule {
   health(): JsonObject {
     const { good, fault, isStale, drill } = this.#state;
     const [newest] = good;
+    const proof = drill && `, ${drill.proven ? 'proven by a drill' : 'which a drill did not prove'}`;
+    const made = newest
+      ? `the newest is ${newest.name}${proof ?? ''}; ${good.length} kept`
+      : 'none was made yet';
     return {
+      text: [
+        `${made}${isStale ? ', and one is overdue' : ''}`,
+        ...(fault === undefined ? [] : [`the newest attempt failed: ${fault}`]),
+      ].join('; '),
       ...(newest && { newest: newest.name }),
       kept: good.length,
       stale: isStale,

@@ -4,11 +4,11 @@ import { HostError } from '../../../core/host/errors/host-error.ts';
 import { askInstance } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { sizeText } from '../../../core/host/size.ts';
+import { counted } from '../../../core/host/terminal.ts';
 import type { ColumnarBackup, ColumnarDrill } from '../../../machines/columnar/backups.ts';
 import { restoreInto } from '../backups/backups.ts';
 import { BACKUPS_PATH } from '../backups/schedule.ts';
 import { ColumnarError } from '../errors.ts';
-import { counted } from '../questions/findings.ts';
 
 const NAME = 'backup columnar';
 const MISSING = 'it has no columnar database';

@@ -1,9 +1,9 @@
 import type { QueryTable } from '../../../core/contracts/columnar-database.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { counted } from '../../../core/host/terminal.ts';
 import { type AnswerText, tableOf } from '../answer.ts';
 import { MOST_SECONDS } from '../database.ts';
 import type { ColumnarOptions } from '../options.ts';
-import { counted } from '../questions/findings.ts';
 import { askDatabase, MOST_LIMIT } from '../questions/questions.ts';
 import { tableLines, wholeNumber } from './output.ts';
 

@@ -1,5 +1,6 @@
 import type { EngineDrift } from '../../../core/contracts/columnar-database.ts';
 import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
+import { counted } from '../../../core/host/terminal.ts';
 
 /** Rows older than this are a producer that has gone silent. */
 const STALE_SECONDS = 300;
@@ -118,9 +119,4 @@ export function driftFinding(drift: readonly EngineDrift[]): Finding[] {
       remedy: `Make them anew with ENGINE = ${expected} and copy the rows (INSERT … SELECT): as they are, they are not kept as promised.`,
     },
   ];
-}
-
-/** `1 row`, `2 rows`. @param many the plural, if it is not formed with `s` */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
 }

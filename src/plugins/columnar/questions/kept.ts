@@ -2,10 +2,11 @@
  * How long the signal tables keep their rows, and the state of their replicas: facts of the database for `doctor
  * stack`.
  */
+
 import type { ColumnarDatabase, QueryOptions } from '../../../core/contracts/columnar-database.ts';
 import { SIGNAL_TABLES } from '../../../core/contracts/columnar-tables.ts';
 import type { CheckResult } from '../../../core/host/plugin/diagnosis.ts';
-import { counted } from './findings.ts';
+import { counted } from '../../../core/host/terminal.ts';
 
 /** Logs of the watchdog are kept for at least so long (O6). */
 const LEAST_DAYS = 14;

@@ -1,8 +1,8 @@
 import type { ColumnarDatabase, QueryOptions } from '../../../core/contracts/columnar-database.ts';
 import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
+import { counted } from '../../../core/host/terminal.ts';
 import { isAhead } from '../../../machines/backup-age.ts';
 import type { Finding } from './findings.ts';
-import { counted } from './findings.ts';
 
 const MOST_HOSTS = 10;
 /** A backup older than this is stale (`nas_backup_freshness_max_age_hours`). */
