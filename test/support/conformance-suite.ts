@@ -14,8 +14,11 @@ const SUITE = resolve('node_modules/@modelcontextprotocol/conformance/dist/index
 export const LONGEST_MS = 55_000;
 
 /** @returns how each check of the suite's server scenarios ended, by `<scenario> <check>` */
-export const serverSuite = (t: ExecutionContext<unknown>, url: string): Promise<Record<string, string[]>> =>
-  suite(t, ['server', '--url', url, '--suite', 'all']);
+export const serverSuite = (
+  t: ExecutionContext<unknown>,
+  url: string,
+  longestMs: number = LONGEST_MS,
+): Promise<Record<string, string[]>> => suite(t, ['server', '--url', url, '--suite', 'all'], longestMs);
 
 /** So many scenarios the suite has for clients; their clients begin when all have been asked for. */
 export const CLIENT_SCENARIOS = 26;
@@ -76,10 +79,11 @@ export async function clientSuite(
 async function suite(
   t: ExecutionContext<unknown>,
   argv: readonly string[],
+  longestMs: number = LONGEST_MS,
 ): Promise<Record<string, string[]>> {
   const results = tempDir(t);
   const child = spawn(process.execPath, [SUITE, ...argv, '-o', results], { stdio: 'ignore' });
-  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), longestMs);
   t.teardown(() => child.kill('SIGKILL'));
   await new Promise((done) => child.once('exit', done));
   clearTimeout(timer);

@@ -13,7 +13,10 @@ export interface McpCommand {
   readonly secrets?: Record<string, string>;
   /** Working folder; the data folder unless set. */
   readonly cwd?: string;
-  /** Processes at once: one for each session, and one for all clients of the stateless revision. */
+  /**
+   * Processes at once: one for each session, and one for all clients of the stateless revision. The gateway's own probe may
+   * have one more.
+   */
   readonly maxProcesses?: number;
   /** A process that had nothing to do for so long is ended, milliseconds. */
   readonly idleMs?: number;

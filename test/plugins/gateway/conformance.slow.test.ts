@@ -7,7 +7,18 @@ import type { AskedClient } from '../../support/conformance-client.ts';
 import { conformanceServer } from '../../support/conformance-server.ts';
 import { CLIENT_SCENARIOS, clientSuite, LONGEST_MS, serverSuite } from '../../support/conformance-suite.ts';
 import { listen, startSessionServer } from '../../support/mcp-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
 import { admission, Rig } from './rig.ts';
+
+const CONFORMANCE = new URL('../../support/conformance-stdio.ts', import.meta.url).pathname;
+/** A process is started for each scenario. */
+const PROGRAM_MS = 300_000;
+/** Of streams only: the answer of a program is JSON, unless it says something before. */
+const OF_STREAMS: ReadonlySet<string> = new Set([
+  'server-sse-multiple-streams server-sse-streams-functional',
+  'server-sse-polling server-sse-priming-event',
+  'server-sse-polling server-sse-retry-field',
+]);
 
 test.serial(
   '[G4,G23] the official suite passes through the gateway wherever the same server passes without it',
@@ -51,6 +62,33 @@ test.serial(
     const admitted = await admitting(t, `${rig.url}/reference/mcp`, key);
     const [direct, through] = await Promise.all([serverSuite(t, reference.url), serverSuite(t, admitted)]);
     t.deepEqual(through, direct);
+    t.true(Object.keys(direct).length >= 30);
+  },
+);
+
+test.serial(
+  '[G4,G23] the official suite passes through a route of a program wherever the same server passes at a port',
+  async (t) => {
+    t.timeout(PROGRAM_MS + 5_000);
+    const reference = await startSessionServer(t, {
+      serve: conformanceServer,
+      resumable: true,
+      hosts: (port) => [`127.0.0.1:${port}`],
+    });
+    const env = { NODE_COMPILE_CACHE: tempDir(t) };
+    const command = { run: process.execPath, args: [CONFORMANCE], env, maxProcesses: 100 };
+    const rig = await Rig.start(t, {
+      routes: [credentialFree({ name: 'reference', command, prefix: false })],
+    });
+    const key = await rig.mint({ servers: ['reference'] });
+    const admitted = await admitting(t, `${rig.url}/reference/mcp`, key);
+    const [direct, through] = await Promise.all([
+      serverSuite(t, reference.url),
+      serverSuite(t, admitted, PROGRAM_MS),
+    ]);
+    const others = Object.entries(direct).filter(([check]) => !OF_STREAMS.has(check));
+    t.is(Object.keys(direct).length - others.length, OF_STREAMS.size);
+    t.deepEqual(through, Object.fromEntries(others));
     t.true(Object.keys(direct).length >= 30);
   },
 );

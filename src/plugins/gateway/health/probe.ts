@@ -6,7 +6,7 @@ import type { Probed } from '../../../machines/gateway/route-health.ts';
 import { type DocumentCache, servedDocument } from '../discovery/document-cache.ts';
 import type { DocumentAnswer } from '../discovery/read-document.ts';
 import { REVISION_META } from '../mcp/message.ts';
-import { type ProbeAnswer, sendProbe } from '../mcp/probe-client.ts';
+import { PROBE_NAME, type ProbeAnswer, sendProbe } from '../mcp/probe-client.ts';
 import { STATELESS_SINCE } from '../mcp/protocol.ts';
 import type { ToolListing, ToolPins } from '../pins/tool-pins.ts';
 import type { Route } from '../routes/route.ts';
@@ -19,7 +19,7 @@ const DEADLINE_MS = 10_000;
 const REVISION = '2025-06-18';
 /** Of a list of tools; a longer one is not compared with what is pinned. */
 const MOST_PAGES = 50;
-const clientInfo = { name: 'holdfast-health', version };
+const clientInfo = { name: PROBE_NAME, version };
 
 /**
  * Probes the upstream of a route (G17). It connects with the gateway's own credential and lists tools: an answer to

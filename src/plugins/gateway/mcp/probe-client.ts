@@ -11,6 +11,9 @@ export const PROBE_DEADLINE_MS = 10_000;
 export const PROBE_ANSWER_LIMIT: number = 8 * 1024 * 1024;
 const DEEPEST = 512;
 
+/** What health probes call themselves. */
+export const PROBE_NAME = 'holdfast-health';
+
 export interface ProbeRequest {
   readonly url: URL;
   readonly method: string;

@@ -112,11 +112,11 @@ export class HostedProcess<P extends Peer> {
     } catch (error) {
       throw new Unavailable('can not be started', undefined, { cause: error });
     }
-    logger.info({ pid: process.pid }, 'gateway.server_started');
+    logger.info({ serverPid: process.pid }, 'gateway.server_started');
     void process.ended.then(({ reason, wanted, ranMs }) => {
       hosted.#leave();
       hosted.peer.close(reason);
-      logger[wanted ? 'info' : 'warn']({ pid: process.pid, reason, ranMs }, 'gateway.server_ended');
+      logger[wanted ? 'info' : 'warn']({ serverPid: process.pid, reason, ranMs }, 'gateway.server_ended');
     });
     return hosted;
   }

@@ -1,13 +1,15 @@
 import { unlessAborted } from '../../../../core/host/deadline.ts';
 import type { EpochMs } from '../../../../core/kernel/ids.ts';
+import { isObject } from '../../../../core/kernel/json.ts';
 import { rpcError, SERVER_ERROR, UNSUPPORTED_REVISION } from '../../mcp/answers.ts';
 import { type Message, readMessage } from '../../mcp/message.ts';
+import { PROBE_NAME } from '../../mcp/probe-client.ts';
 import { eraOf, isStateless, REVISIONS, STATELESS_SINCE, sessionUnknown } from '../../mcp/protocol.ts';
 import type { LocalServer } from '../server.ts';
 import { jsonResponse } from './answer-stream.ts';
 import { Unavailable } from './environment.ts';
 import { HostedProcess, type Peer, RestartDelay, type StdioServerOptions } from './hosted-process.ts';
-import type { ProcessEnd, ServerProcess } from './server-process.ts';
+import type { ServerProcess } from './server-process.ts';
 import { StdioSession } from './session.ts';
 import { SharedServer } from './shared-server.ts';
 
@@ -47,6 +49,8 @@ export class StdioServer implements LocalServer {
   /** Until when the program counts as one that does not speak the stateless revision. */
   #sessionsOnlyUntil = 0;
   #processes = 0;
+  /** How many of them are for the gateway's own probe. */
+  #probes = 0;
   #restarts = 0;
   #lastEnd: StdioFacts['lastEnd'];
   #unavailable: string | undefined;
@@ -133,6 +137,7 @@ export class StdioServer implements LocalServer {
       this.#sessionDelay,
       (process, onUse) => new StdioSession(process, clock, onUse),
       ({ peer }) => this.#sessions.delete(peer.id),
+      isProbe(message),
     );
     const { peer } = hosted;
     void hosted.ended.then((end) => {
@@ -203,40 +208,54 @@ export class StdioServer implements LocalServer {
     return undefined;
   }
 
-  /** @throws Unavailable it may not, or can not, be started */
+  /**
+   * @param isForProbe whether it may be one more than clients may have, and takes the place of none of theirs
+   * @throws Unavailable it may not, or can not, be started
+   */
   async #start<P extends Peer>(
     delay: RestartDelay,
     connect: (process: ServerProcess, onUse: () => void) => P,
     onEnding: (hosted: HostedProcess<P>) => void,
+    isForProbe = false,
   ): Promise<HostedProcess<P>> {
     const { remainingMs } = delay;
-    const { logger, name, command } = this.#options;
+    const { logger, name, command, clock } = this.#options;
     if (this.#isClosed) throw new Unavailable('is being stopped');
     if (remainingMs > 0)
       throw new Unavailable('ended by itself, and is started again after a delay', remainingMs);
-    if (this.#processes >= command.maxProcesses) {
+    const taken = isForProbe ? this.#processes - 1 : this.#processes - this.#probes;
+    if (taken >= command.maxProcesses) {
       throw new Unavailable('runs in as many processes as it may', BUSY_MS);
     }
     this.#processes += 1;
+    if (isForProbe) this.#probes += 1;
     try {
       const hosted = await HostedProcess.start(this.#options, connect, onEnding);
       this.#unavailable = undefined;
       this.#hosted.add(hosted);
       if (delay.takeRestart()) this.#restarts += 1;
-      void hosted.ended.then((end) => this.#note(end, hosted));
+      void hosted.ended.then((end) => {
+        this.#hosted.delete(hosted);
+        this.#lastEnd = { at: clock.now(), reason: end.reason, wanted: end.wanted };
+        this.#leave(isForProbe);
+      });
       if (this.#isClosed) await hosted.end('the gateway closes it');
       return hosted;
     } catch (error) {
-      this.#processes -= 1;
+      this.#leave(isForProbe);
       this.#unavailable = error instanceof Error ? error.message : String(error);
       logger.warn({ route: name, err: error }, 'gateway.server_unavailable');
       throw error;
     }
   }
 
-  #note({ reason, wanted }: ProcessEnd, hosted: HostedProcess<Peer>): void {
+  #leave(isForProbe: boolean): void {
     this.#processes -= 1;
-    this.#hosted.delete(hosted);
-    this.#lastEnd = { at: this.#options.clock.now(), reason, wanted };
+    if (isForProbe) this.#probes -= 1;
   }
+}
+
+/** A server that is busy must not look down: the probe's session has room beside those of clients. */
+function isProbe({ body: { params } }: Message): boolean {
+  return isObject(params) && isObject(params.clientInfo) && params.clientInfo.name === PROBE_NAME;
 }
