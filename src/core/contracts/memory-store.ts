@@ -80,6 +80,15 @@ export interface MemoryStore {
    */
   digests(collection: string, signal?: AbortSignal): AsyncIterable<readonly DigestedPoint[]>;
   upsert(collection: string, points: readonly Point[], signal?: AbortSignal): Promise<void>;
+  /** Removes points; ids that do not exist are passed over. */
+  remove(collection: string, ids: readonly PointId[], signal?: AbortSignal): Promise<void>;
+  /** The points nearest to a vector, the best first, without their vectors. */
+  search(
+    collection: string,
+    vector: readonly number[],
+    limit: number,
+    signal?: AbortSignal,
+  ): Promise<readonly (Pick<Point, 'id' | 'payload'> & { readonly score: number })[]>;
   snapshots(collection: string, signal?: AbortSignal): Promise<readonly SnapshotDescription[]>;
   createSnapshot(collection: string, signal?: AbortSignal): Promise<SnapshotDescription>;
   deleteSnapshot(collection: string, name: string, signal?: AbortSignal): Promise<void>;

@@ -2,6 +2,11 @@ import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
 
 /** Errors of the memory store and its backups. */
 export const MemoryError = defineErrors({
+  HF_MEMORY_TEXT: {
+    status: 413,
+    what: 'The collection {collection} has more than {most} points, which are too many to search by words here.',
+    remedy: 'Search it by vectors, or name an upstream of your own for the route `memory`.',
+  },
   HF_MEMORY_UNREACHABLE: {
     status: 502,
     what: 'The memory store at {url} gave no answer to {call}: {reason}.',

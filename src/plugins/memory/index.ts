@@ -6,6 +6,7 @@
 
 import { join } from 'node:path';
 import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { mcpRoutes } from '../../core/contracts/mcp-routes.ts';
 import {
   MemoryInstanceToken,
   MemoryStoresToken,
@@ -33,6 +34,7 @@ import { DeploymentChecks, memoryChecks } from './doctor.ts';
 import { MemoryError } from './errors.ts';
 import { type MemoryOptions, memoryOptions } from './options.ts';
 import { RestStores } from './rest-store.ts';
+import { TextIndex } from './text-index.ts';
 
 /** Reading a large collection takes minutes. */
 const LOOK_MS = 900_000;
@@ -85,6 +87,16 @@ export const memory = definePlugin({
   },
   register(context, options) {
     context.provide(MemoryStoresToken, ({ stores }) => stores);
+    context.contribute(mcpRoutes, ({ services: { clock }, stores }) => {
+      let index: TextIndex | undefined;
+      const server = async () => {
+        const { live: store, collection } = stores;
+        const { memoryServer } = await import('./mcp-server.ts');
+        index ??= new TextIndex(store, collection, clock);
+        return memoryServer({ store, collection, vectorSize: options.vectorSize, index });
+      };
+      return { name: 'memory', server, writes: true };
+    });
     context.provide(SnapshotRecordsToken, ({ backups }) => backups);
     registerBackupActors(context, options);
     registerBackupEffects(context);

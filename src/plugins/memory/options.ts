@@ -41,6 +41,8 @@ const fields = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/, 'letters, digits, and . _ -')
     .default('memory'),
+  /** Numbers in a vector of the collection, where the first note of an agent makes it without a vector of its own. */
+  vectorSize: z.int().min(1).max(16_384).default(384),
   snapshots: z
     .strictObject({
       /** Cron pattern, UTC. */

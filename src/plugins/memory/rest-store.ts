@@ -49,6 +49,7 @@ const answers = {
   }),
   count: z.object({ count: z.int().min(0) }),
   points: z.array(point),
+  found: z.array(point.extend({ score: z.number() })),
   digests: z.array(z.object({ id, digest: z.string() })),
   scroll: z.object({ points: z.array(point), next_page_offset: id.nullish() }),
   snapshot,
@@ -232,6 +233,23 @@ export class RestStore implements MemoryStore {
   async upsert(collection: string, points: readonly Point[], signal?: AbortSignal): Promise<void> {
     const path = `${inPath('collections', collection, 'points')}?wait=true`;
     await this.#call({ method: 'PUT', path, body: { points }, signal }, answers.updated);
+  }
+
+  async remove(collection: string, ids: readonly PointId[], signal?: AbortSignal): Promise<void> {
+    const path = `${inPath('collections', collection, 'points', 'delete')}?wait=true`;
+    await this.#call({ method: 'POST', path, body: { points: ids }, signal }, answers.updated);
+  }
+
+  async search(
+    collection: string,
+    vector: readonly number[],
+    limit: number,
+    signal?: AbortSignal,
+  ): Promise<readonly (Pick<Point, 'id' | 'payload'> & { readonly score: number })[]> {
+    const path = inPath('collections', collection, 'points', 'search');
+    const body = { vector, limit, with_payload: true };
+    const found = await this.#call({ method: 'POST', path, body, signal }, answers.found);
+    return found.map(({ id, payload, score }) => ({ id, score, ...(payload && { payload }) }));
   }
 
   async snapshots(collection: string, signal?: AbortSignal): Promise<readonly SnapshotDescription[]> {

@@ -249,9 +249,22 @@ function ofPlugins(
   if (second)
     return { reason: `the plugins ${first.owner} and ${second.owner} both bring it: keep one of them` };
   const { owner, options, value } = first;
-  const definition = definitionOf({ disposition: 'credential_free', ...value, ...(entry as object) }, env);
+  const definition = definitionOf(
+    withoutIdentity({ disposition: 'credential_free', ...value, ...(entry as object) }, env),
+    env,
+  );
   if ('reason' in definition) return { reason: `plugin ${owner}: ${definition.reason}` };
   return { ...definition, plugin: { owner, options } };
+}
+
+/**
+ * A server on this machine checks no tokens, so that a relay entry without an upstream works with the key alone; one that
+ * names an identity provider is refused by the schema, for it must not pass for a route that checks them.
+ */
+function withoutIdentity(input: Readonly<Record<string, unknown>>, env: Environment): unknown {
+  const { audience, callbackPort, scopes, scopesInChallenge, relayErrors, ...others } = input;
+  const hasUrl = input.url !== undefined || Boolean(env[`${variablesOf(String(input.name))}_URL`]);
+  return input.disposition === 'relay' && !hasUrl ? { ...others, disposition: 'credential_free' } : input;
 }
 
 /** @param name as it was written */
