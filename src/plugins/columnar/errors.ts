@@ -2,6 +2,11 @@ import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
 
 /** Errors of the columnar database. */
 export const ColumnarError = defineErrors({
+  HF_COLUMNAR_AGENT_TABLE: {
+    status: 422,
+    what: 'The table {table} of an agent cannot be made, read or changed so: {reason}.',
+    remedy: 'Look at its columns with the tool `tables`, and change the request.',
+  },
   HF_COLUMNAR_UNREACHABLE: {
     status: 503,
     what: 'The columnar database ({place}) cannot be reached: {reason}.',

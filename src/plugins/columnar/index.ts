@@ -8,6 +8,7 @@ import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts
 import { mcpRoutes } from '../../core/contracts/mcp-routes.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { AgentTables } from './agent-tables.ts';
 import { ColumnarBackups } from './backups/backups.ts';
 import { BackupSchedule, registerBackups } from './backups/schedule.ts';
 import { databaseChecks } from './checks.ts';
@@ -81,6 +82,11 @@ export const columnar = definePlugin({
       name: 'columnar_ro',
       server: async () => (await import('./mcp-server.ts')).columnarServer(database),
     }));
+    context.contribute(mcpRoutes, ({ engine }) => {
+      const tables = new AgentTables(engine);
+      const server = async () => (await import('./mcp-server.ts')).agentTablesServer(tables);
+      return { name: 'columnar_rw', server, writes: true };
+    });
     for (const command of [verifyCommand, nasCommand, queryCommand]) context.command(command(options));
     for (const check of databaseChecks(options)) context.check(check);
     context.onReady(({ ready, watch, backups }) => {

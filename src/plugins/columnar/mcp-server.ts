@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { SIGNAL_TABLES } from '../../core/contracts/columnar-tables.ts';
 import { addTool } from '../../core/contracts/mcp-tool.ts';
 import { version } from '../../core/kernel/version.ts';
+import { type AgentTables, agentRequests } from './agent-tables.ts';
 import { type AnswerText, tableOf } from './answer.ts';
 import type { Database } from './database.ts';
 import { answerQuestion } from './questions/questions.ts';
@@ -71,6 +72,59 @@ export function columnarServer(database: Database): McpServer {
     description: 'Says for how long each table keeps its rows, and whether that is what was asked for.',
     input: z.object({}),
     answer: (_given, signal) => answerQuestion('retention', { seconds: SECONDS }, database, signal),
+  });
+  return server;
+}
+
+/** Makes the server of one session of the route `columnar_rw`: tables of agents' own, in a database of their own. */
+export function agentTablesServer(tables: AgentTables): McpServer {
+  const server = new McpServer(
+    { name: 'columnar_rw', version },
+    {
+      instructions:
+        'Tables of your own in a columnar database, apart from the telemetry: make one, insert rows, read them back.',
+    },
+  );
+  addTool(server, {
+    name: 'tables',
+    description: 'Lists your tables with their columns, rows and bytes.',
+    input: z.strictObject({}),
+    answer: (_given, signal) => tables.list(signal),
+  });
+  addTool(server, {
+    name: 'read',
+    description: 'Reads the rows of a table, page by page.',
+    input: agentRequests.read,
+    answer: (given, signal) => tables.read(given, signal),
+  });
+  const adds = { readOnlyHint: false, destructiveHint: false, openWorldHint: false } as const;
+  addTool(server, {
+    name: 'create_table',
+    description: 'Makes a table.',
+    input: agentRequests.create,
+    annotations: adds,
+    answer: (given, signal) => tables.create(given, signal),
+  });
+  addTool(server, {
+    name: 'add_column',
+    description: 'Adds a column to a table; older rows have its default.',
+    input: agentRequests.addColumn,
+    annotations: adds,
+    answer: (given, signal) => tables.addColumn(given, signal),
+  });
+  addTool(server, {
+    name: 'insert',
+    description: 'Inserts rows, objects by column; what a row does not name gets the default of its column.',
+    input: agentRequests.insert,
+    annotations: adds,
+    answer: (given, signal) => tables.insert(given, signal),
+  });
+  addTool(server, {
+    name: 'drop_table',
+    description: 'Removes a table with all its rows, for ever.',
+    input: agentRequests.drop,
+    annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+    answer: (given, signal) => tables.drop(given, signal),
   });
   return server;
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { AGENT_DATABASE } from '../agent-tables.ts';
 
 /**
  * The database of the signals in the embedded engine. The engine's own `default` also shows every file that the process can read as
@@ -8,11 +9,12 @@ import { join } from 'node:path';
 export const EMBEDDED_DATABASE = 'telemetry';
 
 /**
- * What any connection of this process may do, the connections for our own work too: keep signals in one database, back it up and
- * look at itself. Files, addresses, other servers, programs and dictionaries are not among it.
+ * What any connection of this process may do, the connections for our own work too: keep signals in one database, back it up, keep
+ * agents' tables in another, and look at itself. Files, addresses, other servers, programs and dictionaries are not among it.
  */
 const GRANTS = [
   `SELECT, INSERT, ALTER, CREATE, DROP, SHOW, CHECK, TRUNCATE, OPTIMIZE, BACKUP ON ${EMBEDDED_DATABASE}.*`,
+  `SELECT, INSERT, ALTER, CREATE, DROP, SHOW, TRUNCATE ON ${AGENT_DATABASE}.*`,
   // Tables of versions that kept them there are moved.
   'SELECT, INSERT, CREATE, DROP, SHOW ON default.*',
   'SELECT ON system.*',
