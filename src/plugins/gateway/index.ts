@@ -13,7 +13,7 @@ import { mcpRoutes } from '../../core/contracts/mcp-routes.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { HttpClient } from '../../core/host/http/client.ts';
-import { addressOf, addressOptions } from '../../core/host/http/listen-options.ts';
+import { addressOf, addressOptions, budgetOption } from '../../core/host/http/listen-options.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { aggregateEndpoint } from './aggregate/endpoint.ts';
 import { Decisions, registerCallEffects } from './calls/decisions.ts';
@@ -49,6 +49,8 @@ export { type CredentialRequest, defineRouteKind, type KindInput, type RouteKind
 
 const options = z.strictObject({
   ...addressOptions(4000),
+  /** Requests without a known key that one caller may make at once, and how many more each second allows. */
+  strangerBudget: budgetOption(),
   /** The base URL that clients use, e.g. `https://mcp.example.net`; the request's `Host` unless set. */
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
   /** File (mode 0600) with the master key; generated in the data folder when absent. */
@@ -142,7 +144,7 @@ export const gateway = definePlugin({
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',
         keyedPath: { method: 'GET', path: '/key/info' },
-        writeBudget: 'own', // by key, and what has none is one record a second
+        writeBudget: 'own', // by key; who has none by `strangerBudget`, and is one record a second
         errorBody: surfaceErrorBody,
       },
       (http, started) => {
@@ -201,7 +203,7 @@ async function startGateway(services: Services, settings: Settings) {
     decisions,
     openCalls: new OpenCalls(clock),
     usage,
-    rejections: new RejectionLimiter(services, decisions),
+    rejections: new RejectionLimiter(services, decisions, settings.strangerBudget),
     keys,
     admin: new KeyAdmin({ services, keys, servers: () => loader.table.routes }),
     sessions,

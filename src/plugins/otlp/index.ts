@@ -7,6 +7,7 @@ import { Subject } from 'rxjs';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { addressOf } from '../../core/host/http/listen-options.ts';
+import { strangerBudget } from '../../core/host/http/request-budget.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { OtlpError } from './errors.ts';
 import { Intake } from './intake.ts';
@@ -87,6 +88,7 @@ export const otlp = definePlugin({
       intake,
       budget,
       keys: () => find(IngestKeysToken),
+      strangerRefusal: strangerBudget('otlp', options.strangerBudget, { logger, metrics }),
       blocked: () => state()?.blocked,
       onTaken: (signal, rows, refused) => measured.taken(signal, rows, refused),
       onRefused: (refusal) => {
@@ -114,7 +116,7 @@ export const otlp = definePlugin({
         requestTimeoutMs,
         admission: 'own',
         keyedPath: { method: 'POST', path: '/v1/traces' },
-        writeBudget: 'own', // the memory of bodies, and the spool
+        writeBudget: 'own', // the memory of bodies, and the spool; who has no key by `strangerBudget`
         errorBody: otlpErrorBody,
       },
       (http, { receiver }) => otlpRoutes(http, receiver, bodyLimit),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { addressOptions } from '../../core/host/http/listen-options.ts';
+import { addressOptions, budgetOption } from '../../core/host/http/listen-options.ts';
 
 const MIB = 1024 * 1024;
 const port = z.int().min(0).max(65_535);
@@ -7,6 +7,8 @@ const port = z.int().min(0).max(65_535);
 export const otlpOptions = z.strictObject({
   /** OTLP over HTTP; the key is required on every address. */
   ...addressOptions(4318),
+  /** Requests without a known key that one caller may make at once, and how many more each second allows. */
+  strangerBudget: budgetOption(),
   /** Port of OTLP over gRPC, on the same `host`. */
   grpcPort: port.default(4317),
   /** For producers from outside: gRPC that demands a client certificate besides the key. Off unless `port` is set. */

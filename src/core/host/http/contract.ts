@@ -22,7 +22,7 @@ export interface SurfaceOptions {
   readonly tls?: CertificateFiles;
   /** It may listen beyond loopback without TLS; not unless set. */
   readonly insecure?: boolean;
-  /** Writes that one peer may make; 1,000 at once and 50 a second unless set. `own` where the surface has limits of its own. */
+  /** Writes that one peer may make; 1,000 at once and 50 a second unless set. `own` where the surface has limits of its own, and `strangerBudget` for callers without a key. */
   readonly writeBudget?: BucketSize | 'own';
   /** It is the control socket of a data folder, which lies there whatever the folder's rights. */
   readonly isControl?: boolean;

@@ -38,6 +38,13 @@ export function addressOptions(port: number) {
   };
 }
 
+/** How often one caller may do something. @param usual unless set */
+export function budgetOption(usual: BucketSize = USUAL_WRITES) {
+  return z
+    .strictObject({ burst: z.int().min(1).max(10_000_000), perSecond: z.number().min(0.001).max(1_000_000) })
+    .default(usual);
+}
+
 /**
  * `addressOptions`, and who needs the surface's token. Surfaces that ask everybody for a key of their own take
  * `addressOptions` alone.
@@ -53,9 +60,7 @@ export function listenOptions(port: number, writes: BucketSize = USUAL_WRITES) {
     /** File (mode 0600) with the bearer token, read at each request; needed with `auth: 'token'`, and beyond loopback. */
     tokenFile: z.string().min(1).optional(),
     /** Writes that one caller (address, or user of this machine) may make at once, and how many more each second allows. */
-    writeBudget: z
-      .strictObject({ burst: z.int().min(1).max(10_000_000), perSecond: z.number().min(0.01).max(1_000_000) })
-      .default(writes),
+    writeBudget: budgetOption(writes),
   };
 }
 

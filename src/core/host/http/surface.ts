@@ -13,7 +13,6 @@ import { newCorrelation } from '../../kernel/clock.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Logger } from '../logging/logger.ts';
-import type { Metrics } from '../metrics/metrics.ts';
 import { bracketed, urlOf } from './addresses.ts';
 import { Admission, isLoopback, isWrite, requireMediaTypes } from './admission.ts';
 import { type KeyPair, ServedCertificate } from './certificate.ts';
@@ -21,7 +20,7 @@ import type { HttpSurface, Place, Surface, SurfaceDependencies, SurfaceOptions }
 import { parseJsonBody } from './json-body.ts';
 import { PathMethods } from './path-methods.ts';
 import { type Uid, uidOf } from './peer.ts';
-import { peerOf, RequestBudget, USUAL_WRITES } from './request-budget.ts';
+import { overBudgetMetric, peerOf, RequestBudget, USUAL_WRITES } from './request-budget.ts';
 import { hasUnreadBody, headersOfAll, OpenRequests, type UnhandledListener } from './requests.ts';
 import { listenOnSocket } from './socket.ts';
 import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
@@ -83,6 +82,7 @@ export function createSurface(
       const level = coded.code === 'HF_INTERNAL' ? 'error' : 'warn';
       log[level]({ err: coded, route: routeOf(request), correlation: request.id }, 'http.failed');
     }
+    if (coded.code === 'HF_HTTP_BUDGET') reply.header('retry-after', String(coded.details.seconds));
     if (OPENED_BY_TOKEN.has(coded.code)) reply.header('www-authenticate', 'Bearer');
     reply.code(coded.status).send(errorBody(coded, options.errorBody, request.raw.url));
   };
@@ -171,7 +171,6 @@ export function createSurface(
     const spend = (uid?: Uid) => {
       const seconds = budget.spend(peerOf(request.raw.socket.remoteAddress, uid));
       if (seconds === undefined) return done();
-      reply.header('retry-after', seconds);
       done(new HostError('HF_HTTP_BUDGET', { surface: name, seconds }));
     };
     if (socket === undefined && !options.recordsSenders) return spend();
@@ -262,14 +261,6 @@ export function createSurface(
 /** Writes, and the reads that record something. */
 function isCounted({ method, routeOptions }: FastifyRequest): boolean {
   return isWrite(method) || routeOptions.config.writes?.types === 'any';
-}
-
-function overBudgetMetric(surface: string, metrics: Metrics | undefined): () => void {
-  const refusals = metrics?.counter('http_over_budget_total', {
-    help: 'Writes that were refused because their peer makes more than it may.',
-    labels: ['surface'],
-  });
-  return () => refusals?.inc({ surface });
 }
 
 function limitConnections(

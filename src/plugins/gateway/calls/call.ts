@@ -183,7 +183,12 @@ export function sendUndecided(
   error: unknown,
 ): void {
   const { what, remedy } = isCoded(error) ? error : logOwnFault(gateway, exchange, error);
-  exchange.send({ status: 503, body: { detail: `${what} ${remedy}` }, headers: { 'retry-after': '5' } });
+  const seconds = isCoded(error, 'HF_HTTP_BUDGET') ? error.details.seconds : undefined;
+  exchange.send({
+    status: seconds === undefined ? 503 : 429,
+    body: { detail: `${what} ${remedy}` },
+    headers: { 'retry-after': String(seconds ?? 5) },
+  });
 }
 
 /** Logs a fault of the gateway itself. @returns the error that a client may see */

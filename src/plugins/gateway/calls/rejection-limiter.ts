@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
+import { peerOf, strangerBudget } from '../../../core/host/http/request-budget.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
+import type { BucketSize } from '../../../core/host/token-bucket.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import type { AnswerParams, CallEnded } from '../../../machines/gateway/key.ts';
 import { type RejectionEvent, rejections } from '../../../machines/gateway/rejections.ts';
@@ -52,6 +54,9 @@ const callRejected = defineTopic(
 export type Rejection = Omit<z.output<typeof rejected>, 'at'>;
 type Rule = AnswerParams['rule'];
 
+/** Anybody can bring these about. The others need a key, of which somebody should always hear when it stands where it may leak. */
+const OF_STRANGERS: ReadonlySet<Rejection['rule']> = new Set(['no_key', 'malformed_key', 'unknown_key']);
+
 /** Declares the actor that rejects callers without a key. */
 export function registerRejections(context: PluginContext<unknown>): void {
   context.actor(rejectionsActor);
@@ -80,9 +85,11 @@ export class RejectionLimiter {
   readonly #services: Services;
   readonly #decisions: Decisions;
   readonly #bursts: BurstLimiter<PromiseWithResolvers<Rule>>;
+  readonly #refusalOf: ReturnType<typeof strangerBudget>;
 
-  constructor(services: Services, decisions: Decisions) {
+  constructor(services: Services, decisions: Decisions, budget: BucketSize) {
     this.#services = services;
+    this.#refusalOf = strangerBudget('gateway', budget, services);
     this.#decisions = decisions;
     this.#bursts = new BurstLimiter(services.clock);
   }
@@ -92,10 +99,16 @@ export class RejectionLimiter {
    * @param status that it is sent, or was already; undefined when its client left before
    * @returns the rule that decided, once it is durable
    * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
+   * @throws HF_HTTP_BUDGET its peer was rejected too often, so nothing is recorded
    */
-  reject(rejection: Rejection, correlation: string, status: number | undefined): Promise<Rule> {
+  async reject(rejection: Rejection, correlation: string, status: number | undefined): Promise<Rule> {
     const { source, rule, misplaced } = rejection;
-    const name = [source, rule, misplaced?.key ?? '', misplaced?.where ?? ''].join('\n');
+    const address = source === '' ? undefined : source;
+    const refusal = OF_STRANGERS.has(rule) ? this.#refusalOf(address) : undefined;
+    if (refusal) throw refusal;
+    // By peer: one may call from each of the 16 million addresses of loopback.
+    const peer = peerOf(address, undefined);
+    const name = [peer, rule, misplaced?.key ?? '', misplaced?.where ?? ''].join('\n');
     if (this.#bursts.spend(name)) return this.#record(rejection, correlation, status);
     const waiting = Promise.withResolvers<Rule>();
     this.#bursts.join(name, waiting, (all) => {

@@ -121,7 +121,8 @@ export function refusal(rule: AnswerParams['rule']): RestError {
 export function restErrorOf({ status, what, remedy, code, details }: HoldfastError): RestError {
   const fields = { HF_GATEWAY_KEY_REQUEST: String(details.field), HF_GATEWAY_KEY_ALIAS: 'key_alias' };
   const param = (fields as Readonly<Record<string, string | undefined>>)[code];
-  return { status, message: `${what} ${remedy}`, ...(param !== undefined && { param }) };
+  const retryAfterMs = code === 'HF_HTTP_BUDGET' ? Number(details.seconds) * 1_000 : undefined;
+  return { status, message: `${what} ${remedy}`, retryAfterMs, ...(param !== undefined && { param }) };
 }
 
 const TYPES: Readonly<Record<number, string>> = {

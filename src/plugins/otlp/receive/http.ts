@@ -39,7 +39,7 @@ export function otlpRoutes(http: HttpSurface, receiver: Receiver, bodyLimit: num
       const refusal = receiver.refusalOf(request.headers.authorization, sourceOf(request));
       const unsupported = refusal ? undefined : unsupportedMedia(request);
       if (!refusal && unsupported === undefined) return done();
-      dropBody(request.raw, bodyLimit);
+      if (!refusal?.isFlood) dropBody(request.raw, bodyLimit);
       if (refusal) refuse(request, reply, refusal);
       else reply.code(415).type('text/plain; charset=utf-8').send(unsupported);
     });

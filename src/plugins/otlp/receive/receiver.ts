@@ -18,6 +18,8 @@ const GRPC = {
   unauthenticated: 16,
 } as const;
 
+const FLOOD = 'HF_HTTP_BUDGET';
+
 /** When a client should try again: after an overload or a restart of the thread, and when nothing can be kept. */
 const SOON_SECONDS = 1;
 const LATER_SECONDS = 30;
@@ -32,6 +34,8 @@ export interface Refusal {
   readonly message: string;
   /** Whole seconds after which to try again; absent when that would change nothing. */
   readonly retrySeconds?: number;
+  /** Its peer makes too many requests without a key: nothing of it is read. */
+  readonly isFlood?: boolean;
 }
 
 /** What became of a body that was taken. */
@@ -46,6 +50,8 @@ export interface ReceiverDependencies {
   readonly intake: Intake;
   readonly budget: BodyBudget;
   readonly keys: () => IngestKeys | undefined;
+  /** Counts a caller without a known key by its address. @returns the refusal when its peer makes too many requests */
+  readonly strangerRefusal: (address: string | undefined) => HoldfastError | undefined;
   /** Why every request is refused now; undefined while they are taken. */
   readonly blocked: () => string | undefined;
   readonly onTaken: (signal: Signal, rows: number, refused: number) => void;
@@ -67,17 +73,21 @@ export class Receiver {
    * @param producer the address it comes from
    */
   refusalOf(authorization: string | undefined, producer: string): Refusal | undefined {
-    if (authorization === undefined || authorization.trim() === '') {
-      const refusal = {
-        reason: 'key_missing',
-        status: 401,
-        grpc: GRPC.unauthenticated,
-        message: KEY_MISSING,
-      };
-      this.#dependencies.onRefused(refusal);
-      return refusal;
-    }
-    switch (this.#dependencies.keys()?.judge(authorization, producer).kind) {
+    const isMissing = authorization === undefined || authorization.trim() === '';
+    const kind = isMissing ? 'missing' : this.#dependencies.keys()?.judge(authorization, producer).kind;
+    const flood = kind === 'accepted' ? undefined : this.#dependencies.strangerRefusal(producer);
+    if (flood) return this.refuse(flood);
+    switch (kind) {
+      case 'missing': {
+        const refusal = {
+          reason: 'key_missing',
+          status: 401,
+          grpc: GRPC.unauthenticated,
+          message: KEY_MISSING,
+        };
+        this.#dependencies.onRefused(refusal);
+        return refusal;
+      }
       case undefined:
         return this.refuse(new OtlpError('HF_OTLP_NO_KEYS'));
       case 'prefixed':
@@ -101,13 +111,14 @@ export class Receiver {
   }
 
   /** Makes a refusal of an error, and counts it. */
-  refuse({ code, status, what, remedy }: HoldfastError): Refusal {
+  refuse({ code, status, what, remedy, details }: HoldfastError): Refusal {
     const refusal = {
       reason: code.replace(/^HF_(?:OTLP|HTTP)_/, '').toLowerCase(),
       status,
       grpc: grpcCode(status),
       message: `${what} ${remedy}`,
-      ...(status === 429 && { retrySeconds: SOON_SECONDS }),
+      ...(status === 429 && { retrySeconds: code === FLOOD ? Number(details.seconds) : SOON_SECONDS }),
+      ...(code === FLOOD && { isFlood: true }),
       ...(status === 503 && {
         retrySeconds: code === 'HF_OTLP_INTERRUPTED' ? SOON_SECONDS : LATER_SECONDS,
       }),

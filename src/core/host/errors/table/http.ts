@@ -87,7 +87,7 @@ export const httpErrors = {
     status: 429,
     what: 'This caller writes more often than surface {surface} allows to one.',
     remedy:
-      'Wait {seconds} s, as the header Retry-After says; the writeBudget option of the surface sets the rate.',
+      'Wait {seconds} s, as the header Retry-After says. The option writeBudget of the surface sets the rate; strangerBudget, where there is one, that of callers without a key.',
   },
   HF_HTTP_SECRETS: {
     status: 401,
