@@ -76,22 +76,26 @@ export class ClockWatch {
 
   /** @returns by how much the clock was set since the last look, milliseconds; 0 unless that is more than `JUMP_MS` */
   look(): number {
-    const wall = this.#clock.now();
+    const byMs = this.sinceLook();
     const passed = this.#clock.monotonic();
-    const byMs = wall - this.#wall - (passed - this.#passed);
-    const isJump = Math.abs(byMs) > JUMP_MS;
-    if (!isJump && passed - this.#passed < FOLLOW_MS) return 0;
+    if (byMs === 0 && passed - this.#passed < FOLLOW_MS) return 0;
+    this.#wall = this.#clock.now();
+    this.#passed = passed;
+    this.#sinceBoot = this.#clock.sinceBoot?.()?.ms;
+    return byMs;
+  }
+
+  /** The same, without making it the new measure: for who computes a duration before the jump is recorded. */
+  sinceLook(): number {
+    const wall = this.#clock.now() - this.#wall;
+    const byMs = wall - (this.#clock.monotonic() - this.#passed);
+    if (Math.abs(byMs) <= JUMP_MS) return 0;
+    // A machine that was suspended had its monotonic clock stand still; the time since its boot went on.
     const before = this.#sinceBoot;
     const sinceBoot = this.#clock.sinceBoot?.()?.ms;
-    // A machine that was suspended had its monotonic clock stand still; the time since its boot went on.
-    const slept =
-      before !== undefined &&
-      sinceBoot !== undefined &&
-      Math.abs(wall - this.#wall - (sinceBoot - before)) <= JUMP_MS;
-    this.#wall = wall;
-    this.#passed = passed;
-    this.#sinceBoot = sinceBoot;
-    return isJump && !slept ? Math.round(byMs) : 0;
+    const isSleep =
+      before !== undefined && sinceBoot !== undefined && Math.abs(wall - (sinceBoot - before)) <= JUMP_MS;
+    return isSleep ? 0 : Math.round(byMs);
   }
 }
 
@@ -120,6 +124,11 @@ export class RecordClock {
     if (jumpedMs !== 0) return jumpedMs;
     const behindMs = this.#newest - this.#clock.now(); // many small steps
     return behindMs > JUMP_MS ? -behindMs : 0;
+  }
+
+  /** The wall clock as it would be without what no record names yet, epoch milliseconds: for durations. */
+  recorded(): number {
+    return this.#clock.now() - this.#watch.sinceLook();
   }
 
   /** Lets the next record have the time as it is set now: call it for the record of a jump. */

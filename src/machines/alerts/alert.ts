@@ -7,6 +7,7 @@ import {
   advance,
   begin,
   delayOf,
+  followClock,
   isNew,
   newReceivers,
   noticeTo,
@@ -58,6 +59,7 @@ export const alert = setup({
   guards: {
     duplicate: ({ context, event }) => event.type === 'RAISED' && context.causes.includes(`${event.cause}`),
     silent: ({ event }) => event.type === 'RAISED' && (event.silentUntil ?? 0) > event.at,
+    wasRaised: ({ context }) => context.since > 0,
     firing: isKind('firing'),
     again: (args) => isKind('firing')(args) && args.event.type === 'RAISED' && args.event.again === true,
     resolved: isKind('resolved'),
@@ -74,6 +76,7 @@ export const alert = setup({
     reroute: assign(reroute),
     rerouteSilently: assign(rerouteSilently),
     taken: assign(taken),
+    followClock: assign(followClock),
     acknowledge: assign(({ event }) =>
       event.type === 'ACKNOWLEDGE'
         ? {
@@ -106,7 +109,11 @@ export const alert = setup({
     count: 0,
   },
   initial: 'quiet',
-  on: { RAISED: { guard: 'duplicate' }, TAKEN: { actions: 'taken' } },
+  on: {
+    RAISED: { guard: 'duplicate' },
+    TAKEN: { actions: 'taken' },
+    CLOCK_SET: { guard: 'wasRaised', actions: 'followClock' },
+  },
   states: {
     quiet: {
       on: {

@@ -1,4 +1,5 @@
 /** Context and events of the machine `alert.ts`, and its escalation: who is notified next while nobody acknowledges the alert. */
+import { type ClockSet, moved, movedAll } from '../clock-set.ts';
 import type { AlertContent, Notice } from './notice.ts';
 
 /** A step of the escalation: whom to notify, and how long after the step before, while nobody has acknowledged. */
@@ -51,6 +52,7 @@ export type AlertEvent =
     }
   | { readonly type: 'SILENCE'; readonly at: number; readonly until: number }
   | { readonly type: 'UNSILENCE'; readonly at: number }
+  | ClockSet
   /** A receiver has taken a notice of it. */
   | { readonly type: 'TAKEN'; readonly at: number; readonly receiver: string };
 
@@ -172,6 +174,17 @@ export function repeat({ context, event }: AlertArgs): Partial<AlertContext> {
 export function taken({ context, event }: AlertArgs): Partial<AlertContext> {
   if (event.type !== 'TAKEN' || !context.informed.includes(event.receiver)) return {};
   return { takenAt: { ...context.takenAt, [event.receiver]: event.at } };
+}
+
+/** The clock was set: since when it fires, who acknowledged it until when, and who took what. */
+export function followClock({ context, event }: AlertArgs): Partial<AlertContext> {
+  if (event.type !== 'CLOCK_SET') return {};
+  const { ack, takenAt } = context;
+  return {
+    ...moved(context, event.byMs, 'since', 'at', 'silentUntil'),
+    takenAt: movedAll(takenAt, event.byMs),
+    ...(ack && { ack: { ...ack, ...moved(ack, event.byMs, 'at', 'until') } }),
+  };
 }
 
 const withCause = ({ causes }: AlertContext, cause: string) => [...causes, `${cause}`].slice(-CAUSES_KEPT);

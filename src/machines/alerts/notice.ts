@@ -36,6 +36,8 @@ export interface Queued {
   /** The id of the effect that queued it, so that an effect that runs twice after a crash is sent once. */
   readonly id: string;
   readonly at: number;
+  /** By how much the clock was set ahead since, milliseconds. */
+  readonly movedMs?: number;
   readonly notice: Notice;
 }
 

@@ -1,4 +1,5 @@
 /** Context and events of the machine `outbox.ts`, and its queue: what is posted next, and when again. */
+import { type ClockSet, moved } from '../clock-set.ts';
 import type { Alert } from '../effect.ts';
 import type { Queued } from './notice.ts';
 
@@ -51,6 +52,7 @@ export type OutboxEvent =
     }
   /** An operator has fixed the receiver, and asks for a post at once. */
   | { readonly type: 'RETRY'; readonly at: number }
+  | ClockSet
   | { readonly type: 'effect.failed'; readonly code?: string };
 
 export interface OutboxArgs {
@@ -147,10 +149,20 @@ export function refused({ context, event }: OutboxArgs): Partial<OutboxContext> 
   };
 }
 
+/** The clock was set. A notice keeps its time, by which a receiver recognises it; what it waited is counted apart. */
+export function followClock({ context, event }: OutboxArgs): Partial<OutboxContext> {
+  if (event.type !== 'CLOCK_SET' || !Number.isFinite(event.byMs)) return {};
+  const { byMs } = event;
+  return {
+    ...moved(context, byMs, 'repostedAt', 'sentAt', 'failingSince'),
+    queue: context.queue.map((item) => ({ ...item, movedMs: (item.movedMs ?? 0) + byMs })),
+  };
+}
+
 /** Drops and counts what is older than a day. */
 export function giveUp({ context, event }: OutboxArgs): Partial<OutboxContext> {
   if (event.type !== 'REFUSED') return {};
-  const queue = context.queue.filter(({ at }) => event.at - at < MAX_AGE_MS);
+  const queue = context.queue.filter(({ at, movedMs = 0 }) => event.at - at - movedMs < MAX_AGE_MS);
   const gone = context.queue.length - queue.length;
   return gone === 0 ? {} : { queue, sending: 0, lost: context.lost + gone };
 }

@@ -4,6 +4,7 @@ import type { Queued } from './notice.ts';
 import {
   backoffOf,
   enqueue,
+  followClock,
   giveUp,
   type OutboxArgs,
   type OutboxContext,
@@ -78,6 +79,7 @@ export const alertOutbox = setup({
     posted: assign(posted),
     refused: assign(refused),
     giveUp: assign(giveUp),
+    followClock: assign(followClock),
   },
 }).createMachine({
   id: 'alerts-outbox',
@@ -96,6 +98,7 @@ export const alertOutbox = setup({
   on: {
     QUEUE: [ignoreDuplicate, { actions: 'enqueue' }],
     CONFIGURE: { actions: 'configure' },
+    CLOCK_SET: { actions: 'followClock' },
   },
   states: {
     idle: {

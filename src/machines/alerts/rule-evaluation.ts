@@ -1,4 +1,5 @@
 /** What an evaluation means for a rule: whether its value is wrong, and whether its signal comes. */
+import { moved } from '../clock-set.ts';
 import type { RuleArgs, RuleContext, RuleLook } from './rule-shapes.ts';
 
 /** Restarts that extend the wait for data. Without a limit, a runtime that restarts all the time would hide missing data. */
@@ -69,6 +70,27 @@ export function restarted({ context, event }: RuleArgs): Partial<RuleContext> {
   if (context.watchingSince === 0) return { watchingSince: event.at, lookedForSince: event.at };
   const restarts = context.restarts + 1;
   return restarts > RESTARTS_FORGIVEN ? {} : { watchingSince: event.at, restarts };
+}
+
+/**
+ * The clock was set. Nothing becomes overdue by it, and missing data is given the time of the window again: samples that came
+ * before have times outside of it.
+ */
+export function followClock({ context, event }: RuleArgs): Partial<RuleContext> {
+  if (event.type !== 'CLOCK_SET' || !Number.isFinite(event.at)) return {};
+  return {
+    ...moved(
+      context,
+      event.byMs,
+      'lookedForSince',
+      'seenAt',
+      'comesSince',
+      'evaluatedAt',
+      'breachSince',
+      'firingSince',
+    ),
+    ...(context.watchingSince > 0 && { watchingSince: event.at }),
+  };
 }
 
 /** The result of an evaluation. */

@@ -1,4 +1,5 @@
 /** Settings, context and events of the machine `rule.ts`. Times are epoch milliseconds. */
+import type { ClockSet } from '../clock-set.ts';
 
 /** The longest time without a record of an evaluation, milliseconds: what changes nothing in between is counted. */
 export const REPORT_MS = 3_600_000;
@@ -103,6 +104,7 @@ export type RuleEvent =
       readonly reason: string;
       readonly looks?: number;
     }
+  | ClockSet
   | { readonly type: 'effect.failed' };
 
 /** What an evaluation gives. */

@@ -1,7 +1,15 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 import { ruleAlert, unseenAlert } from './rule-alerts.ts';
-import { breached, evaluated, isSilent, overdueFor, restarted, unseen } from './rule-evaluation.ts';
+import {
+  breached,
+  evaluated,
+  followClock,
+  isSilent,
+  overdueFor,
+  restarted,
+  unseen,
+} from './rule-evaluation.ts';
 import type { RuleArgs, RuleContext, RuleEvent, RuleSettings } from './rule-shapes.ts';
 
 /** The longest wait after a failed evaluation, milliseconds. */
@@ -120,6 +128,7 @@ export const alertRule = setup({
       failures: context.failures + (event.type === 'EVALUATION_FAILED' ? (event.looks ?? 1) : 1),
       failure: event.type === 'EVALUATION_FAILED' ? event.reason : 'the evaluation did not end in time',
     })),
+    followClock: assign(followClock),
     forget: assign({ firingSince: undefined, breachSince: undefined, value: undefined }),
   },
 }).createMachine({
@@ -141,6 +150,7 @@ export const alertRule = setup({
     // A changed rule is evaluated at once. A rule that fires keeps firing until that evaluation has ended.
     DEFINE: { target: '.ok.evaluating', actions: 'define' },
     WATCH: { actions: 'watch' },
+    CLOCK_SET: { actions: 'followClock' },
     REMOVE: { target: '.removed', actions: 'forget' },
   },
   states: {

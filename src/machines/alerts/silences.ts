@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { type ClockSet, moved } from '../clock-set.ts';
 
 /** Alerts of these names notify nobody until then. */
 export interface Silence {
@@ -12,7 +13,8 @@ export interface Silence {
 
 export type SilencesEvent =
   | { readonly type: 'ADD'; readonly at: number; readonly silence: Silence }
-  | { readonly type: 'REMOVE'; readonly at: number; readonly id: string };
+  | { readonly type: 'REMOVE'; readonly at: number; readonly id: string }
+  | ClockSet;
 
 /** The most silences at a time: the 101st replaces the oldest. */
 const MAX_SILENCES = 100;
@@ -23,6 +25,7 @@ export const alertSilences = setup({
     context: {} as { readonly silences: readonly Silence[] },
     events: {} as SilencesEvent,
   },
+  guards: { hasSome: ({ context }) => context.silences.length > 0 },
   actions: {
     add: assign(({ context, event }) =>
       event.type === 'ADD'
@@ -39,10 +42,24 @@ export const alertSilences = setup({
         ? { silences: context.silences.filter(({ id, until }) => until > event.at && id !== event.id) }
         : {},
     ),
+    /** They last as long as was asked for, however the clock is set. */
+    followClock: assign(({ context, event }) =>
+      event.type === 'CLOCK_SET'
+        ? { silences: context.silences.map((each) => ({ ...each, ...moved(each, event.byMs, 'until') })) }
+        : {},
+    ),
   },
 }).createMachine({
   id: 'alerts-silences',
   context: { silences: [] },
   initial: 'kept',
-  states: { kept: { on: { ADD: { actions: 'add' }, REMOVE: { actions: 'remove' } } } },
+  states: {
+    kept: {
+      on: {
+        ADD: { actions: 'add' },
+        REMOVE: { actions: 'remove' },
+        CLOCK_SET: { guard: 'hasSome', actions: 'followClock' },
+      },
+    },
+  },
 });

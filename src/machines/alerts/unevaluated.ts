@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { type ClockSet, moved } from '../clock-set.ts';
 import { type Alert, effect } from '../effect.ts';
 
 /** The evaluations of a rule fail. */
@@ -18,7 +19,8 @@ export interface UnevaluatedContext {
 export type UnevaluatedEvent =
   | { readonly type: 'FAILED'; readonly at: number; readonly rule: string; readonly reason: string }
   /** It was evaluated again, or is no longer listed. */
-  | { readonly type: 'RECOVERED'; readonly at: number; readonly rule: string };
+  | { readonly type: 'RECOVERED'; readonly at: number; readonly rule: string }
+  | ClockSet;
 
 interface Args {
   readonly context: UnevaluatedContext;
@@ -46,13 +48,22 @@ export const alertsUnevaluated = setup({
     },
   },
   guards: {
+    hasFailing: ({ context }) => Object.keys(context.failing).length > 0,
     isNew: ({ context, event }) => event.type === 'FAILED' && !Object.hasOwn(context.failing, event.rule),
     isLast: ({ context, event }) =>
       event.type === 'RECOVERED' && Object.keys(context.failing).every((rule) => rule === event.rule),
   },
   actions: {
     'alerts.raise': effect<Alert>(),
+    followClock: assign(({ context, event }) => {
+      if (event.type !== 'CLOCK_SET') return {};
+      const failing = Object.entries(context.failing).map(
+        ([rule, each]) => [rule, { ...each, ...moved(each, event.byMs, 'since') }] as const,
+      );
+      return { ...moved(context, event.byMs, 'at'), failing: Object.fromEntries(failing) };
+    }),
     note: assign(({ context, event }) => {
+      if (event.type === 'CLOCK_SET') return {};
       const { [event.rule]: known, ...others } = context.failing;
       if (event.type === 'RECOVERED') return { failing: others, at: event.at };
       const { at, rule, reason } = event;
@@ -63,6 +74,7 @@ export const alertsUnevaluated = setup({
   id: 'alerts-unevaluated',
   context: { failing: {}, at: 0 },
   initial: 'fine',
+  on: { CLOCK_SET: { guard: 'hasFailing', actions: 'followClock' } },
   states: {
     fine: { on: { FAILED: { target: 'failing', actions: 'note' } } },
     failing: {

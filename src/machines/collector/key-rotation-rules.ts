@@ -1,3 +1,4 @@
+import { type ClockSet, moved, movedAll } from '../clock-set.ts';
 import type { Alert } from '../effect.ts';
 
 /** The rotation of the ingest key without its statechart: settings, context, events, and the rules over them. */
@@ -160,6 +161,7 @@ export type RotationEvent =
   | { readonly type: 'RETIRED'; readonly at: number }
   | { readonly type: 'RESUME'; readonly at: number }
   | { readonly type: 'ABANDON'; readonly at: number }
+  | ClockSet
   | {
       readonly type: 'effect.failed';
       readonly effect: string;
@@ -256,6 +258,22 @@ export function merge(
   for (const seen of old) note('old', seen);
   for (const seen of fresh) note('fresh', seen);
   return merged;
+}
+
+/** The clock was set: the times of the steps, their deadline, and when each producer was seen. */
+export function followClock({ context, event }: Args): Partial<RotationContext> {
+  if (event.type !== 'CLOCK_SET') return {};
+  const { byMs } = event;
+  const producers = Object.entries(context.producers).map(
+    ([name, seen]) => [name, { ...seen, ...moved(seen, byMs, 'old', 'fresh') }] as const,
+  );
+  const { adoption } = context;
+  return {
+    ...moved(context, byMs, 'startedAt', 'deadlineAt'),
+    done: movedAll(context.done, byMs),
+    producers: Object.fromEntries(producers),
+    ...(adoption && { adoption: { ...adoption, ...moved(adoption, byMs, 'at') } }),
+  };
 }
 
 export const timeOf = ({ context, event }: Args): number => ('at' in event ? event.at : context.deadlineAt);

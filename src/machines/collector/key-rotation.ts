@@ -5,6 +5,7 @@ import {
   type Args,
   failedAlert,
   failure,
+  followClock,
   isFinished,
   leftBehind,
   merge,
@@ -156,6 +157,7 @@ export const keyRotation = setup({
       deadlineAt: (args.context.startedAt ?? 0) + args.context.settings.overlapMs,
     })),
     confirm: assign({ confirmed: true as const }),
+    followClock: assign(followClock),
     end: assign({ step: undefined }),
     fail: assign((args) => ({ failure: failure(args), step: undefined })),
     resume: assign(({ context }) => ({
@@ -177,6 +179,7 @@ export const keyRotation = setup({
   },
   initial: 'idle',
   on: {
+    CLOCK_SET: { actions: 'followClock' },
     ROTATE: [
       { guard: 'refused', actions: 'refuse' },
       { target: '.regenerating', actions: 'begin' },

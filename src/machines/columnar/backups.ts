@@ -4,6 +4,7 @@
  */
 import { and, assign, setup } from 'xstate';
 import { isStale } from '../backup-age.ts';
+import { type ClockSet, moved } from '../clock-set.ts';
 import { type Alert, effect } from '../effect.ts';
 
 /** What one table holds, in a form that no order of rows changes. */
@@ -53,7 +54,8 @@ export type ColumnarBackupsEvent =
   /** Files beyond the retention, or that somebody else deleted. */
   | { readonly type: 'GONE'; readonly names: readonly string[] }
   | ({ readonly type: 'DRILLED' } & ColumnarDrill)
-  | { readonly type: 'CHECKED'; readonly at: number };
+  | { readonly type: 'CHECKED'; readonly at: number }
+  | ClockSet;
 
 interface Args {
   readonly context: ColumnarBackupsContext;
@@ -136,6 +138,7 @@ export const columnarBackups = setup({
       { actions: 'note' },
     ],
     GONE: { actions: 'note' },
+    CLOCK_SET: { actions: 'note' },
     DRILLED: [
       {
         guard: 'isUnproven',
@@ -195,6 +198,12 @@ function noted(
   switch (event.type) {
     case 'MADE':
       return { good: [event.backup, ...context.good], fault: undefined, isStale: false };
+    case 'CLOCK_SET':
+      return {
+        ...moved(context, event.byMs, 'since'),
+        good: context.good.map((one) => ({ ...one, ...moved(one, event.byMs, 'at') })),
+        ...(context.drill && { drill: { ...context.drill, ...moved(context.drill, event.byMs, 'at') } }),
+      };
     case 'FAILED':
       return { fault: event.reason };
     case 'GONE':

@@ -1,3 +1,5 @@
+import type { ClockSet } from '../clock-set.ts';
+
 /** The minute that `rpm_limit` counts in, milliseconds. */
 export const WINDOW_MS = 60_000;
 
@@ -236,6 +238,7 @@ export type KeyEvent =
       readonly at: number;
       readonly presented: string;
     }
+  | ClockSet
   | CallRequest
   | CallEnded;
 

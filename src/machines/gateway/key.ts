@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { moved } from '../clock-set.ts';
 import { type Alert, effect } from '../effect.ts';
 import type {
   AnswerParams,
@@ -89,8 +90,10 @@ export const virtualKey = setup({
       if (event.type !== 'KEY_ROTATED') return {};
       const { at, presented, overlapMs } = event;
       // Old values stay known, so that calls with one are refused as such, and one that leaks is found.
+      const ends = at + overlapMs;
+      const endsAt = Number.isFinite(ends) ? ends : 0; // an imported log may hold anything
       const old = Object.entries(context.presents).map(([name, { until }]) => {
-        return [name, { until: Math.min(until ?? Number.POSITIVE_INFINITY, at + overlapMs) }] as const;
+        return [name, { until: Math.min(until ?? endsAt, endsAt) }] as const;
       });
       return {
         revision: context.revision + 1,
@@ -123,6 +126,15 @@ export const virtualKey = setup({
       };
     }),
     warned: assign(({ event }) => ({ warnedAt: calling(event).at })),
+    /** The limit of a minute is a duration; the expiry of a key and the end of an overlap are dates, and stay. */
+    followClock: assign(({ context, event }) =>
+      event.type === 'CLOCK_SET'
+        ? {
+            ...moved(context, event.byMs, 'warnedAt'),
+            window: { ...context.window, ...moved(context.window, event.byMs, 'at') },
+          }
+        : {},
+    ),
     // A call that never reached its upstream costs nothing.
     refund: assign(({ context, event }) => {
       if (event.type !== 'CALL_ENDED' || !event.cost) return {};
@@ -134,6 +146,7 @@ export const virtualKey = setup({
     admitted: (args) => verdictOf(args).rule === 'admitted' && !toWarn(args),
     admittedMisplaced: (args) => verdictOf(args).rule === 'admitted',
     misplaced: toWarn,
+    hasTimes: ({ context: { window, warnedAt } }) => window.at > 0 || warnedAt !== undefined,
   },
 }).createMachine({
   id: 'gateway-key',
@@ -167,6 +180,7 @@ export const virtualKey = setup({
     KEY_READ: { actions: [replyToReading()] },
     CALL: { actions: [refuse(), 'countRefusal'] },
     CALL_ENDED: { actions: 'refund' },
+    CLOCK_SET: { guard: 'hasTimes', actions: 'followClock' },
   },
 });
 

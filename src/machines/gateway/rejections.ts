@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { type ClockSet, movedAll } from '../clock-set.ts';
 import { type Alert, effect } from '../effect.ts';
 import type { AnswerParams, CallEnded, MisplacedKey, RejectionRule } from './key-rules.ts';
 
@@ -29,6 +30,7 @@ export type RejectionEvent =
       /** How many requests of this source the same rule rejected together; absent: 1. */
       readonly count?: number;
     }
+  | ClockSet
   | CallEnded;
 
 interface Args {
@@ -85,13 +87,16 @@ export const rejections = setup({
         counts: { ...context.counts, [event.rule]: (context.counts[event.rule] ?? 0) + (event.count ?? 1) },
       };
     }),
+    followClock: assign(({ context, event }) =>
+      event.type === 'CLOCK_SET' ? { alertedAt: movedAll(context.alertedAt, event.byMs) } : {},
+    ),
     alerted: assign(({ context, event }) => {
       const reason = reasonOf(event);
       if (reason === undefined || event.type !== 'REJECTED') return {};
       return { alertedAt: { ...context.alertedAt, [reason]: event.at } };
     }),
   },
-  guards: { mustAlert },
+  guards: { mustAlert, hasAlerted: ({ context }) => Object.keys(context.alertedAt).length > 0 },
 }).createMachine({
   id: 'gateway-rejections',
   context: { counts: {}, alertedAt: {} },
@@ -99,6 +104,7 @@ export const rejections = setup({
   states: {
     counting: {
       on: {
+        CLOCK_SET: { guard: 'hasAlerted', actions: 'followClock' },
         REJECTED: [
           {
             guard: 'mustAlert',

@@ -3,6 +3,7 @@
  * good, missed, stale, of an unusual size or expired. Times are epoch milliseconds, sizes bytes.
  */
 import { isAhead } from '../backup-age.ts';
+import { type ClockSet, moved, movedAll } from '../clock-set.ts';
 
 /** Settings for one kind of backup. */
 export interface BackupSettings {
@@ -95,6 +96,13 @@ export interface BackupsContext extends BackupSettings {
   readonly since?: number;
   /** When the last run began that was due. */
   readonly lastRunAt?: number;
+  /** The clock was set since then. */
+  readonly isClockSet?: boolean;
+  /**
+   * When each listed backup was made or first listed, from when the clock was set for the first time: names have the time
+   * of the clock as it was then.
+   */
+  readonly datedAt?: Readonly<Record<string, number>>;
   /** Why the last run failed. */
   readonly fault?: string | undefined;
   readonly isStale: boolean;
@@ -114,8 +122,9 @@ export type BackupsEvent =
       readonly request?: string | undefined;
     }
   | { readonly type: 'PRUNE_REQUESTED'; readonly at: number; readonly request?: string | undefined }
-  /** Sent every hour, and after a start. `due` is when the schedule last required a run. */
-  | { readonly type: 'CHECK'; readonly at: number; readonly due: number }
+  /** Sent every hour, and after a start. `due` is when the schedule last required a run, `dueBefore` when the time before. */
+  | { readonly type: 'CHECK'; readonly at: number; readonly due: number; readonly dueBefore?: number }
+  | ClockSet
   | { readonly type: 'SEEDED'; readonly ids: readonly (number | string)[] }
   | { readonly type: 'DEPLOYMENT_CHECKED'; readonly findings: readonly string[] }
   | { readonly type: 'MADE'; readonly backup: Backup }
@@ -179,6 +188,33 @@ export function expiredBackups(
     .map(({ name }) => name);
 }
 
+/**
+ * The listed backups with the times at which they were made, by the clock as it is set now. As long as the clock was never
+ * set, their names have them. Then what nobody knew before counts as made when it was first listed: it is kept for longer.
+ *
+ * @param now epoch milliseconds
+ */
+export function datedBackups(
+  listed: readonly ListedBackup[],
+  { datedAt }: Pick<BackupsContext, 'datedAt'>,
+  now: number,
+): readonly ListedBackup[] {
+  return datedAt ? listed.map((one) => ({ ...one, at: datedAt[one.name] ?? now })) : listed;
+}
+
+/** The clock was set: no backup becomes older or younger by it. */
+export function followClock({ context, event }: Args): Partial<BackupsContext> {
+  if (event.type !== 'CLOCK_SET') return {};
+  const { byMs } = event;
+  const dated = { ...Object.fromEntries(context.good.map(({ name, at }) => [name, at])), ...context.datedAt };
+  return {
+    ...moved(context, byMs, 'since', 'lastRunAt'),
+    ...(context.lastRunAt !== undefined && { isClockSet: true }),
+    datedAt: movedAll(dated, byMs),
+    good: context.good.map((one) => ({ ...one, ...moved(one, byMs, 'at') })),
+  };
+}
+
 /** The size that the next backup is compared with; undefined when there is none. */
 export function usualSize(
   good: readonly Backup[],
@@ -198,11 +234,12 @@ export function isUnusualSize(size: number, usual: number | undefined): boolean 
  *
  * @param due when the schedule last required a run
  * @param lastRun when the last run began; 0 without one
+ * @param earlyMs how much earlier than due it may have begun, because the clock was set since
  */
-export function isMissed(now: number, due: number, lastRun: number): boolean {
+export function isMissed(now: number, due: number, lastRun: number, earlyMs = 0): boolean {
   if (now - due < GRACE_MS) return false;
   // The clock may have been ahead when it last ran, so a time in the future proves nothing.
-  return lastRun < due || isAhead(lastRun, now);
+  return lastRun < due - earlyMs || isAhead(lastRun, now);
 }
 
 /**

@@ -9,7 +9,9 @@ import {
   type BackupSettings,
   type BackupsContext,
   type BackupsEvent,
+  datedBackups,
   expiredBackups,
+  followClock,
   isMissed,
   isUnusualSize,
   type PruneParams,
@@ -62,7 +64,7 @@ export const memoryBackups = setup({
     'alerts.raise': effect<Alert>(),
     begin: assign(({ context, event }) => {
       const run = newRun(event);
-      const due = run?.operation === 'make' ? { lastRunAt: run.at } : {};
+      const due = run?.operation === 'make' ? { lastRunAt: run.at, ...ofRightClock(context) } : {};
       return { run, ...due, since: context.since ?? run?.at ?? 0, deleted: [], fault: undefined };
     }),
     countRetry: assign(({ context: { run } }) => (run ? { run: { ...run, retries: run.retries + 1 } } : {})),
@@ -74,13 +76,20 @@ export const memoryBackups = setup({
       if (event.type !== 'LISTED') return {};
       const isListed = ({ name }: Backup) => event.listed.some((one) => one.name === name);
       const made = context.run?.made;
-      const good = [...(made ? [made] : []), ...context.good].filter(isListed);
+      const listed = datedBackups(event.listed, context, event.at);
+      const datedAt = context.datedAt && Object.fromEntries(listed.map(({ name, at }) => [name, at]));
+      const dated = made && {
+        ...made,
+        ...(datedAt?.[made.name] !== undefined && { at: datedAt[made.name] }),
+      };
+      const good = [...(dated ? [dated] : []), ...context.good].filter(isListed);
       return {
         good,
+        ...(datedAt && { datedAt }),
         seen: (context.seen ?? []).filter(
           (one) => isListed(one) && !good.some(({ name }) => name === one.name),
         ),
-        deleted: expiredBackups(event.listed, good, context, event.at),
+        deleted: expiredBackups(listed, good, context, event.at),
         listed: event.listed.length,
         vanished: context.good.filter((one) => !isListed(one)).map(({ name }) => name),
         isStale: context.isStale && !made,
@@ -105,7 +114,10 @@ export const memoryBackups = setup({
       event.type === 'CHECK' ? { since: context.since ?? event.at } : {},
     ),
     /** A missed run is reported once. */
-    countAsRun: assign(({ event }) => (event.type === 'CHECK' ? { lastRunAt: event.at } : {})),
+    countAsRun: assign(({ context, event }) =>
+      event.type === 'CHECK' ? { lastRunAt: event.at, ...ofRightClock(context) } : {},
+    ),
+    followClock: assign(followClock),
     becomeStale: assign({ isStale: true }),
   },
   guards: {
@@ -141,6 +153,7 @@ export const memoryBackups = setup({
   }),
   initial: 'resting',
   on: {
+    CLOCK_SET: { actions: 'followClock' },
     SEEDED: { actions: 'noteSeeds' },
     SEEN: { actions: 'noteSeen' },
     DEPLOYMENT_CHECKED: [
@@ -227,8 +240,13 @@ function newRun(event: BackupsEvent): BackupRun | undefined {
   }
 }
 
+/** The run that begins is by the clock as it is set now. */
+const ofRightClock = ({ isClockSet }: BackupsContext) => (isClockSet ? { isClockSet: false } : {});
+
 function hasMissedRun({ context, event }: Args): boolean {
   if (event.type !== 'CHECK') return false;
   const newest = context.good.find(({ at }) => !isAhead(at, event.at));
-  return isMissed(event.at, event.due, Math.max(context.lastRunAt ?? 0, newest?.at ?? 0));
+  // After the clock was set, the last run may have been due at another time of its day.
+  const earlyMs = context.isClockSet ? (event.due - (event.dueBefore ?? event.due)) / 2 : 0;
+  return isMissed(event.at, event.due, Math.max(context.lastRunAt ?? 0, newest?.at ?? 0), earlyMs);
 }

@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { type ClockSet, moved } from '../clock-set.ts';
 import { effect } from '../effect.ts';
 
 /** Times are milliseconds. */
@@ -32,6 +33,7 @@ export type HeartbeatEvent =
   | { type: 'DUE'; looks: number }
   /** The reconciler was paused, so no beat is sent until the next start. */
   | { type: 'STOP' }
+  | ClockSet
   | { type: 'PUSHED'; at: number; status: number }
   | { type: 'PUSH_REFUSED'; at: number; status: number; msg?: string; body: string; exitStatus: number }
   | { type: 'PUSH_FAILED'; at: number; reason: string; exitStatus: number }
@@ -81,13 +83,20 @@ export const heartbeat = setup({
     arrive: assign(({ event }) =>
       event.type === 'PUSHED' ? { deliveredAt: event.at, fault: undefined, failures: 0 } : {},
     ),
+    followClock: assign(({ context, event }) =>
+      event.type === 'CLOCK_SET' ? moved(context, event.byMs, 'deliveredAt') : {},
+    ),
     fail: assign(({ context, event }) => ({ fault: faultOf(event), failures: context.failures + 1 })),
   },
 }).createMachine({
   id: 'reconciler-heartbeat',
   context: ({ input }) => ({ monitor: '', ...heartbeatDefaults, ...input, heard: 0, failures: 0 }),
   initial: 'starting',
-  on: { START: { target: '.starting', actions: 'configure', reenter: true }, STOP: '.stopped' },
+  on: {
+    START: { target: '.starting', actions: 'configure', reenter: true },
+    STOP: '.stopped',
+    CLOCK_SET: { actions: 'followClock' },
+  },
   states: {
     starting: { after: { warmUp: 'pushing' }, on: { HEARD: { actions: 'countEvent' } } },
     quiet: {

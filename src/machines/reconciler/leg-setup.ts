@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { moved } from '../clock-set.ts';
 import { type Alert, effect } from '../effect.ts';
 import { droppedSince, jitterOf, ncidOf, pauseAfter, publishedAt, readAt, reasonOf } from './leg-outcomes.ts';
 import type { LegContext, LegEvent, LegFault, LegRecovered, LegSettings, ReadLeg } from './leg-shapes.ts';
@@ -163,6 +164,17 @@ export const legSetup = setup({
       jitter: jitterOf(event) ?? context.jitter,
       pauseMs: pauseAfter(event, context),
     })),
+    followClock: assign(({ context, event }) => {
+      if (event.type !== 'CLOCK_SET') return {};
+      const { trouble, refusal, link } = context;
+      const { byMs } = event;
+      return {
+        ...moved(context, byMs, 'missingSince'),
+        ...(trouble && { trouble: { ...trouble, ...moved(trouble, byMs, 'since') } }),
+        ...(refusal && { refusal: { ...refusal, ...moved(refusal, byMs, 'retryAt') } }),
+        ...(link?.state === 'missing' && { link: { ...link, ...moved(link, byMs, 'since') } }),
+      };
+    }),
     markAlerted: assign((_, fault: LegFault) => ({ alerted: fault })),
   },
 });

@@ -1,4 +1,5 @@
 /** Settings, context and events of the machine `leg.ts`. */
+import type { ClockSet } from '../clock-set.ts';
 
 /** A field of the config that is held to a value, in the place of an interface's address. */
 export interface KeptField {
@@ -142,10 +143,11 @@ export interface LegContext extends LegSettings {
 export type LegEvent =
   | { type: 'CHANGED'; channel?: string; intf?: string; ncid?: string; transID?: string; at?: number }
   | { type: 'RESYNC'; reason: string }
-  /** Looks at a whole leg since its last record; `differs` says what the last one did not find as before. */
+  /** Looks at a whole leg since those that were recorded last; `differs` says what the last one did not find as before. */
   | { type: 'LOOKED'; at: number; looks: number; differs?: string }
   | { type: 'CONFIGURE'; leg: LegSettings }
   | { type: 'RELEASE' }
+  | ClockSet
   | { type: 'LEG_READ'; ncid: string; addresses: readonly string[]; at: number }
   | { type: 'LEG_ABSENT'; ncid: string }
   /** The config names the network Guest or Telework. Of a kept field the name is the reason why it is not held. */

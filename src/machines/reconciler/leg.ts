@@ -59,6 +59,7 @@ export const leg = legWithLink.createMachine({
     RESYNC: { target: '.reading', actions: ['beginRound', 'forgetRefusal', 'requireSecondLook'] },
     CONFIGURE: { target: '.reading', actions: ['configure', 'beginRound', 'requireSecondLook'] },
     RELEASE: { target: '.released', actions: 'endRound' },
+    CLOCK_SET: { actions: 'followClock' },
   },
   states: {
     /** The config has not been read yet. */

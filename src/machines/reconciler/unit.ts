@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { type ClockSet, moved } from '../clock-set.ts';
 import { effect } from '../effect.ts';
 
 export interface UnitContext {
@@ -8,7 +9,8 @@ export interface UnitContext {
 
 export type UnitEvent =
   | { type: 'PAUSE'; at: number; by: string; forMs: number }
-  | { type: 'RESUME'; by: string };
+  | { type: 'RESUME'; by: string }
+  | ClockSet;
 
 /** The longest pause, milliseconds. */
 export const LONGEST_PAUSE_MS = 1_800_000;
@@ -31,6 +33,11 @@ export const unit = setup({
       return { pause: { by, at, until: at + Math.min(Math.max(forMs, 0), LONGEST_PAUSE_MS) } };
     }),
     start: assign({ pause: undefined }),
+    followClock: assign(({ context: { pause }, event }) =>
+      pause && event.type === 'CLOCK_SET'
+        ? { pause: { ...pause, ...moved(pause, event.byMs, 'at', 'until') } }
+        : {},
+    ),
   },
 }).createMachine({
   id: 'reconciler-unit',
@@ -40,7 +47,10 @@ export const unit = setup({
     running: { on: { PAUSE: { target: 'paused', actions: ['stop', 'reconciler.stopped'] } } },
     paused: {
       after: { bound: { target: 'running', actions: ['start', 'reconciler.started'] } },
-      on: { RESUME: { target: 'running', actions: ['start', 'reconciler.started'] } },
+      on: {
+        RESUME: { target: 'running', actions: ['start', 'reconciler.started'] },
+        CLOCK_SET: { actions: 'followClock' },
+      },
     },
   },
 });

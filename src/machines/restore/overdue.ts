@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { type ClockSet, moved } from '../clock-set.ts';
 import { type Alert, effect } from '../effect.ts';
 
 /** Times are milliseconds. */
@@ -15,7 +16,8 @@ export interface OverdueContext {
 export type OverdueEvent =
   /** The runtime starts: drills of this path are expected within `overdueMs`, or not at all. */
   | { readonly type: 'WATCH'; readonly at: number; readonly overdueMs?: number }
-  | { readonly type: 'DRILLED'; readonly at: number };
+  | { readonly type: 'DRILLED'; readonly at: number }
+  | ClockSet;
 
 interface Args {
   readonly context: OverdueContext;
@@ -83,12 +85,16 @@ export const restoreOverdue = setup({
         waitMs: Math.max(1, Math.min(since, event.at) + (overdueMs ?? 0) - event.at),
       };
     }),
+    followClock: assign(({ context, event }) =>
+      event.type === 'CLOCK_SET' ? moved(context, event.byMs, 'since') : {},
+    ),
     drilled: assign(({ context, event }) => ({ since: event.at, waitMs: context.overdueMs ?? 1 })),
   },
 }).createMachine({
   id: 'restore-overdue',
   context: ({ input }) => ({ path: input?.path ?? '', waitMs: 1 }),
   initial: 'unwatched',
+  on: { CLOCK_SET: { actions: 'followClock' } },
   states: {
     unwatched: {
       on: {

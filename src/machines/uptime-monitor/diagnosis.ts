@@ -1,5 +1,6 @@
+import { type ClockSet, moved } from '../clock-set.ts';
 import type { Alert } from '../effect.ts';
-import type { PingSums } from './pings.ts';
+import { movedPings, type PingSums } from './pings.ts';
 
 /** Settings, context and events of a push monitor, and the sentences about its state. Times are milliseconds. */
 
@@ -73,7 +74,8 @@ export type MonitorEvent =
   | { type: 'PAUSE'; at: number; by: string }
   | { type: 'UNPAUSE'; at: number; by: string }
   /** The monitor is no longer listed. */
-  | { type: 'RELEASE'; at: number };
+  | { type: 'RELEASE'; at: number }
+  | ClockSet;
 
 export interface Args {
   readonly context: MonitorContext;
@@ -131,6 +133,20 @@ export function settingsOf(event: MonitorEvent): Partial<MonitorContext> {
 /** The time of an event; a timer has none, and fired when it was due. @param dueMs after the waits began */
 export function timeOf({ context, event }: Args, dueMs: number): number {
   return 'at' in event && Number.isFinite(event.at) ? event.at : context.armedAt + dueMs;
+}
+
+/** The clock was set: what is shown of the past, and since when the next beat is waited for. */
+export function followClock({ context, event }: Args): Partial<MonitorContext> {
+  if (event.type !== 'CLOCK_SET' || !Number.isFinite(event.byMs)) return {};
+  const { byMs } = event;
+  const { ack, trouble, pings, changes } = context;
+  return {
+    ...moved(context, byMs, 'lastAt', 'armedAt', 'since'),
+    ...(ack && { ack: { ...ack, ...moved(ack, byMs, 'at', 'until') } }),
+    ...(trouble && { trouble: { ...trouble, ...moved(trouble, byMs, 'at') } }),
+    ...(pings && { pings: movedPings(pings, byMs) }),
+    changes: changes.map((change) => ({ ...change, ...moved(change, byMs, 'at') })),
+  };
 }
 
 /** Notes a change of state. */

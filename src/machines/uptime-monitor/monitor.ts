@@ -5,6 +5,7 @@ import {
   changed,
   diagnosis,
   firing,
+  followClock,
   type MonitorContext,
   type MonitorEvent,
   type MonitorSettings,
@@ -140,6 +141,7 @@ export const monitor = setup({
           }
         : {},
     ),
+    followClock: assign(followClock),
     unacknowledge: assign({ ack: undefined }),
     pause: assign(({ context, event }) => ({
       reported: undefined,
@@ -176,6 +178,7 @@ export const monitor = setup({
   initial: 'waiting',
   on: {
     TROUBLE: { actions: 'noteTrouble' },
+    CLOCK_SET: { actions: 'followClock' },
     PAUSE: { target: '.paused', actions: 'pause' },
     RELEASE: { target: '.released', actions: 'pause' },
   },

@@ -34,6 +34,13 @@ function added(sums: readonly PingSum[], at: number, pingMs: number, stepMs: num
   return [...sums.slice(0, -1), [newest, count + 1, sumMs + pingMs]];
 }
 
+/** The sums by the clock as it is set now. @param byMs by how much it was set ahead, milliseconds */
+export function movedPings({ hours, days }: PingSums, byMs: number): PingSums {
+  const move = (sums: readonly PingSum[]) =>
+    sums.map(([startedAt, count, sumMs]): PingSum => [startedAt + byMs, count, sumMs]);
+  return { hours: move(hours), days: move(days) };
+}
+
 /**
  * The average ping of a period that ends now, in whole hours up to a day and in whole days beyond.
  *

@@ -1,4 +1,5 @@
 import { assign, setup, stateIn } from 'xstate';
+import { type ClockSet, moved } from '../clock-set.ts';
 import { effect } from '../effect.ts';
 
 /** A check that failed. */
@@ -58,6 +59,7 @@ export interface WatchdogContext {
 export type WatchdogEvent =
   /** The runtime starts. */
   | { type: 'START'; at: number }
+  | ClockSet
   /** `deadlineMs` is a deadline that was given for this run; a process that had to start first has used some of it. */
   | { type: 'RUN'; at: number; deadlineMs?: number; remainingMs?: number }
   /**
@@ -162,6 +164,16 @@ export const watchdogRun = setup({
       const arrivals = arrivalsAfter(event.arrivals ?? context.arrivals, ages, at);
       return { failing, stale, drift, tookMs, startedAt: at - tookMs, ...seen, arrivals, unknown };
     }),
+    followClock: assign(({ context, event }) => {
+      if (event.type !== 'CLOCK_SET') return {};
+      const arrivals = Object.entries(context.arrivals ?? {}).map(
+        ([table, each]) => [table, { ...each, ...moved(each, event.byMs, 'since', 'newestAt') }] as const,
+      );
+      return {
+        ...moved(context, event.byMs, 'deliveredAt'),
+        ...(context.arrivals && { arrivals: Object.fromEntries(arrivals) }),
+      };
+    }),
     noteDelivery: assign(({ context, event }) =>
       event.type === 'PUSHED' ? { deliveredAt: event.at, deliveredMsg: verdict(context) } : {},
     ),
@@ -171,6 +183,7 @@ export const watchdogRun = setup({
   id: 'watchdog-run',
   context: { startedAt: 0, failing: {}, stale: 0, drift: 0, tookMs: 0 },
   initial: 'idle',
+  on: { CLOCK_SET: { actions: 'followClock' } },
   states: {
     idle: { on: { ...startsRun, START: 'soon' } },
 

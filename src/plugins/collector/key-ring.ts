@@ -46,7 +46,7 @@ export class KeyRing implements IngestKeys {
     this.#vault = vault;
     this.#clock = clock;
     this.#seenFirst = seenFirst;
-    this.#sightings = new Sightings(isAwaited);
+    this.#sightings = new Sightings(clock, isAwaited);
   }
 
   /** Accepts these keys from now on, and no others. */
@@ -76,7 +76,7 @@ export class KeyRing implements IngestKeys {
     const accepted = this.#fits(digest);
     if (accepted || this.#watched.includes(fingerprint)) {
       const at = this.#clock.now();
-      if (this.#sightings.see(fingerprint, producer, at)) this.#seenFirst({ fingerprint, producer, at });
+      if (this.#sightings.see(fingerprint, producer)) this.#seenFirst({ fingerprint, producer, at });
     }
     if (accepted) return { kind: 'accepted', fingerprint };
     if (this.#legacyToken && timingSafeEqual(this.#legacyToken, digest)) return { kind: 'legacyToken' };
@@ -138,7 +138,7 @@ const LONGEST_NAME = 100;
 /** A producer that was silent for this long is the first to be forgotten for another, milliseconds. */
 const SILENT_MS = 3_600_000;
 
-/** When a producer was seen with a key, epoch milliseconds. */
+/** When a producer was seen with a key, by the time that passes, milliseconds. */
 interface SeenAt {
   readonly first: number;
   readonly at: number;
@@ -150,10 +150,12 @@ interface SeenAt {
  */
 class Sightings {
   readonly #keys = new Map<string, Map<string, SeenAt>>();
+  readonly #clock: Clock;
   readonly #isAwaited: (producer: string) => boolean;
 
   /** @param isAwaited whether a rotation waits for a producer, by its cleaned name */
-  constructor(isAwaited: (producer: string) => boolean = () => false) {
+  constructor(clock: Clock, isAwaited: (producer: string) => boolean = () => false) {
+    this.#clock = clock;
     this.#isAwaited = isAwaited;
   }
 
@@ -161,23 +163,25 @@ class Sightings {
    * @param producer as it calls itself: it is cut and cleaned
    * @returns whether it is seen with this key for the first time
    */
-  see(fingerprint: string, producer: string, at: number): boolean {
+  see(fingerprint: string, producer: string): boolean {
     // Each probe has a name of its own, which is never seen again.
     if (producer.startsWith(PROBE_SERVICE)) return false;
     const producers = renew(this.#keys, fingerprint, this.#keys.get(fingerprint) ?? new Map());
     const [leastUsed] = this.#keys.size > MOST_KEYS ? this.#keys.keys() : [];
     if (leastUsed !== undefined) this.#keys.delete(leastUsed);
     const name = cleaned(producer);
+    const at = this.#clock.monotonic();
     const before = producers.get(name);
     renew(producers, name, { first: before?.first ?? at, at });
     if (producers.size > MOST_PRODUCERS) producers.delete(this.#leastNeeded(producers, name, at) ?? name);
     return before === undefined;
   }
 
-  /** Newest last. */
+  /** Newest last, with times by the clock as it is set now. */
   of(fingerprint: string): Sighting[] {
     const seen = [...(this.#keys.get(fingerprint) ?? [])];
-    return seen.map(([producer, { at }]) => ({ fingerprint, producer, at }));
+    const began = this.#clock.now() - this.#clock.monotonic();
+    return seen.map(([producer, { at }]) => ({ fingerprint, producer, at: Math.round(began + at) }));
   }
 
   newestOf(producer: string): Sighting | undefined {

@@ -193,26 +193,27 @@ async function returned(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<AppSaveOutcome> {
-  const began = clock.now();
+  const began = clock.monotonic();
+  const passed = () => Math.round(clock.monotonic() - began);
   let configMs: number | undefined;
   let fault = '';
   for (;;) {
     try {
       if (configMs === undefined && readLeg(await api.active(signal), intf).addresses?.includes(address))
-        configMs = clock.now() - began;
+        configMs = passed();
       if (configMs !== undefined) {
         const ip6 = (await api.interfaceState(intf, signal))?.state.ip6;
         const at = clock.now();
         if (!ip6) return { type: 'RETURNED', run, at, configMs };
         if (ip6.map(normaliseCidr).includes(address))
-          return { type: 'RETURNED', run, at, configMs, linkMs: at - began };
+          return { type: 'RETURNED', run, at, configMs, linkMs: passed() };
       }
     } catch (error) {
       if (signal.aborted || !isCoded(error)) throw error;
       fault = `: ${maskText(error.what, 200)}`;
     }
     const at = clock.now();
-    if (at - began >= waitMs) {
+    if (passed() >= waitMs) {
       const place = configMs === undefined ? 'not in the config' : 'in the config, but not on the link';
       const reason = `the address is ${place} after ${Math.round(waitMs / 1_000)} s${fault}`;
       return { type: 'NOT_RETURNED', run, at, reason };

@@ -27,7 +27,7 @@ export class LegLooks {
   readonly #api: RouterApi;
   readonly #options: LookOptions;
   readonly #stop = new AbortController();
-  /** Looks since the last record of a leg, and the time of the newest, by interface. */
+  /** Looks since the last that was recorded, and the time of the newest, by interface. */
   readonly #unrecorded = new Map<string, { readonly looks: number; readonly at: number }>();
   #cancel = () => {};
 
@@ -39,6 +39,14 @@ export class LegLooks {
   }
 
   start(): void {
+    this.#services.actors.onClockJump(({ byMs }) => {
+      for (const [intf, seen] of this.#unrecorded)
+        this.#unrecorded.set(intf, { ...seen, at: seen.at + byMs });
+    });
+    this.#wait();
+  }
+
+  #wait(): void {
     this.#cancel = this.#services.clock.after(this.#options.everyMs, () => void this.#round());
   }
 
@@ -61,7 +69,7 @@ export class LegLooks {
     } catch (error) {
       if (!this.#stop.signal.aborted) logger.warn({ err: error }, 'leg.look_failed');
     }
-    if (!this.#stop.signal.aborted) this.start();
+    if (!this.#stop.signal.aborted) this.#wait();
   }
 
   async #look(legs: readonly LegSnapshot[]): Promise<void> {
@@ -106,9 +114,8 @@ export class LegLooks {
     const now = clock.now();
     const leg = actors.get(legActor, intf);
     // Meanwhile an event may have had it read.
-    if (this.#stop.signal.aborted || leg?.value !== 'whole') return void this.#unrecorded.delete(intf);
-    const before = this.#unrecorded.get(intf);
-    const looks = 1 + (before !== undefined && before.at > leg.at ? before.looks : 0);
+    if (this.#stop.signal.aborted || leg?.value !== 'whole') return;
+    const looks = 1 + (this.#unrecorded.get(intf)?.looks ?? 0);
     if (differs === undefined && now - leg.at < REPORT_MS) {
       this.#unrecorded.set(intf, { looks, at: now });
       return;

@@ -124,12 +124,12 @@ export async function until<T>(
     readonly signal: AbortSignal;
   },
 ): Promise<T | undefined> {
-  const end = clock.now() + withinMs;
+  const end = clock.monotonic() + withinMs;
   for (;;) {
     signal.throwIfAborted();
     const found = await poll();
     if (found !== undefined) return found;
-    if (clock.now() + everyMs > end) return undefined;
+    if (clock.monotonic() + everyMs > end) return undefined;
     await pause(clock, everyMs, signal);
   }
 }

@@ -38,6 +38,9 @@ export class QuietRuns {
   constructor(services: Services, options: WatchdogOptions) {
     this.#services = services;
     this.#options = options;
+    services.actors.onClockJump(({ byMs }) => {
+      if (this.delivered) this.delivered = { ...this.delivered, at: this.delivered.at + byMs };
+    });
   }
 
   stop(): void {

@@ -34,15 +34,9 @@ import { openWitness, type WitnessSettings } from '../witness/witness.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { recoverActors } from './recover-actors.ts';
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
+import { startSchedules } from './schedules.ts';
 import { dataControl, Surfaces } from './surfaces.ts';
-import {
-  connectRoutes,
-  observeActors,
-  observeAlerts,
-  observeBus,
-  observeLog,
-  startSchedules,
-} from './wiring.ts';
+import { connectRoutes, observeActors, observeAlerts, observeBus, observeLog } from './wiring.ts';
 
 export interface RuntimeOptions {
   /** The plugins with their options, as `loadConfig` gives them. */
@@ -263,8 +257,9 @@ export class Runtime {
 
   /** What happens by the clock: the plugins' schedules, the check of the data folder, and the archiving of old records. */
   #startRecurringWork(services: RuntimeServices): void {
-    const { bus, clock, dataDir } = services;
-    this.#undo.push(startSchedules(this.#host.started(this.registrations.schedules), bus, clock));
+    const { actors, bus, clock, dataDir } = services;
+    const schedules = this.#host.started(this.registrations.schedules);
+    this.#undo.push(startSchedules(schedules, bus, clock, (listener) => actors.onClockJump(listener)));
     const watch = new ClockLooks(services);
     this.#host.addFact('clock', () => watch.fact());
     this.#undo.push(() => watch.stop());

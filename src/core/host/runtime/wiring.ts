@@ -1,11 +1,9 @@
-import { Cron } from 'croner';
 import { type Bus, type Envelope, subscriberFailed } from '../../../bus/bus.ts';
 import { ALERT_RAISE, type AlertRaised, alertRaised } from '../../contracts/alerts.ts';
 import type { Route } from '../../kernel/actors/definition.ts';
 import { EFFECT_DONE, type EffectHandler, type EffectRegistration } from '../../kernel/actors/effect.ts';
 import type { EffectEnd } from '../../kernel/actors/effects.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
-import type { Clock } from '../../kernel/clock.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../kernel/errors/kernel-error.ts';
 import { actorRef } from '../../kernel/ids.ts';
@@ -15,10 +13,10 @@ import { HTTP_REPLY, type PendingReplies, type Reply } from '../http/pending-rep
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { RuntimeServices } from '../plugin/host.ts';
-import type { Owned, ScheduleRegistration } from '../plugin/registrations.ts';
+import type { Owned } from '../plugin/registrations.ts';
 
-// How the parts of a runtime are connected: the bus to the actors, actors to HTTP requests and alerts, schedules to the
-// bus, and whatever happens in them to metrics and log lines.
+// How the parts of a runtime are connected: the bus to the actors, actors to HTTP requests and alerts, and whatever
+// happens in them to metrics and log lines.
 
 /** Upper bounds in seconds: an fsync takes 0.1 ms on a good disk and a second on a bad card. */
 const COMMIT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
@@ -58,36 +56,6 @@ export function connectRoutes(
       }
     });
   }
-}
-
-/**
- * Publishes each schedule's topic at its times, on the runtime's own clock. Times missed while the process was down
- * are not made up for; work that must not be missed needs a durable timer.
- *
- * @returns ends them all
- */
-export function startSchedules(
-  schedules: readonly Owned<ScheduleRegistration>[],
-  bus: Bus,
-  clock: Clock,
-): () => void {
-  const cancels = schedules.map(({ cron, topic }) => {
-    const pattern = new Cron(cron, { paused: true, timezone: 'UTC' });
-    let cancel = () => {};
-    const arm = () => {
-      const next = pattern.nextRun(new Date(clock.now()));
-      if (!next) return;
-      cancel = clock.after(next.getTime() - clock.now(), () => {
-        bus.publish(topic, {});
-        arm();
-      });
-    };
-    arm();
-    return () => cancel();
-  });
-  return () => {
-    for (const cancel of cancels) cancel();
-  };
 }
 
 /**

@@ -5,7 +5,7 @@ import { KernelError } from '../errors/kernel-error.ts';
 import { actorRef, FINGERPRINT_PREFIX, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
-import { CLOCK, INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
+import { CLOCK, CLOCK_SET, INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
 import type { ActorDefinition, EventOf, UncheckedEvent } from './definition.ts';
 import type { Recovered } from './recover.ts';
 import {
@@ -93,7 +93,7 @@ export class ActorSystem {
   readonly #onFailure: (record: LogRecord) => void;
   #runner: EffectRunner | undefined;
   #senders: Senders | undefined;
-  #onClockJump: (jump: ClockJump) => void = () => {};
+  readonly #onClockJump: ((jump: ClockJump) => void)[] = [];
   #seq: number;
 
   /**
@@ -130,9 +130,9 @@ export class ActorSystem {
     this.#senders = senders;
   }
 
-  /** Calls back after each record that says that the wall clock was set. */
+  /** Calls back each time that the wall clock was set, once it is recorded and the actors know it. */
   onClockJump(listener: (jump: ClockJump) => void): void {
-    this.#onClockJump = listener;
+    this.#onClockJump.push(listener);
   }
 
   /**
@@ -159,8 +159,9 @@ export class ActorSystem {
       if (state.version !== type.definition.version) migrations.push(this.#migration(live));
     }
     // Only when all of them are possible, so that a start that is refused does not change the log.
-    if (jumpedMs !== 0) this.#recordJump(jumpedMs, true);
+    const jump = jumpedMs === 0 ? undefined : this.#recordJump(jumpedMs, true);
     for (const migrate of migrations) migrate();
+    if (jump) this.#followJump(jump);
   }
 
   #migration(live: LiveActor): () => void {
@@ -254,7 +255,7 @@ export class ActorSystem {
 
   /** How long an armed timer still has, milliseconds; however the wall clock was set since. */
   timeLeft(timer: OpenTimer): number {
-    return timeLeft(timer, this.#clock.now(), jumpsOf(this.snapshot(CLOCK.actor)));
+    return timeLeft(timer, this.#time.recorded(), jumpsOf(this.snapshot(CLOCK.actor)));
   }
 
   /** Records that the wall clock was set, if it was: an idle system makes no record that would find it. */
@@ -364,15 +365,23 @@ export class ActorSystem {
   #findJump(): void {
     if (!this.#types.has(CLOCK.type)) return;
     const jumpedMs = this.#time.look();
-    if (jumpedMs !== 0) this.#recordJump(jumpedMs, false);
+    if (jumpedMs !== 0) this.#followJump(this.#recordJump(jumpedMs, false));
   }
 
-  #recordJump(byMs: number, whileStopped: boolean): void {
-    const after = this.#seq;
+  #recordJump(byMs: number, whileStopped: boolean): LogRecord {
     this.#time.jump();
-    const event = { type: CLOCK.event, byMs, after, whileStopped };
-    this.#transition(CLOCK.actor, event, {});
-    this.#onClockJump({ byMs, after });
+    const event = { type: CLOCK.event, byMs, after: this.#seq, whileStopped };
+    return this.#transition(CLOCK.actor, event, {});
+  }
+
+  /** Has every actor that compares times take those that it remembers by the clock as it is set now. */
+  #followJump({ seq, at, event, correlation }: LogRecord): void {
+    const jump: ClockJump = { byMs: Number(event.byMs), after: Number(event.after) };
+    for (const [ref, { definition, state }] of this.#actors) {
+      if (state.done || !definition.machine.events.includes(CLOCK_SET)) continue;
+      this.#transition(ref, { type: CLOCK_SET, at, byMs: jump.byMs }, { correlation, cause: seq });
+    }
+    for (const listener of this.#onClockJump) listener(jump);
   }
 }
 

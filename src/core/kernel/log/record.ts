@@ -11,6 +11,12 @@ export const ARCHIVE_DELETED = { actor: 'runtime.retention/host', event: 'ARCHIV
 /** The actor that remembers how the wall clock was set, and the event that says so. */
 export const CLOCK = { actor: 'runtime.clock/host', type: 'runtime.clock', event: 'JUMPED' } as const;
 
+/**
+ * The event that every actor gets whose machine names it, when the wall clock was set by `byMs`: the machine moves the times
+ * that it remembers by as much, so that what it computes from them is the time that truly passed.
+ */
+export const CLOCK_SET = 'CLOCK_SET';
+
 /** What a machine asks for: a named side effect with plain parameters. */
 export interface EffectRequest {
   readonly type: string;

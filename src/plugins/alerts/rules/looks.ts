@@ -2,15 +2,18 @@ import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
 import { ScheduledRunsToken } from '../../../core/contracts/jobs.ts';
+import { clockContextOf } from '../../../core/host/clock/records.ts';
 import { Semaphore } from '../../../core/host/concurrency.ts';
+import { msOf } from '../../../core/host/duration.ts';
 import { identityOf } from '../../../core/host/identity.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { newCorrelation } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CLOCK } from '../../../core/kernel/log/record.ts';
 import { isNews } from '../../../machines/alerts/rule-evaluation.ts';
 import { REPORT_MS, type RuleLook } from '../../../machines/alerts/rule-shapes.ts';
 import { ruleActor, UNEVALUATED_KEY, unevaluatedActor } from '../actors.ts';
-import { evaluate } from './evaluate.ts';
+import { type Evaluation, evaluate } from './evaluate.ts';
 import { atHome, type Rule } from './rule.ts';
 
 /** Queries to the database that run at a time. */
@@ -20,6 +23,8 @@ const QUERY_TIMEOUT_MS = 30_000;
 const RETRY_MS = 30_000;
 /** Characters of a reason that are kept. */
 const REASON_KEPT = 300;
+/** Why a rule is not evaluated while the clock is set otherwise than time passed. */
+const WRONG_CLOCK = 'the clock was set, and samples of other clocks are not found by their times';
 
 /** Whether a rule could be evaluated, where that has changed. */
 export const ruleSeen = defineTopic(
@@ -55,6 +60,10 @@ export class RuleLooks {
   /** Goes on where the log ends: a rule whose evaluation is due is evaluated at once. */
   start(): void {
     const { actors, clock } = this.#services;
+    actors.onClockJump(({ byMs }) => {
+      for (const [name, look] of this.#unrecorded)
+        this.#unrecorded.set(name, { ...look, at: look.at + byMs });
+    });
     for (const name of this.#rules.keys()) {
       const { everyMs, evaluatedAt = 0, failures } = actors.get(ruleActor, name)?.context ?? {};
       if (everyMs === undefined) continue;
@@ -97,10 +106,12 @@ export class RuleLooks {
     const rule = atHome(listed, identityOf(dataDir));
     const sources = { database: find(ColumnarDatabaseToken), runs: find(ScheduledRunsToken) };
     try {
+      actors.lookAtClock();
       const evaluation = await this.#queries.run(() => {
         const bounded = AbortSignal.any([signal, AbortSignal.timeout(QUERY_TIMEOUT_MS)]);
         return evaluate(rule, sources, clock.now(), bounded);
       });
+      if (this.#isByWrongClock(rule, evaluation)) return failed(WRONG_CLOCK);
       seen();
       return { type: 'EVALUATED', at: clock.now(), ...evaluation };
     } catch (error) {
@@ -109,6 +120,18 @@ export class RuleLooks {
       const { reason = error.what } = isCoded(error, 'HF_ALERTS_UNSEEN') ? error.details : {};
       return failed((String(reason).split(' in scope ')[0] ?? '').slice(0, REASON_KEPT));
     }
+  }
+
+  /**
+   * Whether samples may only be missing, or a time only be old, because the clock was set by more than the rule's window:
+   * whoever sends from elsewhere has another clock. That is no reason to fire, or to end.
+   */
+  #isByWrongClock({ name, window, onNoData, measure }: Rule, { value, newestAt }: Evaluation): boolean {
+    const { actors } = this.#services;
+    const { aheadMs = 0 } = clockContextOf(actors.snapshot(CLOCK.actor)) ?? {};
+    if (Math.abs(aheadMs) <= msOf(window)) return false;
+    if (value !== undefined) return measure.take === 'age' && newestAt !== undefined;
+    return onNoData === 'fire' || actors.get(ruleActor, name)?.context.firingSince !== undefined;
   }
 
   #wait(name: string, ms: number): void {

@@ -51,7 +51,7 @@ export const collectionSeeded = defineTopic(
 );
 export const backupsChecked = defineTopic(
   'memory.backups_checked',
-  z.object({ kind, at: z.number(), due: z.number() }),
+  z.object({ kind, at: z.number(), due: z.number(), dueBefore: z.number().exactOptional() }),
   'The hourly check whether a backup of the memory store was missed or is stale.',
 );
 export const deploymentChecked = defineTopic(
@@ -84,9 +84,14 @@ export function settingsOf(kind: BackupKind, options: MemoryOptions): BackupSett
 
 /** When the schedule of a kind last required a run, epoch milliseconds; 0 if never. */
 export function lastDue(kind: BackupKind, options: MemoryOptions, now: number): number {
+  return lastTimes(kind, options, now)[0] ?? 0;
+}
+
+/** The last two times that the schedule of a kind required a run, newest first. */
+function lastTimes(kind: BackupKind, options: MemoryOptions, now: number): readonly number[] {
   const pattern = kind === 'snapshot' ? options.snapshots.cron : options.volumeCopies.cron;
   const cron = new Cron(pattern, { paused: true, timezone: 'UTC' });
-  return cron.previousRuns(1, new Date(now))[0]?.getTime() ?? 0;
+  return cron.previousRuns(2, new Date(now)).map((run) => run.getTime());
 }
 
 /** State of the actor of a kind; undefined before its first event. */
@@ -142,7 +147,8 @@ export function startSchedules(
   const check = () => {
     const at = clock.now();
     for (const each of kinds) {
-      bus.publish(backupsChecked, { kind: each, at, due: lastDue(each, options, at) });
+      const [due = 0, dueBefore] = lastTimes(each, options, at);
+      bus.publish(backupsChecked, { kind: each, at, due, ...(dueBefore !== undefined && { dueBefore }) });
     }
   };
   bus.stream(snapshotDue, 'memory').subscribe(() => request('snapshot'));

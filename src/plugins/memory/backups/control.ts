@@ -17,6 +17,7 @@ import { isAhead } from '../../../machines/backup-age.ts';
 import {
   type Backup,
   backupFindings,
+  datedBackups,
   expiredBackups,
   newestFirst,
 } from '../../../machines/memory/backups-rules.ts';
@@ -226,9 +227,11 @@ export class Backups implements SnapshotRecords {
     const deleted: Partial<Record<BackupKind, readonly string[]>> = {};
     for (const kind of this.#kinds) {
       if (dryRun) {
-        const good = this.#state(kind)?.context.good ?? [];
+        const { good = [], datedAt } = this.#state(kind)?.context ?? {};
+        const now = clock.now();
         const listed = await listBackups(this.#sources, kind, signal);
-        deleted[kind] = expiredBackups(listed, good, settingsOf(kind, this.#options), clock.now());
+        const dated = datedBackups(listed, datedAt ? { datedAt } : {}, now);
+        deleted[kind] = expiredBackups(dated, good, settingsOf(kind, this.#options), now);
         continue;
       }
       const own = `${request}.${kind}`;
