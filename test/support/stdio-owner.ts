@@ -23,7 +23,7 @@ const server = new StdioServer({
 });
 
 const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
-const params = { name: 'fork', arguments: {}, _meta };
+const params = { name: 'fork', arguments: { ownGroup: true }, _meta };
 const answer = await server.fetch(
   new Request('http://owned.invalid/mcp', {
     method: 'POST',

@@ -90,9 +90,10 @@ const TOOLS: Record<string, (id: unknown, params: Params) => void> = {
     held = [];
     answer(id, 'released');
   },
-  /** Starts a program in a process group of its own, and ignores the end of its input. */
-  fork(id) {
-    const child = spawn('sleep', ['1000'], { stdio: 'ignore' });
+  /** Starts another program, as `timeout` does in a process group of its own, and ignores that it should end. */
+  fork(id, { arguments: given }) {
+    const [first = '', ...others] = given.ownGroup ? ['timeout', '1000', 'sleep', '1000'] : ['sleep', '1000'];
+    const child = spawn(first, others, { stdio: 'ignore', env: { PATH: '/usr/bin:/bin' } });
     setInterval(() => {}, 1_000);
     process.on('SIGTERM', () => {});
     answer(id, [process.pid, child.pid]);

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+
 /**
  * A program with a guard beside it, which ends the program's whole session when its parent dies, also by `kill -9`.
  *
@@ -29,6 +31,10 @@ const SCRIPT = `
 exec "$@" 3<&-
 `;
 
+const SHELL = '/bin/sh';
+/** An image may have no shell: then nothing but the end of its machine or container ends what a killed parent leaves. */
+export const hasGuard: boolean = existsSync(SHELL);
+
 /** Makes the guard's pipe of standard input, of which the program gets nothing. */
 const STDIN_IS_PIPE = 'exec 3<&0 </dev/null';
 
@@ -45,5 +51,5 @@ export function guarded(
   pipe: 'stdin' | 'fourth' = 'stdin',
 ): readonly [program: string, args: readonly string[]] {
   const script = pipe === 'stdin' ? STDIN_IS_PIPE + SCRIPT : SCRIPT;
-  return ['/bin/sh', ['-c', script, 'sh', program, ...args]];
+  return [SHELL, ['-c', script, 'sh', program, ...args]];
 }

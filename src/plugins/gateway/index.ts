@@ -195,7 +195,7 @@ async function startGateway(services: Services, settings: Settings) {
     insecure: true, // an address that must not get its route's credential is no route
   });
   const documents = new DocumentCache(http, () => performance.now());
-  const { loader, prober } = await startRoutes(services, settings, http, documents, agent);
+  const { loader, prober, locals } = await startRoutes(services, settings, http, documents, agent);
   return {
     services,
     clock,
@@ -211,6 +211,7 @@ async function startGateway(services: Services, settings: Settings) {
     documents,
     loader,
     prober,
+    locals,
     telemetry,
     routes: loader,
     publicBase,

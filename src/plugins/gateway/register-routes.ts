@@ -22,6 +22,7 @@ export interface RouteServices {
   readonly loader: RouteLoader;
   readonly prober: Prober;
   readonly documents: DocumentCache;
+  readonly locals: LocalUpstreams;
 }
 
 /** Declares actors, topics, the effect that swaps the table, health and operations. */
@@ -82,12 +83,13 @@ export async function startRoutes(
   http: HttpClient,
   documents: DocumentCache,
   dispatcher: UpstreamDispatcher,
-): Promise<Pick<RouteServices, 'loader' | 'prober'>> {
+): Promise<Pick<RouteServices, 'loader' | 'prober' | 'locals'>> {
   const pins = new ToolPins(services);
+  const locals = new LocalUpstreams(services, dispatcher);
   const sources = {
     env: process.env,
     store: services.find(SecretsStoreToken),
-    locals: new LocalUpstreams(services, dispatcher),
+    locals,
     pins,
   };
   const loader = new RouteLoader(services, sources, options);
@@ -100,5 +102,5 @@ export async function startRoutes(
   });
   prober.follow(await loader.serve());
   loader.followFile();
-  return { loader, prober };
+  return { loader, prober, locals };
 }

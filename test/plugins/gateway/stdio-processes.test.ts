@@ -4,6 +4,8 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import test from 'ava';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { ServerProcess } from '../../../src/plugins/gateway/local/stdio/server-process.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { BROKEN_OFF, isAlive, PROGRAM, program, StdioRig, said, until } from './stdio-rig.ts';
@@ -215,12 +217,33 @@ test('[G1] what a program prints goes to the log, without its secrets and not to
 
 test('[G1] a program that ignores SIGTERM is ended with all that it has started', async (t) => {
   const rig = new StdioRig(t, program('stateless'));
-  const pids: number[] = await said(rig.ask('tools/call', { name: 'fork', arguments: {} }));
+  const pids: number[] = await said(rig.ask('tools/call', { name: 'fork', arguments: { ownGroup: true } }));
   t.deepEqual(pids.map(isAlive), [true, true]);
   await rig.server.close();
   await until(() => !pids.some(isAlive));
   t.is((await rig.ask('tools/list')).status, 503);
   t.is(rig.server.facts().processes, 0);
+});
+
+test('[G1] where there is no shell for a guard, a program and its group are ended as well', async (t) => {
+  const messages: any[] = [];
+  const { run, args = [] } = program('stateless');
+  const server = new ServerProcess({
+    invocation: { program: run, args, cwd: tempDir(t), env: {}, secrets: [] },
+    maxMemory: 1024 * MIB,
+    clock: new VirtualClock(),
+    logger: createLogger({ level: 'silent' }),
+    isGuarded: false,
+    onMessage: (message) => messages.push(message),
+  });
+  server.start();
+  server.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'fork', arguments: {} } });
+  await until(() => messages.length === 1);
+  const pids: number[] = JSON.parse(messages[0].result.content[0].text);
+  t.is(pids[0], server.pid);
+  await server.end('test');
+  await until(() => !pids.some(isAlive));
+  t.like(await server.ended, { reason: 'test', wanted: true });
 });
 
 test('[G1] kill -9 of our own process ends the programs and all that they have started', async (t) => {

@@ -106,8 +106,9 @@ test('[G17] the probe lists the tools of a program, also while it runs as often 
   const started = () => rig.lines.filter((line) => line.includes('gateway.server_started')).length;
   const before = started();
   await until(() => started() >= before + 2);
-  const { upstreams } = rig.runtime.health().gateway as { upstreams: Record<string, { state: string }> };
-  t.is(upstreams.probed?.state, 'healthy');
+  const { upstreams } = rig.runtime.health().gateway as any;
+  t.like(upstreams.probed, { state: 'healthy', program: { restarts: 0, lastEnd: { wanted: true } } });
+  t.true(upstreams.probed.program.processes >= 1);
 });
 
 test('[G1] a stop of the runtime ends the programs', async (t) => {

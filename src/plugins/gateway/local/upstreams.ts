@@ -6,7 +6,7 @@ import type { UpstreamDispatcher } from './dispatcher.ts';
 import { InProcessServer } from './in-process.ts';
 import type { LocalServer } from './server.ts';
 import type { WholeCommand } from './stdio/environment.ts';
-import { StdioServer } from './stdio/stdio-server.ts';
+import { type StdioFacts, StdioServer } from './stdio/stdio-server.ts';
 
 /** How long reading a secret for a program may take, milliseconds. */
 const SECRET_MS = 5_000;
@@ -22,6 +22,8 @@ interface LocalEntry {
 export class LocalUpstreams {
   readonly #services: Pick<Services, 'clock' | 'logger' | 'dataDir' | 'find'>;
   readonly #dispatcher: UpstreamDispatcher;
+  /** Programs by the origin at which the dispatcher reaches them. */
+  readonly #programs = new Map<string, StdioServer>();
 
   constructor(
     services: Pick<Services, 'clock' | 'logger' | 'dataDir' | 'find'>,
@@ -34,11 +36,19 @@ export class LocalUpstreams {
   /** @returns where the dispatcher reaches the server of an entry; undefined where it has none on this machine */
   open(entry: LocalEntry): URL | undefined {
     const server = this.#make(entry);
-    return server && this.#dispatcher.serve(entry.name, server);
+    const url = server && this.#dispatcher.serve(entry.name, server);
+    if (url && server instanceof StdioServer) this.#programs.set(url.origin, server);
+    return url;
+  }
+
+  /** @returns what there is to say of the processes of a server; undefined when it is no program. @param url that `open` gave */
+  facts(url: URL | undefined): StdioFacts | undefined {
+    return url && this.#programs.get(url.origin)?.facts();
   }
 
   /** Ends a server. @param url that `open` gave */
   close(url: URL): Promise<void> {
+    this.#programs.delete(url.origin);
     return this.#dispatcher.remove(url);
   }
 

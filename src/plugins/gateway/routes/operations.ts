@@ -4,9 +4,11 @@ import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
+import { isoTime } from '../../../core/kernel/clock.ts';
 import { isObject, type Json } from '../../../core/kernel/json.ts';
 import type { RouteState } from '../../../machines/gateway/routes.ts';
 import { GatewayError } from '../errors.ts';
+import type { StdioFacts } from '../local/stdio/stdio-server.ts';
 import { rollbackRequested } from './actor.ts';
 import type { RouteEntry } from './entry.ts';
 import type { RouteLoader } from './loader.ts';
@@ -122,6 +124,11 @@ export interface HealthSource {
   health(name: string): RouteHealth | undefined;
 }
 
+/** Where the processes of a route's program are looked up. */
+interface ProcessSource {
+  facts(url: URL | undefined): StdioFacts | undefined;
+}
+
 /** Where the state of an upstream's document is looked up. */
 export interface DocumentSource {
   status(upstream: URL): (Omit<RouteDocument, 'heardAt'> & { readonly ageMs?: number }) | undefined;
@@ -208,7 +215,11 @@ function routesText(
 }
 
 /** The gateway's entry on health pages: `ok: false` when a part of the file does not serve, or a route is down. */
-export function gatewayHealth({ loader, prober }: Pick<OperationServices, 'loader' | 'prober'>): Json {
+export function gatewayHealth({
+  loader,
+  prober,
+  locals,
+}: Pick<OperationServices, 'loader' | 'prober'> & { readonly locals: ProcessSource }): Json {
   const { table, state } = loader;
   const configured = [...table.routes.values()].filter((route) => route.reason === undefined);
   const health = configured.map(({ name }) => ({ name, ...prober.health(name) }));
@@ -234,8 +245,20 @@ export function gatewayHealth({ loader, prober }: Pick<OperationServices, 'loade
     upstreams: Object.fromEntries(
       health.map(({ name, state: found = 'unknown', reason, tools }) => [
         name,
-        { state: found, ...(reason !== undefined && { reason }), ...(tools !== undefined && { tools }) },
+        {
+          state: found,
+          ...(reason !== undefined && { reason }),
+          ...(tools !== undefined && { tools }),
+          ...processesOf(locals.facts(table.routes.get(name)?.url)),
+        },
       ]),
     ),
   };
+}
+
+/** @returns what health pages say of a route's program */
+function processesOf(facts: StdioFacts | undefined): Record<string, Json> {
+  if (!facts) return {};
+  const { lastEnd, ...counts } = facts;
+  return { program: { ...counts, ...(lastEnd && { lastEnd: { ...lastEnd, at: isoTime(lastEnd.at) } }) } };
 }

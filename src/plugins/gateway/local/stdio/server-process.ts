@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { Writable } from 'node:stream';
 import type { Logger } from '../../../../core/host/logging/logger.ts';
-import { guarded } from '../../../../core/host/process-guard.ts';
+import { guarded, hasGuard } from '../../../../core/host/process-guard.ts';
 import type { Clock } from '../../../../core/kernel/clock.ts';
 import { type Invocation, Unavailable } from './environment.ts';
 import { LineReader, messagesIn, type StdioMessage } from './framing.ts';
@@ -15,6 +15,8 @@ export interface ServerProcessOptions {
   readonly clock: Clock;
   /** Of this route. */
   readonly logger: Logger;
+  /** Whether a guard ends it when we are killed; where there is a shell, unless set. */
+  readonly isGuarded?: boolean;
   /** Gets each message that it writes. */
   readonly onMessage: (message: StdioMessage) => void;
 }
@@ -54,6 +56,8 @@ export class ServerProcess {
   #cancelLook: () => void = () => {};
   #startedAt = 0;
   #isRunning = false;
+  /** Until the last means, should the guard not do it. */
+  #last: NodeJS.Timeout | undefined;
   /** Why we end it. */
   #ending: { readonly reason: string; readonly wanted: boolean } | undefined;
 
@@ -76,9 +80,11 @@ export class ServerProcess {
   }
 
   start(): void {
-    const { invocation, clock, onMessage } = this.#options;
+    const { invocation, clock, onMessage, isGuarded = hasGuard } = this.#options;
     const { cwd, env } = invocation;
-    const [program, args] = guarded(invocation.program, invocation.args, 'fourth');
+    const [program, args] = isGuarded
+      ? guarded(invocation.program, invocation.args, 'fourth')
+      : [invocation.program, invocation.args];
     const child = spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe', 'pipe'] });
     child.once('error', (error: NodeJS.ErrnoException) => {
       if (child.pid === undefined) this.#finish(`it can not be started: ${error.code}`);
@@ -107,7 +113,7 @@ export class ServerProcess {
     let leave: NodeJS.Timeout | undefined;
     child.once('exit', () => {
       this.#isRunning = false;
-      guard.end(); // and with it what the program has left running
+      this.#signal('SIGKILL'); // what the program has left running
       // A process that made a session of its own may keep the pipes open for ever.
       leave = setTimeout(() => [stdout, stderr].map((pipe) => pipe.destroy()), GRACE_MS);
     });
@@ -140,7 +146,7 @@ export class ServerProcess {
     if (this.#isRunning && !this.#ending) {
       this.#ending = { reason, wanted };
       this.#stdin?.end();
-      this.#guard?.write('\n');
+      this.#signal('SIGTERM');
       const force = setTimeout(() => this.#kill(reason), GRACE_MS);
       await this.#ended;
       clearTimeout(force);
@@ -151,10 +157,22 @@ export class ServerProcess {
   /** Ends it at once, because it does what no server may do. */
   #kill(reason: string): void {
     this.#ending ??= { reason, wanted: false };
-    this.#guard?.end();
-    if (!this.#isRunning || this.#child?.pid === undefined) return;
+    this.#signal('SIGKILL');
+  }
+
+  /** Sends it to the whole session by the guard. Where there is none, or it was killed itself, the group gets it from us. */
+  #signal(signal: 'SIGTERM' | 'SIGKILL'): void {
+    const { isGuarded = hasGuard } = this.#options;
+    if (signal === 'SIGTERM') this.#guard?.write('\n');
+    else this.#guard?.end();
+    if (!isGuarded) this.#signalGroup(signal);
+    else if (signal === 'SIGKILL') this.#last ??= setTimeout(() => this.#signalGroup(signal), GRACE_MS);
+  }
+
+  #signalGroup(signal: 'SIGTERM' | 'SIGKILL'): void {
+    if (this.#child?.pid === undefined) return;
     try {
-      process.kill(-this.#child.pid, 'SIGKILL'); // should the guard have been killed
+      process.kill(-this.#child.pid, signal);
     } catch {
       // they have all ended
     }
@@ -173,6 +191,7 @@ export class ServerProcess {
   #finish(reason: string): void {
     const { clock } = this.#options;
     this.#isRunning = false;
+    clearTimeout(this.#last);
     this.#cancelLook();
     this.#output.end();
     const ranMs = clock.monotonic() - this.#startedAt;
