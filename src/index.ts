@@ -80,3 +80,10 @@ export {
   defineToken,
   type Token,
 } from './core/contracts/token.ts';
+export {
+  type Heartbeat,
+  type PushAnswer,
+  type PushEvent,
+  type UptimeMonitor,
+  UptimeMonitorToken,
+} from './core/contracts/uptime.ts';
