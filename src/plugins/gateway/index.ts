@@ -16,6 +16,7 @@ import { HttpClient } from '../../core/host/http/client.ts';
 import { addressOf, addressOptions, budgetOption } from '../../core/host/http/listen-options.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { aggregateEndpoint } from './aggregate/endpoint.ts';
+import { BrowserOrigins, originSchema } from './browser-origins.ts';
 import { Decisions, registerCallEffects } from './calls/decisions.ts';
 import { mcpEndpoint } from './calls/endpoint.ts';
 import { KeyUsage } from './calls/key-usage.ts';
@@ -71,6 +72,8 @@ const options = z.strictObject({
     .int()
     .min(65_536)
     .default(64 * 1024 * 1024),
+  /** Origins of web pages that may call the servers, e.g. `https://app.example.net`; no page may unless set. */
+  corsOrigins: z.array(originSchema).max(100).default([]),
   /** Longest time for a whole request to arrive, milliseconds. */
   requestTimeoutMs: z.int().min(100).max(3_600_000).default(30_000),
   /** What is measured of calls when a telemetry plugin exports it. */
@@ -150,10 +153,11 @@ export const gateway = definePlugin({
       (http, started) => {
         started.openCalls.endWith(http.draining);
         adminEndpoints(http, started);
-        mcpEndpoint(http, started);
-        aggregateEndpoint(http, started, settings.aggregateDeadlineMs);
+        const origins = new BrowserOrigins(settings.corsOrigins);
+        mcpEndpoint(http, started, origins);
+        aggregateEndpoint(http, started, settings.aggregateDeadlineMs, origins);
         edgeRoutes(http, started);
-        discoveryRoutes(http, started);
+        discoveryRoutes(http, started, origins);
         watchUnknownPaths(http, started);
         http.onUnhandled((request) => endUnhandled(started, request));
       },

@@ -134,7 +134,7 @@ test('[G13] 502 tells an upstream without a document; 404 is the same for unknow
   t.is(free.status, 404);
   t.deepEqual(free, unknown);
   t.is((await fetch(`${rig.url}${WELL_KNOWN}/memory`)).status, 404);
-  t.is((await fetch(`${rig.url}/memory/mcp${WELL_KNOWN}`)).status, 404);
+  t.is((await fetch(`${rig.url}/memory/mcp${WELL_KNOWN}`)).status, 502, 'another place of the same document');
 });
 
 test('[G8,G13] what an upstream leaves unsaid about its login, the entry of its route says', async (t) => {

@@ -75,13 +75,22 @@ export class Admission {
 
   /**
    * @param acts whether it does something, as writes do and few reads
+   * @param pages other origins whose pages may call this route
    * @throws HF_HTTP_REQUEST_INVALID the target is not a path, the Host header is missing or given twice, or the
    *   Transfer-Encoding is another than `chunked`
    * @throws HF_HTTP_HOST, HF_HTTP_ORIGIN, HF_HTTP_UNAUTHORIZED; HF_HTTP_SECRETS of a `secret` route
    */
   check(
     { headers, rawHeaders, method, url, socket }: IncomingMessage,
-    { credential, acts = isWrite(method) }: { credential?: RouteCredential | undefined; acts?: boolean } = {},
+    {
+      credential,
+      acts = isWrite(method),
+      pages,
+    }: {
+      credential?: RouteCredential | undefined;
+      acts?: boolean;
+      pages?: ReadonlySet<string> | undefined;
+    } = {},
   ): void {
     if (!url?.startsWith('/') && url !== '*') invalid('its target is not a path');
     if (headers.host === undefined) invalid('it has no Host header');
@@ -92,7 +101,8 @@ export class Admission {
       invalid('its Transfer-Encoding is another than chunked, or given twice');
     }
     if (!this.#serves(headers.host, socket)) throw new HostError('HF_HTTP_HOST');
-    if (acts || (this.#checkReads && headers.origin !== undefined)) {
+    const isInvited = pages !== undefined && headers.origin !== undefined && pages.has(headers.origin);
+    if (!isInvited && (acts || (this.#checkReads && headers.origin !== undefined))) {
       refuseForeignPage(headers, headers.host, this.#origins);
     }
     if (credential === 'open') return;
@@ -169,6 +179,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     readonly writes?: WriteException;
     readonly credential?: RouteCredential;
+    /** Origins of other pages that may call it, exact as browsers write them; none unless set. */
+    readonly pages?: ReadonlySet<string>;
     /** Whether a write is recorded with the user of this machine who sent it; as the surface says unless set. */
     readonly recordsSender?: boolean;
   }

@@ -8,19 +8,19 @@ const DEEPEST = 64;
 /**
  * Parses the body of a request. What its error says never quotes the body, which may hold secrets.
  *
- * @throws HF_HTTP_BODY_INVALID it is empty, not UTF-8, not JSON, nested deeper than 64 levels, or has a key that
- * could change the prototype of what it is copied into
+ * @throws HF_HTTP_BODY_INVALID it is empty, not UTF-8, not JSON, or has a key that could change the prototype of what it is
+ * copied into; HF_HTTP_BODY_DEEP it is nested deeper than 64 levels
  */
 export function parseJsonBody(body: Buffer): unknown {
   return readJsonBody(body).value;
 }
 
-/** Parses a body as `parseJsonBody` does, and also returns its text. @throws HF_HTTP_BODY_INVALID */
+/** Parses a body as `parseJsonBody` does, and also returns its text. @throws HF_HTTP_BODY_INVALID, HF_HTTP_BODY_DEEP */
 export function readJsonBody(body: Buffer): { readonly value: unknown; readonly text: string } {
   if (body.length === 0) refuse('it is empty');
   if (!isUtf8(body)) refuse('it is not UTF-8');
   const text = body.toString('utf8');
-  if (nestsDeeper(text, DEEPEST)) refuse(`it is nested deeper than ${DEEPEST} levels`);
+  if (nestsDeeper(text, DEEPEST)) throw new HostError('HF_HTTP_BODY_DEEP', { limit: DEEPEST });
   const value = parse(text);
   // Both names may hide behind escapes; without either there is nothing to look for.
   if (/__proto__|constructor|\\u/.test(text) && isPoisoned(value)) {

@@ -161,8 +161,8 @@ export function createSurface(
       return done(new HostError('HF_HTTP_STOPPING'));
     }
     const isLimitedCall = budget !== undefined && isCounted(request);
-    const { credential } = request.routeOptions.config;
-    admission.check(request.raw, { credential, acts: isLimitedCall || isWrite(request.method) });
+    const { credential, pages } = request.routeOptions.config;
+    admission.check(request.raw, { credential, acts: isLimitedCall || isWrite(request.method), pages });
     const { recordsSender = options.recordsSenders } = request.routeOptions.config;
     // Asked for while the body comes.
     if (senders && recordsSender && isWrite(request.method)) void uidOf(request.raw.socket);

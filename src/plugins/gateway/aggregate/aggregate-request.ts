@@ -1,10 +1,11 @@
 import type { Clock } from '../../../core/kernel/clock.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import type { CallTarget } from '../calls/call.ts';
 import type { IntakeServices } from '../calls/endpoint.ts';
 import type { UpstreamServices } from '../calls/route-call.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
-import type { Answer } from '../mcp/answers.ts';
+import { type Answer, INVALID_PARAMS, METHOD_NOT_FOUND, rpcError } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import { bindingOf, readRequest, sessionUnknown } from '../mcp/protocol.ts';
 import { addresseeOf, aggregated, SELECTION_HEADER, select } from './selection.ts';
@@ -46,9 +47,23 @@ export function readAggregate(
   const read = readRequest(exchange, body, gateway.sessions, bindingOf(key, ENDPOINT));
   if ('status' in read) return read;
   const { message } = read;
+  if (message && wantsTask(message)) return noTasks(message);
   const session = read.session && openSession(String(exchange.headers['mcp-session-id']), read.session);
   if (session && legs.hasEnded(session)) return sessionUnknown(message?.id);
   return { exchange, key, message, session };
+}
+
+/** A task is known to one server only, by an id that its server chose: the aggregate could not tell whose it is. */
+function wantsTask({ kind, method, body: { params } }: Message): boolean {
+  if (kind !== 'request') return false;
+  return method?.startsWith('tasks/') === true || (isObject(params) && params.task !== undefined);
+}
+
+function noTasks({ method, id }: Message): Answer {
+  const text =
+    'There are no tasks at /mcp/. Call the server at /<server>/mcp, or call the tool without a task.';
+  const code = method?.startsWith('tasks/') ? METHOD_NOT_FOUND : INVALID_PARAMS;
+  return rpcError(200, id ?? null, code, text);
 }
 
 /** Where a request goes, of which a message may be known. @param path of the mount */

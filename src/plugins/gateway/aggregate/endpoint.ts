@@ -1,4 +1,5 @@
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
+import type { BrowserOrigins } from '../browser-origins.ts';
 import {
   answerInvalid,
   decideUnread,
@@ -25,17 +26,19 @@ export function aggregateEndpoint(
   http: HttpSurface,
   gateway: Aggregate['gateway'],
   deadlineMs: number,
+  origins: BrowserOrigins,
 ): void {
   const legs = new Legs();
   const aggregate: Aggregate = { gateway, legs, deadlineMs, draining: http.draining };
   const sse = new SseMount(SSE_PATH, aggregate);
   http.register((scope, _options, registered) => {
+    origins.serve(scope, [PATH]);
     const opened = openRequests(scope, gateway);
     scope.route({
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a stream
       url: PATH,
-      config: { writes: MCP_BODIES },
+      config: { writes: MCP_BODIES, pages: origins.pages },
       handler: async (request, reply) => receive(aggregate, opened(request, reply)),
     });
     scope.get(SSE_PATH, { exposeHeadRoute: false }, async (request, reply) =>

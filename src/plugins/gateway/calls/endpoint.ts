@@ -2,9 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { WriteException } from '../../../core/host/http/admission.ts';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
+import type { BrowserOrigins } from '../browser-origins.ts';
 import { type Exchange, HttpExchange } from '../exchange.ts';
 import { type AuthenticatedKey, authenticate, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
 import { type Answer, notFound, unauthorized } from '../mcp/answers.ts';
+import { codingOf, decodeBody } from '../mcp/content-coding.ts';
 import { bindingOf, readRequest } from '../mcp/protocol.ts';
 import { type SpanServices, startSpan } from '../telemetry/call-telemetry.ts';
 import {
@@ -40,14 +42,19 @@ export const MCP_BODIES: WriteException = {
 };
 
 /** The endpoint of one server, `/<server>/mcp` (G1, G3, G4). */
-export function mcpEndpoint(http: HttpSurface, gateway: IntakeServices & UpstreamServices): void {
+export function mcpEndpoint(
+  http: HttpSurface,
+  gateway: IntakeServices & UpstreamServices,
+  origins: BrowserOrigins,
+): void {
   http.register((scope, _options, registered) => {
+    origins.serve(scope, [PATTERN]);
     const opened = openRequests(scope, gateway);
     scope.route({
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a session
       url: PATTERN,
-      config: { writes: MCP_BODIES },
+      config: { writes: MCP_BODIES, pages: origins.pages },
       handler: async (request, reply) => {
         const { server } = request.params as { server: string };
         receive(gateway, opened(request, reply), server);
@@ -193,7 +200,9 @@ export function openRequests(
   // On the request itself: a WeakMap made V8 keep each ended request until the next full collection (7 KB a call).
   scope.decorateRequest(OPENED, null);
   scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, ({ headers, routeOptions }, body, done) =>
+    decodeBody(headers['content-encoding'], body as Buffer, routeOptions.bodyLimit, done),
+  );
   scope.addHook('onRequest', (request, reply, done) => {
     const { keys, usage } = gateway;
     const exchange = new HttpExchange(request, reply);
@@ -224,8 +233,9 @@ export function openRequests(
   };
 }
 
-/** @returns bytes; undefined for a body whose length is not known */
+/** @returns bytes; undefined for a body whose length is not known, as that of a compressed one */
 function bodyLength({ headers }: Pick<IncomingMessage, 'headers'>): number | undefined {
+  if (codingOf(headers['content-encoding']) !== undefined) return undefined;
   if (headers['transfer-encoding'] !== undefined) return undefined;
   return Number(headers['content-length'] ?? 0);
 }

@@ -121,6 +121,10 @@ function parse(body: Buffer): { readonly value: unknown } | Malformed {
     const { value, text } = readJsonBody(body);
     return { value: DELICATE_NUMBER.test(text) ? JSON.parse(text, keepNumbers) : value };
   } catch (error) {
+    if (isCoded(error, 'HF_HTTP_BODY_DEEP')) {
+      const { limit } = error.details;
+      return malformed(INVALID_REQUEST, `Invalid Request: the message is nested deeper than ${limit} levels`);
+    }
     if (isCoded(error, 'HF_HTTP_BODY_INVALID')) return malformed(PARSE_ERROR, `Parse error: ${error.what}`);
     throw error;
   }

@@ -10,6 +10,7 @@ import {
   UNAUTHORIZED,
   UNSUPPORTED_REVISION,
 } from './answers.ts';
+import { ACCEPTED_CODINGS, codingOf, isAccepted } from './content-coding.ts';
 import { type Message, REVISION_META, type RequestId, readMessage } from './message.ts';
 
 /** Protocol revisions that requests may name, oldest first. */
@@ -47,17 +48,23 @@ export function eraOf(headers: IncomingHttpHeaders, message?: Message): Era {
 const USUAL = 'application/json, text/event-stream';
 const JSON_TYPE = 'application/json';
 
-/** @returns the answer to a POST without both media types, a GET without the stream's, or a body that is no JSON */
+/** @returns the answer to a POST without both media types, a GET without the stream's, or a body that is no JSON or compressed otherwise */
 export function mediaProblem(method: 'GET' | 'POST', headers: IncomingHttpHeaders): Answer | undefined {
   const accept = text(headers, 'accept') ?? '';
   const type = text(headers, 'content-type') ?? '';
-  if (method === 'POST' && accept === USUAL && type === JSON_TYPE) return undefined;
+  const isCoded = headers['content-encoding'] !== undefined;
+  if (method === 'POST' && accept === USUAL && type === JSON_TYPE && !isCoded) return undefined;
   const wanted = method === 'POST' ? ['application/json', 'text/event-stream'] : ['text/event-stream'];
   if (!wanted.every((one) => accepts(accept, one))) {
     return rpcError(406, null, SERVER_ERROR, `Not Acceptable: Client must accept ${wanted.join(' and ')}`);
   }
   if (method === 'POST' && !/^application\/json\s*(?:;|$)/i.test(type)) {
     return rpcError(415, null, SERVER_ERROR, 'Unsupported Media Type: Content-Type must be application/json');
+  }
+  const coding = codingOf(text(headers, 'content-encoding'));
+  if (method === 'POST' && coding !== undefined && !isAccepted(coding)) {
+    const what = `Unsupported Media Type: Content-Encoding must be one of ${ACCEPTED_CODINGS}`;
+    return { ...rpcError(415, null, SERVER_ERROR, what), headers: { 'accept-encoding': ACCEPTED_CODINGS } };
   }
   return undefined;
 }

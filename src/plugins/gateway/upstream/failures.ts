@@ -89,7 +89,9 @@ export function problemOf(
   if (message?.method === 'initialize' && longSession(headers))
     return failed('names a session too long to keep');
   if (message?.kind === 'request') {
-    const empty = status === 202 || status === 204 || headers['content-length'] === '0';
+    // A stream may be closed before its first event: its client comes back for the answer.
+    const isShort = headers['content-length'] === '0' && !isEvents(type);
+    const empty = status === 202 || status === 204 || isShort;
     if (empty) return failed('answers a request without a body');
     if (!readable) return failed('answers with something that is neither JSON nor an event stream');
   }
