@@ -19,6 +19,7 @@ import { performancePage, type Run } from './page.ts';
 import { reconcileBenchmark } from './reconcile.ts';
 import { replayBenchmark } from './replay.ts';
 import { routerBenchmark } from './router/index.ts';
+import { routesBenchmark } from './routes.ts';
 import { stallBenchmark } from './stall.ts';
 import { streamsBenchmark } from './streams.ts';
 
@@ -28,6 +29,7 @@ const all: readonly Benchmark[] = [
   replayBenchmark,
   reconcileBenchmark,
   gatewayBenchmark,
+  routesBenchmark,
   streamsBenchmark,
   callsBenchmark,
   routerBenchmark,
