@@ -12,19 +12,20 @@ export function canonicalJson(value: unknown): string {
   return text;
 }
 
+/** Sorted first: JSON.stringify with a function that sorts takes twice as long. */
 function stringify(value: unknown): string | undefined {
   try {
-    return JSON.stringify(value, (_key, part: unknown) => (isObject(part) ? sorted(part) : part));
+    return JSON.stringify(sorted(value));
   } catch (error) {
-    // Every level is a copy, so JSON.stringify does not meet the same object again on a cycle.
     if (error instanceof RangeError) throw new TypeError('not a JSON value: nested without end');
     throw error;
   }
 }
 
 /** `fromEntries` defines properties, so that a key named `__proto__` stays a key. */
-function sorted(object: Record<string, unknown>): Record<string, unknown> {
-  const entries = Object.entries(object);
-  entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries);
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value) || typeof value.toJSON === 'function') return value; // a Date becomes a text
+  const keys = Object.keys(value).sort();
+  return Object.fromEntries(keys.map((key) => [key, sorted(value[key])]));
 }
