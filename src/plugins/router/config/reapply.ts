@@ -68,7 +68,7 @@ export function planReapply(
     const isTaken = instance.plugin === 'interface' && touched.has(instance.name);
     if (all || isTaken || !same(from.get(instance.path), instance)) choose(instance);
   }
-  for (let grown = true; grown; ) {
+  for (let grown = touched.size > 0; grown; ) {
     grown = false;
     for (const instance of to.values()) {
       if (chosen.has(instance.path) || !dependsOn(instance).some((name) => touched.has(name))) continue;
@@ -90,8 +90,17 @@ export function planInterfaces(config: NetworkConfig, names: ReadonlySet<string>
   return { removed: [], applied, replaced: applied, interfaces: applied.map(({ name }) => name) };
 }
 
-/** The instances of a config by path, in the order in which they are applied. */
+/** What was applied is what the next config is compared with, as the same object, which nobody changes any more. */
+const known = new WeakMap<NetworkConfig, ReadonlyMap<string, Instance>>();
+
 function instancesOf(config: NetworkConfig): ReadonlyMap<string, Instance> {
+  const instances = known.get(config) ?? listInstances(config);
+  known.set(config, instances);
+  return instances;
+}
+
+/** The instances of a config by path, in the order in which they are applied. */
+function listInstances(config: NetworkConfig): ReadonlyMap<string, Instance> {
   const instances = PLUGINS.flatMap((plugin): Instance[] => {
     const part = config[plugin];
     if (plugin === 'interface') return lowerFirst(interfaceInstances(config));
@@ -147,10 +156,10 @@ function lowerFirst(instances: readonly Instance[]): Instance[] {
   const ordered = new Set<Instance>();
   const visit = (instance: Instance, above: ReadonlySet<Instance>): void => {
     if (ordered.has(instance) || above.has(instance)) return; // a circle is the kernel's to refuse
-    const path = new Set(above).add(instance);
-    for (const name of dependsOn(instance)) {
-      const lower = byName.get(name);
-      if (lower) visit(lower, path);
+    const lower = dependsOn(instance).flatMap((name) => byName.get(name) ?? []);
+    if (lower.length > 0) {
+      const path = new Set(above).add(instance);
+      for (const other of lower) visit(other, path);
     }
     ordered.add(instance);
   };

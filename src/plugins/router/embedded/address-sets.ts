@@ -139,7 +139,7 @@ export class CollisionWatch {
   async start(router: EmbeddedRouter, { bus, logger }: Pick<Services, 'bus' | 'logger'>): Promise<void> {
     const check = async (): Promise<void> => {
       try {
-        const found = setCollisions(JSON.parse((await router.served()).body));
+        const found = setCollisions(await router.servedConfig());
         for (const collision of found) {
           if (this.#collisions.some(({ name }) => name === collision.name)) continue;
           bus.publish(alertRaised, {

@@ -120,6 +120,11 @@ export class EmbeddedRouter {
     return this.#reading;
   }
 
+  /** What `served` reads, parsed; shared, so it must not be changed. */
+  async servedConfig(): Promise<NetworkConfig> {
+    return this.#configs.parsed((await this.served()).body);
+  }
+
   history(limit: number): Promise<readonly HistoryEntry[]> {
     return this.#store.history(limit);
   }
