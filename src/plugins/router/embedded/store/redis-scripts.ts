@@ -25,7 +25,7 @@ export const READ = `
  * The optimistic lock (R3): the config is replaced only if it still has the expected ncid, and is still the text that
  * was read with it, because an edit of the key by hand does not change the ncid. Types are checked first, so that
  * nothing can fail between the first change and the last. The history is trimmed by score, and among the writes of one
- * second by their order. The first write of all keeps what was there before it.
+ * second, where some of them stay, by their order. The first write of all keeps what was there before it.
  *
  * ARGV: database of the config, of the history · expected ncid, '' for an empty store · SHA-1 of the expected text, ''
  * when it is not known · config · op · epoch seconds · facts of the write as JSON · entries to keep · the
@@ -74,12 +74,16 @@ export const SAVE = `
   if over > 0 then
     local last = redis.call('ZRANGE', KEYS[2], over - 1, over - 1, 'WITHSCORES')[2]
     over = over - redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', '(' .. last)
-    local age, shas = {}, {}
-    for i, write in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do age[string.sub(write, 1, 40)] = i end
-    local tied = redis.call('ZRANGEBYSCORE', KEYS[2], last, last)
-    for _, member in ipairs(tied) do shas[member] = redis.sha1hex(member) end
-    table.sort(tied, function(a, b) return (age[shas[a]] or 1e9) > (age[shas[b]] or 1e9) end)
-    for i = 1, over do redis.call('ZREM', KEYS[2], tied[i]) end
+    if over == redis.call('ZCOUNT', KEYS[2], last, last) then
+      redis.call('ZREMRANGEBYSCORE', KEYS[2], last, last)
+    elseif over > 0 then
+      local age, shas = {}, {}
+      for i, write in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do age[string.sub(write, 1, 40)] = i end
+      local tied = redis.call('ZRANGEBYSCORE', KEYS[2], last, last)
+      for _, member in ipairs(tied) do shas[member] = redis.sha1hex(member) end
+      table.sort(tied, function(a, b) return (age[shas[a]] or 1e9) > (age[shas[b]] or 1e9) end)
+      for i = 1, over do redis.call('ZREM', KEYS[2], tied[i]) end
+    end
   end
   redis.call('LTRIM', KEYS[3], 0, keep - 1)
   if redis.call('LLEN', KEYS[3]) >= keep then redis.call('DEL', KEYS[4]) end

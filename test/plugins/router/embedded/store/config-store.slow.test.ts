@@ -119,6 +119,14 @@ for (const [name, make] of Object.entries(places)) {
         ['d6', 'c5'],
       );
       t.is((await store.history(10)).length, 3);
+      // From here on whole seconds go, of two writes and of one.
+      const later = ['d6', 'e7', 'f8', 'g9'];
+      for (let i = 1; i <= 3; i += 1)
+        await store.save(write(later[i]!, later[i - 1], { at: asEpochMs(1_800_000_001_000 + 1_000 * i) }));
+      t.deepEqual(
+        (await store.history(10)).map(({ ncid }) => ncid),
+        ['g9', 'f8', 'e7'],
+      );
     },
   );
 
