@@ -16,6 +16,9 @@ test.serial(
     const acknowledged = new Map<string, string>();
     const answers: Record<string, number> = {};
     let isOver = false;
+    t.teardown(() => {
+      isOver = true;
+    });
     const writers = rigs.map(async (rig, writer) => {
       for (let n = 1; !isOver; n += 1) {
         const read = await rig.call('GET', '/v1/config/active');
@@ -34,8 +37,13 @@ test.serial(
       }
     });
 
+    const another = async () => {
+      const before = acknowledged.size;
+      await until('another save is acknowledged', () => acknowledged.size > before);
+    };
     for (let fault = 0; fault < FAULTS; fault += 1) {
-      await sleep(150 + Math.random() * 250);
+      await another();
+      await sleep(Math.random() * 250);
       if (fault % 3 === 0) {
         server.pause();
         await sleep(Math.random() * 900);
@@ -46,7 +54,7 @@ test.serial(
         await server.up();
       }
     }
-    await sleep(300);
+    await another();
     isOver = true;
     await Promise.all(writers);
     t.log(JSON.stringify(answers));

@@ -18,6 +18,7 @@ import { settingsOf } from '../../../deploy/units.ts';
 import { call, root, spawnHoldfast } from '../../../support/cli.ts';
 import { RedisServer, until } from '../../../support/redis.ts';
 import { tempDir } from '../../../support/temp.ts';
+import { PATIENCE_MS } from '../../../support/until.ts';
 import { type Webhook, webhook } from '../../../support/webhook.ts';
 import { Daemon } from './daemon.ts';
 
@@ -59,7 +60,7 @@ async function startCentral(t: ExecutionContext, hook: Webhook) {
     /** Evaluates the rule again and again, until state and context match. */
     async rule(pattern: RegExp): Promise<string> {
       let seen = '';
-      for (const end = Date.now() + 60_000; Date.now() < end; await delay(200)) {
+      for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await delay(200)) {
         const { value, context } = actors.snapshot(`alerts.rule/${RULE}` as never) ?? {};
         seen = JSON.stringify({ value, context });
         if (pattern.test(seen)) return seen;
@@ -174,7 +175,9 @@ test('[R27,R28,R33,R38] the shipped configuration alone beats, sends its gauge a
   events.resume();
   await until('the monitor is up', async () => (await central.beat()) === 1);
   child.kill('SIGKILL');
-  every(t, 2_000, () => heartbeat(t, central, attributes));
+  const folders = { credentials: tempDir(t), own: tempDir(t) };
+  cpSync(central.secret('otel_ingest_api_key'), join(folders.credentials, 'ingest-key'));
+  every(t, 2_000, () => heartbeat(central.collector, attributes, folders));
   await until('the monitor is DOWN', async () => (await central.beat()) === 0);
   const fired = await central.rule(/^\{"value":\{"firing".*the unit is down/);
   t.notRegex(fired, /dark/);
@@ -234,13 +237,10 @@ function every(t: ExecutionContext, ms: number, run: () => unknown) {
 
 /** What the timer of the heartbeat starts, as systemd starts it. */
 async function heartbeat(
-  t: ExecutionContext,
-  central: { collector: string; secret(name: string): string },
+  endpoint: string,
   attributes: string,
+  { credentials, own }: { readonly credentials: string; readonly own: string },
 ): Promise<void> {
-  const credentials = tempDir(t);
-  const own = tempDir(t);
-  cpSync(central.secret('otel_ingest_api_key'), join(credentials, 'ingest-key'));
   const [exec = ''] = settingsOf(
     readFileSync(join(root, 'deploy/holdfast-heartbeat.service'), 'utf8'),
   ).flatMap(([key, value]) => (key === 'ExecStart' ? [value] : []));
@@ -253,7 +253,7 @@ async function heartbeat(
     env: {
       PATH: process.env.PATH,
       ...environmentOf('holdfast-heartbeat.service', {
-        OTEL_EXPORTER_OTLP_ENDPOINT: central.collector,
+        OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
         OTEL_RESOURCE_ATTRIBUTES: attributes,
       }),
       CREDENTIALS_DIRECTORY: credentials,
