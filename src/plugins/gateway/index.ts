@@ -22,6 +22,7 @@ import { mcpEndpoint } from './calls/endpoint.ts';
 import { KeyUsage } from './calls/key-usage.ts';
 import { OpenCalls } from './calls/open-calls.ts';
 import { RejectionLimiter, registerRejections } from './calls/rejection-limiter.ts';
+import { RenewedSessions } from './calls/renewed-sessions.ts';
 import { endUnhandled } from './calls/unhandled.ts';
 import { clientConfigCommand } from './commands/client-config.ts';
 import { keyCommands } from './commands/keys.ts';
@@ -211,6 +212,7 @@ async function startGateway(services: Services, settings: Settings) {
     keys,
     admin: new KeyAdmin({ services, keys, servers: () => loader.table.routes }),
     sessions,
+    renewed: new RenewedSessions(),
     agent,
     documents,
     loader,

@@ -6,20 +6,14 @@ import type { Message } from '../mcp/message.ts';
 import { type Era, isStateless } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
+import type { ClientFacts } from '../upstream/client-facts.ts';
 import { hasForgotten, isLate, isOwnFault, UpstreamFault } from '../upstream/failures.ts';
 import { type CallOutcome, credentialWatch } from '../upstream/inspection.ts';
+import { DISCOVER, OWN_ID, ownMessage, sessioned } from '../upstream/own-messages.ts';
+import { type Heard, hear } from '../upstream/read-answer.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
-import { DISCOVER, OWN_ID, ownMessage, sessioned } from './own-messages.ts';
-import { type Heard, hear } from './read-answer.ts';
 import { bridgeFor, type Leg, type Legs, type OpenSession } from './sessions.ts';
 import { Unavailable, whyNot } from './unavailable.ts';
-
-/** What a client said of itself when its session began. */
-export interface ClientFacts {
-  readonly version: string;
-  readonly capabilities: Readonly<Record<string, unknown>>;
-  readonly clientInfo: Readonly<Record<string, unknown>>;
-}
 
 export interface BranchOptions {
   /** As the aggregate shows it. */

@@ -1,11 +1,11 @@
 import { isObject } from '../../../core/kernel/json.ts';
 import { METHOD_NOT_FOUND } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
-import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/protocol.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 
-import type { Branch, ClientFacts } from './branch.ts';
-import { LARGEST } from './read-answer.ts';
+import { factsOf } from '../upstream/client-facts.ts';
+import { LARGEST } from '../upstream/read-answer.ts';
+import type { Branch } from './branch.ts';
 import { serverInfo } from './sessions.ts';
 import { type Missing, whyNot } from './unavailable.ts';
 
@@ -80,8 +80,6 @@ function shownPrompt({ route }: Branch, prompt: unknown): unknown {
   return { ...prompt, name: route.tools.prefixed(prompt.name) };
 }
 
-/** A client's facts are sent again to every upstream that comes later, so they travel in the session's id. */
-const LONGEST_FACTS = 2_048;
 const LONGEST_INSTRUCTIONS = 8_192;
 
 /** A session of the aggregate that begins. */
@@ -142,27 +140,6 @@ export async function begin(
     missing,
   };
 }
-
-function factsOf({ body }: Message): ClientFacts {
-  const { protocolVersion, capabilities, clientInfo } = (body.params ?? {}) as Record<string, unknown>;
-  const asked = String(protocolVersion);
-  const facts = {
-    version: isKnown(asked) && !isStateless(asked) ? asked : NEWEST_SESSIONED,
-    capabilities: isObject(capabilities) ? capabilities : {},
-    clientInfo: isObject(clientInfo) ? clientInfo : {},
-  };
-  if (JSON.stringify(facts).length <= LONGEST_FACTS) return facts;
-  const { name, version: its } = facts.clientInfo;
-  const known = ['sampling', 'elicitation', 'roots'].filter((one) => one in facts.capabilities);
-  return {
-    ...facts,
-    capabilities: Object.fromEntries(known.map((one) => [one, {}])),
-    clientInfo: { name: shortened(name, 128), version: shortened(its, 64) },
-  };
-}
-
-const shortened = (text: unknown, length: number): string =>
-  typeof text === 'string' ? text.slice(0, length) : 'unknown';
 
 /** What the aggregate can is what any of its upstreams can; who is away now may come later. */
 function capabilitiesOf(all: readonly unknown[], someMissing: boolean): Readonly<Record<string, unknown>> {

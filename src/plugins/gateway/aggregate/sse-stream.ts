@@ -5,8 +5,8 @@ import type { Exchange, HttpExchange } from '../exchange.ts';
 import { type Answer, INTERNAL_ERROR, rpcError } from '../mcp/answers.ts';
 import type { RequestId } from '../mcp/message.ts';
 import { ByteBuffer } from '../upstream/body.ts';
+import { LARGEST, messageIn } from '../upstream/read-answer.ts';
 import { isEvents } from '../upstream/request.ts';
-import { LARGEST, messageIn } from './read-answer.ts';
 import { SELECTION_HEADER } from './selection.ts';
 
 /** Bytes that a client may leave unread: its answers come by requests of its own, which no slow reading holds up. */

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
 import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
@@ -19,17 +20,22 @@ import {
 import type { Message, RequestId } from '../mcp/message.ts';
 import { eraOf, isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
-import type { SealedSessions, Session } from '../session/sealed-sessions.ts';
-import { passAnswer, type UpstreamCall } from '../upstream/answer.ts';
-import { hasForgotten } from '../upstream/failures.ts';
-import type { CallOutcome } from '../upstream/inspection.ts';
-import { type ForUpstream, requestTo } from '../upstream/request.ts';
+import { LONGEST_SESSION, type SealedSessions, type Session } from '../session/sealed-sessions.ts';
+import { type Passing, passAnswer, type UpstreamCall } from '../upstream/answer.ts';
+import { hasForgotten, UpstreamFault } from '../upstream/failures.ts';
+import { type CallOutcome, credentialWatch } from '../upstream/inspection.ts';
+import { OWN_ID, ownMessage } from '../upstream/own-messages.ts';
+import { hear } from '../upstream/read-answer.ts';
+import { type ForUpstream, headerOf, requestTo } from '../upstream/request.ts';
 import { type CallServices, GatewayCall, type ReceivedCall } from './call.ts';
+import type { RenewedSessions } from './renewed-sessions.ts';
 
 /** What a call uses that is forwarded to an upstream. */
 export interface UpstreamServices extends CallServices {
   readonly agent: Dispatcher;
   readonly sessions: SealedSessions;
+  /** Sessions that were begun again because their upstream had lost them. */
+  readonly renewed: RenewedSessions;
   /** What is known of upstreams, and hears what became of calls to them. */
   readonly prober: Pick<Prober, 'whyDown' | 'callEnded'>;
   /** @param host the request's `Host` @returns the base that clients see, without a slash at its end */
@@ -75,6 +81,8 @@ export class RouteCall extends GatewayCall<UpstreamServices> implements Upstream
     const session = this.#session?.upstream[name];
     const request: ForUpstream = { method, headers, message, session, signal };
     const send = (sent: ForUpstream) => ask(this.gateway.agent, requestTo(route, sent));
+    if (route.entry.reinitialise && session !== undefined)
+      return this.#passRenewing(request, session, { tools, cost });
     const ping = (pinged: Message) => send({ ...request, method: 'POST', message: pinged });
     const isForgotten = () => session !== undefined && hasForgotten(400, ping);
     const ended = await passAnswer(this, () => send(request), { tools, cost, hasForgotten: isForgotten });
@@ -88,6 +96,52 @@ export class RouteCall extends GatewayCall<UpstreamServices> implements Upstream
     const isToolCall = message?.kind === 'request' && message.method === 'tools/call';
     const refusal = () => toolRefusal(message?.id ?? null, params, eraOf(exchange.headers, message));
     exchange.send(plain ?? (isToolCall ? refusal() : unentitled(this)));
+  }
+
+  /** Passes the answer of an upstream on that may have lost the session, which is then begun again for the same client. */
+  async #passRenewing(request: ForUpstream, own: string, passing: Passing): Promise<CallOutcome> {
+    const { agent, renewed, prober } = this.gateway;
+    const sealed = String(request.headers['mcp-session-id']);
+    const send = (sent: ForUpstream) => ask(agent, requestTo(this.route, sent));
+    const ended = await passAnswer(
+      this,
+      async () => {
+        const current = await renewed.current(sealed, own);
+        const sent = { ...request, session: current || undefined };
+        const answer = await send(sent);
+        const ping = (message: Message) => send({ ...sent, method: 'POST', message });
+        const isEnded = request.method === 'DELETE' || renewed.hasEnded(sealed);
+        if (request.method === 'DELETE') renewed.end(sealed);
+        // What refuses a request for its session has not processed it, so that it may be sent again.
+        if (isEnded || !(await hasForgotten(answer.statusCode, ping))) return answer;
+        void answer.body.dump();
+        const session = await renewed.renew(sealed, current, () => this.#beginAgain(request));
+        return send({ ...sent, session: session || undefined });
+      },
+      passing,
+    );
+    prober.callEnded(this.route.name, ended.outcome, request.message?.method);
+    return ended;
+  }
+
+  /** Begins a session with what the client said of itself. @returns the upstream's own id of it; empty where it has none */
+  async #beginAgain({ headers: given }: ForUpstream): Promise<string> {
+    const { route } = this;
+    const { version = NEWEST_SESSIONED, client = { capabilities: {}, clientInfo: {} } } = this.#session ?? {};
+    const signal = AbortSignal.timeout(route.entry.timeoutMs); // not this client's alone: other requests may wait for it
+    const send = (message: Message, session?: string) => {
+      const headers = { ...given, 'last-event-id': undefined };
+      return ask(this.gateway.agent, requestTo(route, { method: 'POST', headers, message, session, signal }));
+    };
+    const initialize = ownMessage('initialize', { protocolVersion: version, ...client }, OWN_ID);
+    const heard = await hear(await send(initialize), OWN_ID, credentialWatch(route));
+    if ('reason' in heard) throw new UpstreamFault(heard.reason);
+    const id = headerOf(heard.headers, 'mcp-session-id') ?? '';
+    if (!isObject(heard.message.result) || id.length > LONGEST_SESSION) {
+      throw new UpstreamFault('does not begin a session again');
+    }
+    void (await send(ownMessage('notifications/initialized', undefined), id || undefined)).body.dump();
+    return id;
   }
 
   #challenge(): Answer {

@@ -91,6 +91,11 @@ const common = {
    * limit.
    */
   timeoutMs: z.int().min(100).max(3_600_000).default(120_000),
+  /**
+   * A session that the upstream has lost, e.g. because it was restarted, is begun again behind the client's, which does not
+   * notice: for servers that keep nothing of importance in a session. Unless set, the client gets 404 and begins another.
+   */
+  reinitialise: z.boolean().optional(),
   /** Its credential may go to another machine over `http://`; `HOLDFAST_MCP_<SERVER>_INSECURE` unless set here. */
   insecure: insecureOption,
 };

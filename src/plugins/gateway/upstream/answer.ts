@@ -6,6 +6,7 @@ import { sessionUnknown } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import { steadyWhole } from './body.ts';
+import { factsOf } from './client-facts.ts';
 import { type EventChanges, eventRewriter, type Rewrite, rewriteMessage } from './events.ts';
 import { isLate, isOwnFault, problemOf, refuse, stopped, UpstreamFault } from './failures.ts';
 import {
@@ -170,8 +171,14 @@ function sessionFor(call: UpstreamCall, { statusCode, headers }: UpstreamAnswer)
   const session = {
     upstream: upstream === undefined ? {} : { [route.name]: upstream },
     version: String(protocolVersion).slice(0, 32),
+    ...(route.entry.reinitialise && { client: clientOf(message) }),
   };
   return call.seal(session);
+}
+
+function clientOf(message: Message): NonNullable<Session['client']> {
+  const { capabilities, clientInfo } = factsOf(message);
+  return { capabilities: { ...capabilities }, clientInfo: { ...clientInfo } };
 }
 
 /** A tool list comes as the answer to its request, or on a stream that a client resumes. */

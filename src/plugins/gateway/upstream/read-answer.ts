@@ -3,8 +3,8 @@ import { createParser } from 'eventsource-parser';
 import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
 import type { UpstreamAnswer } from '../fast-path/upstream-request.ts';
 import { parseExact, type RequestId } from '../mcp/message.ts';
-import { whole } from '../upstream/body.ts';
-import { headerOf, isEvents } from '../upstream/request.ts';
+import { whole } from './body.ts';
+import { headerOf, isEvents } from './request.ts';
 
 /** An answer that the gateway itself reads is held whole. */
 export const LARGEST: number = 8 * 1024 * 1024;
