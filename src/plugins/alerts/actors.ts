@@ -5,7 +5,13 @@ import { alertOutbox } from '../../machines/alerts/outbox.ts';
 import { alertRule } from '../../machines/alerts/rule.ts';
 import { alertSilences } from '../../machines/alerts/silences.ts';
 import { alertsUnevaluated } from '../../machines/alerts/unevaluated.ts';
-import { describeAlert, describeOutbox, describeRule, describeUnevaluated } from './words.ts';
+import {
+  describeAlert,
+  describeOutbox,
+  describeRule,
+  describeSilences,
+  describeUnevaluated,
+} from './words.ts';
 
 /** One actor a rule; its key is the rule's name. */
 export const ruleActor = defineActor({
@@ -32,7 +38,12 @@ export const outboxActor = defineActor({
 });
 
 /** One actor for all silences. */
-export const silencesActor = defineActor({ type: 'alerts.silences', machine: alertSilences, version: 1 });
+export const silencesActor = defineActor({
+  type: 'alerts.silences',
+  machine: alertSilences,
+  version: 1,
+  describe: describeSilences,
+});
 export const SILENCES_KEY = 'all';
 
 /** One actor for all rules that cannot be evaluated. */

@@ -15,6 +15,7 @@ import { type ProbeEnd, probe } from '../../machines/collector/probe.ts';
 import type { StartedCollector } from './active-keys.ts';
 import { NO_COLLECTOR } from './errors.ts';
 import { type ProbeReport, runProbe } from './run-probe.ts';
+import { describeProbeRecord } from './words.ts';
 
 /** What a probe showed says little of the pipeline a day later. */
 const OLD_MS = 24 * 3_600_000;
@@ -30,7 +31,12 @@ const probeRequest = z.strictObject({
   seconds: z.number().min(0.1).max(MOST_WAIT_SECONDS).default(30),
 });
 
-const probeActor = defineActor({ type: 'collector.probe', machine: probe, version: 1 });
+const probeActor = defineActor({
+  type: 'collector.probe',
+  machine: probe,
+  version: 1,
+  describe: describeProbeRecord,
+});
 
 const probed = defineTopic(
   'collector.probed',

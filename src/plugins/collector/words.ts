@@ -4,27 +4,43 @@ import {
   HIDDEN,
   type RecordOf,
   type RecordWords,
+  routineWords,
 } from '../../core/kernel/actors/definition.ts';
 import type { finding } from '../../machines/collector/finding.ts';
 import type { keyRotation } from '../../machines/collector/key-rotation.ts';
+import type { probe } from '../../machines/collector/probe.ts';
 
 export const words: RecordWords = {
   'collector.key_rotation': describeRotationRecord,
   'collector.finding': describeFindingRecord,
+  'collector.probe': describeProbeRecord,
 };
 
-export function describeRotationRecord({
-  event,
-  to,
-  ignored,
-}: RecordOf<typeof keyRotation>): string | undefined {
+const ROTATION = {
+  SIGHTINGS_READ: 'sightings of producers read',
+  REGENERATED: 'a new key is made',
+  ABANDON: 'a person gives it up',
+  FORCE: 'a person forces the producers to restart',
+  FORCED: 'the producers were restarted',
+  RETIRED: 'the old key is retired',
+  adoption: 'the new key was not adopted in time',
+  retry: 'the key is stored again',
+  byHand: 'nobody has stored the key by hand in time',
+  sightings: 'producers are looked for again',
+  rareSightings: 'producers are looked for again',
+};
+
+export function describeRotationRecord(record: RecordOf<typeof keyRotation>): string | undefined {
+  const { event, to, ignored } = record;
   if (ignored) return event.type === 'CONFIG_READ' ? HIDDEN : DEFAULT_WORDS;
   const state = String(to?.value ?? '');
   switch (event.type) {
     case 'ROTATE':
       return state === 'regenerating' ? `a rotation begins, ${event.maker}` : 'refused';
     case 'SIGHTINGS_READ':
-      return state.endsWith('Pause') ? HIDDEN : `sightings of producers read, ${state}`;
+      return state.endsWith('Pause')
+        ? routineWords(record, ROTATION)
+        : `sightings of producers read, ${state}`;
     case 'CHECKED': {
       const found = event.checks
         .map(({ check, result }) => `${check} ${result.replace('_', ' ')}`)
@@ -46,13 +62,20 @@ export function describeRotationRecord({
     case 'MOVED':
       return `${event.producer} uses the new key`;
     default:
-      // A pause is over.
-      return state === 'refreshing' || state === 'external' ? HIDDEN : DEFAULT_WORDS;
+      return routineWords(record, ROTATION);
   }
 }
 
-export function describeFindingRecord({ event, from, to }: RecordOf<typeof finding>): string | undefined {
+export function describeFindingRecord(record: RecordOf<typeof finding>): string | undefined {
+  const { event, from, to } = record;
   if (event.type === 'FOUND') return event.text;
   if (event.type === 'GONE') return from === to?.value ? HIDDEN : 'it is fixed';
-  return event.type === 'init' ? HIDDEN : DEFAULT_WORDS;
+  return event.type === 'init' ? HIDDEN : routineWords(record, { patience: 'it has lasted' });
+}
+
+export function describeProbeRecord({ event }: RecordOf<typeof probe>): string | undefined {
+  if (event.type !== 'PROBED') return HIDDEN;
+  return event.end === 'arrived'
+    ? "the probe's span arrived"
+    : `the probe's span did not arrive: ${event.end}`;
 }

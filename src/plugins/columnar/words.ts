@@ -4,6 +4,7 @@ import {
   HIDDEN,
   type RecordOf,
   type RecordWords,
+  routineWords,
 } from '../../core/kernel/actors/definition.ts';
 import type { columnarBackups } from '../../machines/columnar/backups.ts';
 import type { connection } from '../../machines/connection.ts';
@@ -13,13 +14,16 @@ export const words: RecordWords = {
   'columnar.backups': describeColumnarBackup,
 };
 
-export function describeConnectionRecord({ event }: RecordOf<typeof connection>): string | undefined {
+export function describeConnectionRecord(record: RecordOf<typeof connection>): string | undefined {
+  const { event } = record;
   if (event.type === 'CONNECTED') return `the columnar database (${event.store}) answers`;
   if (event.type === 'LOST') return `the columnar database (${event.store}) is lost: ${event.reason}`;
-  return String(event.type) === 'effect.done' ? HIDDEN : DEFAULT_WORDS;
+  if (String(event.type) === 'effect.done') return HIDDEN;
+  return routineWords(record, { init: 'starts', MISSED: 'was asked for while it was away' });
 }
 
-export function describeColumnarBackup({ event }: RecordOf<typeof columnarBackups>): string | undefined {
+export function describeColumnarBackup(record: RecordOf<typeof columnarBackups>): string | undefined {
+  const { event } = record;
   switch (event.type) {
     case 'MADE':
       return `a backup of the columnar database was made: ${event.backup.name}`;
@@ -30,7 +34,7 @@ export function describeColumnarBackup({ event }: RecordOf<typeof columnarBackup
     case 'DRILLED':
       return `a drill of ${event.name}: ${event.proven ? 'proven' : `not proven, ${event.reasons.join('; ')}`}`;
     case 'CHECKED':
-      return HIDDEN;
+      return routineWords(record, { CHECKED: 'the files of the backups were looked at' });
   }
   return String(event.type) === 'effect.done' ? HIDDEN : DEFAULT_WORDS;
 }

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import {
   DEFAULT_WORDS,
-  HIDDEN,
   type RecordOf,
   type RecordWords,
+  routineWords,
 } from '../../core/kernel/actors/definition.ts';
 import type {
   AnswerParams,
@@ -124,7 +124,8 @@ const recordedChanges = z.object({
   ),
 });
 
-export function describeRoutesRecord({ event, to }: RecordOf<typeof routes>): string | undefined {
+export function describeRoutesRecord(record: RecordOf<typeof routes>): string | undefined {
+  const { event, to } = record;
   const changes = recordedChanges.safeParse(to.context).data?.changes ?? [];
   switch (event.type) {
     case 'LOADED': {
@@ -137,7 +138,7 @@ export function describeRoutesRecord({ event, to }: RecordOf<typeof routes>): st
     case 'ROLLBACK':
       return changes.length > 0 ? `rolled back: ${event.route}` : `no rollback of ${event.route}`;
     case 'SERVED':
-      return HIDDEN;
+      return routineWords(record, { SERVED: `revision ${String(event.revision)} is served` });
     default:
       return DEFAULT_WORDS;
   }

@@ -12,6 +12,7 @@ import {
   describeHeartbeat,
   describeLegRecord,
   describeSaves,
+  describeUnit,
 } from './words.ts';
 
 /** One actor a leg; its key is the interface's name. */
@@ -50,7 +51,12 @@ export const savesActor = defineActor({
 export const SAVES_KEY = 'config';
 
 /** Whether the reconciler as a whole runs or is paused. */
-export const unitActor = defineActor({ type: 'reconciler.unit', machine: unit, version: 1 });
+export const unitActor = defineActor({
+  type: 'reconciler.unit',
+  machine: unit,
+  version: 1,
+  describe: describeUnit,
+});
 export const UNIT_KEY = 'ula-reconcile';
 
 /** The beats to the uptime monitor; its key is the monitor's name. */

@@ -1,17 +1,19 @@
 /** Describes records of the reconciler for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
+import { counted } from '../../core/host/terminal.ts';
 import {
   DEFAULT_WORDS,
   HIDDEN,
   type RecordOf,
   type RecordWords,
+  routineWords,
 } from '../../core/kernel/actors/definition.ts';
-import { delayOf } from '../../core/kernel/log/record.ts';
 import type { adoption } from '../../machines/reconciler/adoption.ts';
 import type { appSave } from '../../machines/reconciler/app-save.ts';
 import type { heartbeat } from '../../machines/reconciler/heartbeat.ts';
 import type { leg } from '../../machines/reconciler/leg.ts';
 import type { reapply } from '../../machines/reconciler/reapply.ts';
 import type { saves } from '../../machines/reconciler/saves.ts';
+import type { unit } from '../../machines/reconciler/unit.ts';
 
 export const words: RecordWords = {
   'reconciler.leg': describeLegRecord,
@@ -20,9 +22,37 @@ export const words: RecordWords = {
   'reconciler.app_save': describeAppSave,
   'reconciler.saves': describeSaves,
   'reconciler.heartbeat': describeHeartbeat,
+  'reconciler.unit': describeUnit,
 };
 
-export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>): string | undefined {
+/** Routine, unless it changed something. */
+const LEG = {
+  LOOKED: 'was looked at, and nothing differs',
+  LINK_READ: 'has its address on the link',
+  settle: 'is read: the changes have settled',
+  secondLook: 'is read a second time',
+  linkSettle: 'is looked at on the link: the changes have settled',
+  linkPause: 'is looked at on the link again',
+  backOff: 'is tried again',
+  wait: 'is tried again after the wait',
+  resync: 'is read again by its schedule',
+};
+const REAPPLY = { wait: 'is tried again after the wait', rest: 'may be applied again' };
+const APP_SAVE = { pause: 'tries again to put the config back' };
+const HEARTBEAT = {
+  START: 'begins',
+  STOP: 'ends',
+  HEARD: 'heard of an event, which the next beat tells',
+  DUE: 'a beat is due',
+  PUSHED: 'a beat arrived',
+  warmUp: 'the first beat is due',
+  idle: 'a beat is due',
+  batch: 'a beat tells what was heard',
+  retry: 'the beat is sent again',
+};
+
+export function describeLegRecord(record: RecordOf<typeof leg>): string | undefined {
+  const { event, to, effects } = record;
   const what = to.context?.keep === undefined ? 'address' : 'value';
   const requests = (type: string) => effects.some((effect) => effect.type === type);
   switch (event.type) {
@@ -34,7 +64,7 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
     case 'RESYNC':
       return `is checked: ${event.reason}`;
     case 'LOOKED':
-      return event.differs === undefined ? HIDDEN : `is read again: ${event.differs}`;
+      return event.differs === undefined ? routineWords(record, LEG) : `is read again: ${event.differs}`;
     case 'CONFIGURE':
       return `is configured with ${textOf(event.leg?.address)}`;
     case 'RELEASE':
@@ -53,7 +83,7 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
         : `is refused: its network is named ${event.name}`;
     case 'LINK_READ':
       if (requests('reconciler.link_recovered')) return 'has its address on the link again';
-      return event.present ? HIDDEN : 'has its address in the config and not on the link';
+      return event.present ? routineWords(record, LEG) : 'has its address in the config and not on the link';
     case 'LINK_UNKNOWN':
       return `cannot be looked at on the link: ${event.reason}`;
     case 'LEG_ABSENT':
@@ -71,14 +101,14 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
     case 'UNKNOWN':
       return `does not know whether it was applied: ${event.reason}`;
     default:
-      return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
+      return routineWords(record, LEG);
   }
 }
 
 export function describeAdoption({ event }: RecordOf<typeof adoption>): string | undefined {
   switch (event.type) {
     case 'LISTED':
-      return `lists ${Array.isArray(event.legs) ? event.legs.length : '?'} legs for ${String(event.place)}`;
+      return `lists ${Array.isArray(event.legs) ? counted(event.legs.length, 'leg') : 'legs'} for ${String(event.place)}`;
     case 'ADOPT':
       return `are adopted by ${String(event.by)}`;
     case 'init':
@@ -88,7 +118,8 @@ export function describeAdoption({ event }: RecordOf<typeof adoption>): string |
   }
 }
 
-export function describeReapply({ event }: RecordOf<typeof reapply>): string | undefined {
+export function describeReapply(record: RecordOf<typeof reapply>): string | undefined {
+  const { event } = record;
   switch (event.type) {
     case 'WANTED':
       return `is wanted for ${event.intf}, whose address is not on the link`;
@@ -103,11 +134,12 @@ export function describeReapply({ event }: RecordOf<typeof reapply>): string | u
     case 'init':
       return HIDDEN;
     default:
-      return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
+      return routineWords(record, REAPPLY);
   }
 }
 
-export function describeAppSave({ event, to }: RecordOf<typeof appSave>): string | undefined {
+export function describeAppSave(record: RecordOf<typeof appSave>): string | undefined {
+  const { event, to } = record;
   switch (event.type) {
     case 'BEGIN':
       return `${String(event.by)} drills an app save of ${String(event.label)} (${String(event.intf)})`;
@@ -128,7 +160,7 @@ export function describeAppSave({ event, to }: RecordOf<typeof appSave>): string
     case 'effect.done':
       return HIDDEN;
     default:
-      return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
+      return routineWords(record, APP_SAVE);
   }
 }
 
@@ -137,23 +169,26 @@ export function describeSaves({ event }: RecordOf<typeof saves>): string | undef
   return event.type === 'DROPPED' ? `a save dropped ${listText(event.paths, ', ')}` : DEFAULT_WORDS;
 }
 
+export function describeUnit(record: RecordOf<typeof unit>): string | undefined {
+  const { event } = record;
+  if (event.type === 'PAUSE') return `is stopped for a while by ${String(event.by)}`;
+  if (event.type === 'RESUME') return `is started again by ${String(event.by)}`;
+  return routineWords(record, { bound: 'starts again: the longest stop is over' });
+}
+
 /** A beat that arrives is routine, so its record is hidden. */
-export function describeHeartbeat({ event }: RecordOf<typeof heartbeat>): string | undefined {
+export function describeHeartbeat(record: RecordOf<typeof heartbeat>): string | undefined {
+  const { event } = record;
   switch (event.type) {
     case 'PUSH_REFUSED':
       return `no beat arrives: HTTP ${event.status}: ${event.msg ?? event.body}`;
     case 'PUSH_FAILED':
       return `no beat arrives: ${event.reason}`;
     case 'init':
-    case 'START':
-    case 'HEARD':
-    case 'DUE':
-    case 'PUSHED':
-    case 'STOP':
     case 'effect.done':
       return HIDDEN;
     default:
-      return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
+      return routineWords(record, HEARTBEAT);
   }
 }
 

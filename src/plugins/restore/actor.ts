@@ -6,7 +6,7 @@ import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { restoreDrill } from '../../machines/restore/drill.ts';
 import type { DrillContext } from '../../machines/restore/drill-shapes.ts';
 import { restoreOverdue } from '../../machines/restore/overdue.ts';
-import { describeDrillRecord } from './words.ts';
+import { describeDrillRecord, describeOverdue } from './words.ts';
 
 /** The only key of the drill's actor: drills run one at a time. */
 export const DRILL_KEY = 'store';
@@ -25,6 +25,7 @@ export const overdueActor = defineActor({
   type: 'restore.overdue',
   machine: restoreOverdue,
   version: 1,
+  describe: describeOverdue,
   input: (path) => ({ path }),
 });
 

@@ -1,15 +1,17 @@
 /** Describes records of restore drills for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
 import {
-  DEFAULT_WORDS,
   HIDDEN,
   type RecordOf,
   type RecordWords,
+  routineWords,
 } from '../../core/kernel/actors/definition.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { restoreDrill } from '../../machines/restore/drill.ts';
+import type { restoreOverdue } from '../../machines/restore/overdue.ts';
 
 export const words: RecordWords = {
   'restore.drill': describeDrillRecord,
+  'restore.overdue': describeOverdue,
 };
 
 export function describeDrillRecord(record: RecordOf<typeof restoreDrill>): string | undefined {
@@ -23,7 +25,9 @@ export function describeDrillRecord(record: RecordOf<typeof restoreDrill>): stri
     case 'CANCEL':
       return `is cancelled: ${event.reason}`;
     case 'STARTED':
-      return event.leftovers?.length > 0 ? `finds left behind: ${event.leftovers.join(', ')}` : HIDDEN;
+      return event.leftovers?.length > 0
+        ? `finds left behind: ${event.leftovers.join(', ')}`
+        : routineWords(record, { STARTED: 'is ready' });
     case 'CHOSEN':
       return `restores ${event.source?.kind} ${event.source?.name}`;
     case 'PREPARED':
@@ -39,8 +43,16 @@ export function describeDrillRecord(record: RecordOf<typeof restoreDrill>): stri
     case 'effect.lost':
       return 'was interrupted by the end of the runtime';
     default:
-      return DEFAULT_WORDS;
+      return routineWords(record, { retryClean: 'is cleaned up again' });
   }
 }
 
 const isRoutine = ({ event }: LogRecord): boolean => event.type === 'init' || event.type === 'effect.done';
+
+export function describeOverdue(record: RecordOf<typeof restoreOverdue>): string | undefined {
+  return routineWords(record, {
+    WATCH: 'is watched',
+    DRILLED: 'a drill has ended',
+    overdue: 'no drill was made in time',
+  });
+}

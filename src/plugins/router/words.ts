@@ -4,10 +4,12 @@ import {
   HIDDEN,
   type RecordOf,
   type RecordWords,
+  routineWords,
 } from '../../core/kernel/actors/definition.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 import type { connection } from '../../machines/connection.ts';
+import type { accessPoints } from '../../machines/router/access-points.ts';
 import type { addressSets } from '../../machines/router/address-sets.ts';
 import type { routerConfig } from '../../machines/router/config.ts';
 import type { dhcpService } from '../../machines/router/dhcp.ts';
@@ -21,6 +23,7 @@ export const words: RecordWords = {
   'router.address_sets': describeSetsRecord,
   'router.wan': describeWanRecord,
   'router.observed_config': describeObservedRecord,
+  'router.access_points': describeAccessPoints,
 };
 
 const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const;
@@ -46,9 +49,11 @@ export function describeConfigRecord(record: RecordOf<typeof routerConfig>): str
     case 'OVERTAKEN':
       return `somebody else changed the store, which now contains ${short(event.ncid)}`;
     default:
-      return describeEffectDone(record);
+      return describeEffectDone(record) ?? routineWords(record, CONFIG);
   }
 }
+
+const CONFIG = { CONFIGURE: 'is configured', retry: 'tries again' };
 
 const othersOf = (callers = 1): string => (callers === 1 ? '' : ` (and ${callers - 1} more)`);
 
@@ -148,4 +153,8 @@ export function describeObservedRecord({ event }: RecordOf<typeof observedConfig
         ? ', posted without an ncid'
         : `, posted with ${short(posted)}`;
   return `the history holds the write of ${short(ncid)}${from}${ignoreNcid ? ', with ignoreNcid' : ''}`;
+}
+
+export function describeAccessPoints({ event }: RecordOf<typeof accessPoints>): string | undefined {
+  return event.type === 'CHANGED' ? 'the controller of the access points was changed' : DEFAULT_WORDS;
 }

@@ -1,12 +1,18 @@
 /** Describes records of monitors for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
-import { DEFAULT_WORDS, HIDDEN, type RecordWords } from '../../core/kernel/actors/definition.ts';
+import {
+  DEFAULT_WORDS,
+  HIDDEN,
+  type RecordWords,
+  routineWords,
+} from '../../core/kernel/actors/definition.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 
 export const words: RecordWords = {
   'uptime-monitor.monitor': describeMonitorRecord,
 };
 
-export function describeMonitorRecord({ event, from, to, effects }: LogRecord): string | undefined {
+export function describeMonitorRecord(record: LogRecord): string | undefined {
+  const { event, from, effects } = record;
   const text = (field: string) => String(event[field] ?? '?');
   const again = effects.some(({ type }) => type === 'alerts.raise');
   switch (event.type) {
@@ -16,9 +22,9 @@ export function describeMonitorRecord({ event, from, to, effects }: LogRecord): 
     case 'BEAT':
       if (from === 'paused') return 'beats, and is paused';
       if (event.up !== true) return `says that it is down: ${text('msg')}`;
-      return from === 'up' ? HIDDEN : again ? 'beats again' : 'beats';
+      return from === 'up' ? routineWords(record, { BEAT: 'beats' }) : again ? 'beats again' : 'beats';
     case 'WATCH':
-      return to.value === from ? HIDDEN : 'is watched';
+      return routineWords(record, { WATCH: 'is watched' });
     case 'TROUBLE': {
       const trouble = event.trouble as { outcome?: unknown; text?: unknown } | undefined;
       return `sent no beat, ${String(trouble?.outcome)}: ${String(trouble?.text)}`;

@@ -1,10 +1,10 @@
 /** Runs of the watchdog, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
 import { z } from 'zod';
 import {
-  DEFAULT_WORDS,
   HIDDEN,
   type RecordOf,
   type RecordWords,
+  routineWords,
 } from '../../core/kernel/actors/definition.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 import type { watchdogRun } from '../../machines/watchdog/run.ts';
@@ -16,15 +16,15 @@ export const words: RecordWords = {
 export function describeRunRecord(record: RecordOf<typeof watchdogRun>): string | undefined {
   const report = reportLine(record);
   if (report !== undefined) return report;
-  if (isRoutine(record)) return HIDDEN;
   const { event } = record;
+  if (String(event.type) === 'init' || String(event.type) === 'effect.done') return HIDDEN;
   switch (event.type) {
     case 'RUN':
       return 'checks the stack';
     case 'CHECKED':
       return `finds it healthy: stale=${event.stale}s drift=${event.drift}`;
     default:
-      return DEFAULT_WORDS;
+      return routineWords(record, ROUTINE);
   }
 }
 
@@ -36,4 +36,9 @@ function reportLine({ effects, event }: LogRecord): string | undefined {
   return delayOf(event.type) === undefined ? undefined : 'checks the stack';
 }
 
-const isRoutine = ({ event }: LogRecord): boolean => ['init', 'effect.done', 'START'].includes(event.type);
+const ROUTINE = {
+  START: 'waits for its first run',
+  PUSHED: 'the heartbeat arrived',
+  PUSH_REFUSED: 'the heartbeat was refused',
+  PUSH_FAILED: 'the heartbeat did not arrive',
+};

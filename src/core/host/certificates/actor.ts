@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
-import { defineActor, HIDDEN, routeOf } from '../../kernel/actors/definition.ts';
-import type { LogRecord } from '../../kernel/log/record.ts';
+import { defineActor, routeOf } from '../../kernel/actors/definition.ts';
+import { describeCertificate } from '../lifecycle/records.ts';
 import { certificate } from './machine.ts';
 
 /** One actor a surface; its key is the surface's name. */
@@ -22,11 +22,3 @@ export const certificateJudged = defineTopic(
 export const certificateJudgedRoute = routeOf(certificateJudged, certificateActor, ({ payload }) => [
   { key: payload.surface, event: { type: 'JUDGED' as const, ...payload } },
 ]);
-
-/** A record of it in few words. */
-function describeCertificate({ event }: LogRecord): string {
-  const { type, state, text } = event as Readonly<Record<string, unknown>>;
-  if (type !== 'JUDGED') return HIDDEN;
-  const verdict = state === 'ok' ? 'the certificate is good' : 'the certificate needs somebody';
-  return `${verdict}: ${String(text)}`;
-}

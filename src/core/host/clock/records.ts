@@ -1,5 +1,5 @@
 /** What jumps of the wall clock leave in the log, and what a health page and `holdfast doctor` say of them: enough without the machine. */
-import { HIDDEN } from '../../kernel/actors/definition.ts';
+import { HIDDEN, routineWords } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import type { ClockJump } from '../../kernel/clock-jumps.ts';
 import { isObject, type Json } from '../../kernel/json.ts';
@@ -34,14 +34,17 @@ export function jumpText({ aheadMs, whileStopped }: ClockContext): string {
 }
 
 /** A record of it in few words. */
-export function describeClock({ event }: LogRecord): string {
+export function describeClock(record: LogRecord): string | undefined {
+  const { event } = record;
   if (event.type === CLOCK.event) {
     const byMs = Number(event.byMs);
     const when = event.whileStopped === true ? ' while nothing ran' : '';
     return `the clock was set ${duration(Math.abs(byMs))} ${byMs > 0 ? 'ahead' : 'back'}${when}`;
   }
   if (delayOf(event.type) === 'accepted') return 'the clock is taken as right after a day';
-  return HIDDEN;
+  return event.type === 'init'
+    ? HIDDEN
+    : routineWords(record, { ANNOUNCE: 'the jump is announced by an alert' });
 }
 
 /** The fact of health pages; it degrades the instance while a jump is open. */

@@ -1,5 +1,5 @@
 /** What the runs of a data folder leave in its log: enough to read it without the machine. */
-import { HIDDEN, type RecordWords } from '../../kernel/actors/definition.ts';
+import { HIDDEN, type RecordWords, routineWords } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/json.ts';
@@ -17,6 +17,7 @@ export const words: RecordWords = {
   [CLOCK.type]: describeClock,
   [parseActorRef(DATA_CHECK).type]: describeDataCheck,
   [parseActorRef(RETENTION).type]: describeRetention,
+  'runtime.certificate': describeCertificate,
 };
 
 /** What the actor of a data folder remembers; nothing before its first run. */
@@ -25,7 +26,8 @@ export function runsOf(state: Readonly<ActorState> | undefined): Partial<Lifecyc
 }
 
 /** A record of the runtime's own life in few words; an empty text is routine. */
-export function describeLifecycle({ event, to }: LogRecord): string {
+export function describeLifecycle(record: LogRecord): string | undefined {
+  const { event, to } = record;
   const { pid, reason, version } = event as Readonly<Record<string, unknown>>;
   switch (event.type) {
     case 'BOOTED':
@@ -35,7 +37,7 @@ export function describeLifecycle({ event, to }: LogRecord): string {
     case 'STOPPING':
       return `stops: ${reason}`;
     default:
-      return HIDDEN; // init, and checkpoints
+      return event.type === 'init' ? HIDDEN : routineWords(record, { CHECKPOINT: 'goes on' });
   }
 }
 
@@ -51,4 +53,12 @@ function ended(last: unknown): string {
   return reason === 'killed'
     ? `; the run before it (process ${pid}) was killed`
     : `; the run before it stopped: ${reason}`;
+}
+
+/** A record of what a surface's certificate is, in few words. */
+export function describeCertificate({ event }: LogRecord): string {
+  const { type, state, text } = event as Readonly<Record<string, unknown>>;
+  if (type !== 'JUDGED') return HIDDEN;
+  const verdict = state === 'ok' ? 'the certificate is good' : 'the certificate needs somebody';
+  return `${verdict}: ${String(text)}`;
 }

@@ -1,8 +1,15 @@
 import type { AnyStateMachine, EventFrom, InputFrom } from 'xstate';
 import type { Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
-import type { JsonObject } from '../json.ts';
-import type { INIT, LogEvent, LogRecord, MIGRATE, StateValue } from '../log/record.ts';
+import { type JsonObject, jsonEqual } from '../json.ts';
+import {
+  delayOf,
+  type INIT,
+  type LogEvent,
+  type LogRecord,
+  type MIGRATE,
+  type StateValue,
+} from '../log/record.ts';
 
 /** How soon a transition's record must be durable before its effects run (C2). */
 export type Durability = 'sync' | 'batched';
@@ -35,6 +42,24 @@ export const HIDDEN = '';
 
 /** What `describe` returns where it has no words of its own: the line shows the event's type and fields. */
 export const DEFAULT_WORDS = undefined;
+
+/**
+ * Words of records that are routine unless they changed something: then their line says what.
+ *
+ * @param words by type of event; those of timers by the name of their delay
+ * @returns `HIDDEN` for a record that changed no state and requested no effect
+ */
+export function routineWords(
+  { event, from, to, effects, ignored }: LogRecord,
+  words: Readonly<Record<string, string>>,
+): string | undefined {
+  const name = delayOf(event.type) ?? event.type;
+  const own = Object.hasOwn(words, name) ? words[name] : DEFAULT_WORDS;
+  if (own === DEFAULT_WORDS && ignored) return DEFAULT_WORDS;
+  const isSame =
+    from !== undefined && to.context === undefined && to.done !== true && jsonEqual(from, to.value);
+  return isSame && effects.length === 0 ? HIDDEN : own;
+}
 
 /**
  * Everything the actor system needs to know of a type of actor, and the handle by which others send to its actors and

@@ -8,11 +8,17 @@ import type { ActorSnapshot } from '../../../core/kernel/actors/transition.ts';
 import { memoryBackups } from '../../../machines/memory/backups.ts';
 import type { BackupSettings, BackupsContext } from '../../../machines/memory/backups-rules.ts';
 import type { MemoryOptions } from '../options.ts';
+import { describeBackupsRecord } from '../words.ts';
 
 /** Also the key of the actor: each kind has its own. */
 export type BackupKind = BackupSettings['kind'];
 
-export const backupsActor = defineActor({ type: 'memory.backups', machine: memoryBackups, version: 1 });
+export const backupsActor = defineActor({
+  type: 'memory.backups',
+  machine: memoryBackups,
+  version: 1,
+  describe: describeBackupsRecord,
+});
 
 const HOUR_MS = 3_600_000;
 const RETRY_MS = 600_000;

@@ -9,7 +9,7 @@ import type { PluginContext, Services } from '../../../core/host/plugin/definiti
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { accessPoints } from '../../../machines/router/access-points.ts';
 import { type WanParams, type WanPublishParams, wan } from '../../../machines/router/wan.ts';
-import { describeWanRecord } from '../words.ts';
+import { describeAccessPoints, describeWanRecord } from '../words.ts';
 import type { RouterAccess } from './embedded-router.ts';
 import type { Wan } from './kernel/steps.ts';
 
@@ -21,7 +21,12 @@ const wanActor = defineActor({
   describe: describeWanRecord,
 });
 
-const accessPointsActor = defineActor({ type: 'router.access_points', machine: accessPoints, version: 1 });
+const accessPointsActor = defineActor({
+  type: 'router.access_points',
+  machine: accessPoints,
+  version: 1,
+  describe: describeAccessPoints,
+});
 const ACCESS_POINTS_KEY = 'default';
 
 /** `EVENT_PD_CHANGE` is the kind `pd-change`. */
