@@ -5,7 +5,14 @@ import { INIT, type LogRecord, MIGRATE } from '../../src/core/kernel/log/record.
 import { builtinPlugins } from '../../src/main.ts';
 
 /** What happens to every actor, in words of the log itself. */
-const OF_THE_LOG = new Set([INIT, MIGRATE, 'effect.done', 'effect.failed', 'effect.lost']);
+const OF_THE_LOG = new Set<string>([
+  INIT,
+  MIGRATE,
+  'CLOCK_SET',
+  'effect.done',
+  'effect.failed',
+  'effect.lost',
+]);
 /** Without these, some events have nothing to say. */
 const FIELDS = { text: 'a text', kind: 'up' };
 const CHECK = { at: 0, tookMs: 1, files: 1, bytes: 1, records: 1, archives: 0, findings: [] };

@@ -20,6 +20,8 @@ import type { PluginWords } from './words.ts';
 const LONGEST_TEXT = 4_096;
 /** A time in an event that differs less from the record's time than this is not shown. */
 const SAME_TIME_MS = 1_000;
+/** By which actors that remember times learn that the wall clock was set. */
+const CLOCK_SET = 'CLOCK_SET';
 
 export type Tone = 'plain' | 'quiet' | 'warning' | 'failure';
 
@@ -58,6 +60,7 @@ function eventText({ event, actor, correlation, at }: LogRecord): string {
   if (timer !== undefined) return `after ${timer}`;
   if (type === INIT) return ['starts', ...shortFields(isObject(fields.input) ? fields.input : {})].join(' ');
   if (type === EFFECT_DONE) return `${shortValue(fields.effect)} done`;
+  if (type === CLOCK_SET) return `follows the clock, which was set ${setText(Number(fields.byMs))}`;
   if (type === EFFECT_LOST) return `${shortValue(fields.effect)} was lost with the process`;
   if (type === EFFECT_FAILED) {
     return `${shortValue(fields.effect)} failed: ${fields.code} ${plainText(String(fields.message))}`;
@@ -70,6 +73,10 @@ function eventText({ event, actor, correlation, at }: LogRecord): string {
     return Math.abs(value - at) < SAME_TIME_MS ? [] : [[name, new Date(value).toISOString().slice(0, 19)]];
   });
   return [plainText(type), ...shortFields(Object.fromEntries(news))].join(' ');
+}
+
+function setText(byMs: number): string {
+  return `${duration(Math.abs(byMs))} ${byMs > 0 ? 'ahead' : 'back'}`;
 }
 
 /** Epoch milliseconds of this age of the world. */
