@@ -8,6 +8,7 @@ import type { CommandContext, CommandRun } from '../core/host/plugin/command.ts'
 import { progressOf } from '../core/host/progress.ts';
 import { notedSettings } from '../core/host/retention/settings.ts';
 import { jsonText } from '../core/host/terminal.ts';
+import { witnessPath } from '../core/host/witness/settings.ts';
 import { KernelError } from '../core/kernel/errors/kernel-error.ts';
 import { lockDataDir } from '../core/kernel/log/lock.ts';
 import { logFile } from '../core/kernel/log/schema.ts';
@@ -86,7 +87,8 @@ async function overwrittenFiles({ registrations }: CommandContext): Promise<stri
 async function witnessFile({ config }: CommandContext): Promise<string | undefined> {
   try {
     const { witness } = await config();
-    return witness && 'file' in witness && existsSync(witness.file) ? witness.file : undefined;
+    const place = witness && witnessPath(witness);
+    return place !== undefined && existsSync(place) ? place : undefined;
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import { HostError } from '../../core/host/errors/host-error.ts';
 import { runSteps } from '../../core/host/history/pace.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { jsonText, timestamp } from '../../core/host/terminal.ts';
+import { witnessPath } from '../../core/host/witness/settings.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Anchor } from '../../core/kernel/log/head.ts';
 import type { IntegrityReport } from '../../core/kernel/log/integrity.ts';
@@ -77,7 +78,8 @@ async function witnessOf(
   try {
     const { witness } = await config();
     if (!witness) return undefined;
-    if ('file' in witness && existsSync(witness.file)) return witness.file;
+    const place = witnessPath(witness);
+    if (place !== undefined && existsSync(place)) return place;
     note('The configured witness cannot be read from here: name a file of its heads with --witness.');
   } catch (error) {
     if (!isCoded(error)) throw error; // without a configuration there is no witness to compare with

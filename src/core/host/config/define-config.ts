@@ -42,10 +42,16 @@ export interface DataOptions {
   readonly reserve?: string | false | undefined;
   /**
    * Where the signed heads of the log go, outside of this machine's reach: a file on another mount, relative to the
-   * configuration file, to which lines are appended; or a URL that gets them by POST. Nowhere unless set.
+   * configuration file, to which lines are appended; a folder that gets a file a day; or a URL that gets them by POST.
+   * Nowhere unless set.
    */
   readonly witness?:
     | { readonly file: string }
+    | {
+        readonly folder: string;
+        /** So many days stay in it; 400 unless set. */
+        readonly keepDays?: number | undefined;
+      }
     | {
         readonly url: string;
         /** A file of mode 0600 with a bearer token, relative to the configuration file. */
@@ -57,6 +63,7 @@ export interface DataOptions {
 /** The settings of `data.witness`. */
 const witnessSchema = z.union([
   z.strictObject({ file: z.string().min(1) }),
+  z.strictObject({ folder: z.string().min(1), keepDays: z.int().min(1).max(100_000).optional() }),
   z.strictObject({
     url: z
       .url({ protocol: /^https?$/ })

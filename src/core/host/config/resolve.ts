@@ -11,7 +11,7 @@ import {
   USUAL_RESERVE_BYTES,
 } from '../retention/settings.ts';
 import { parseSize } from '../size.ts';
-import type { WitnessSettings } from '../witness/witness.ts';
+import type { WitnessSettings } from '../witness/settings.ts';
 import { type ConfigSource, resolveDataDir } from './data-dir.ts';
 import { type Config, type DataOptions, settingsSchema } from './define-config.ts';
 import { type Environment, overrideFromEnvironment } from './environment.ts';
@@ -78,6 +78,10 @@ function witnessOf(
 ): WitnessSettings {
   const absolute = (path: string) => resolve(cwd, file ? dirname(file) : '.', path);
   if ('file' in witness) return { file: absolute(witness.file) };
+  if ('folder' in witness) {
+    const { folder, keepDays } = witness;
+    return { folder: absolute(folder), ...(keepDays !== undefined && { keepDays }) };
+  }
   const { url, tokenFile } = witness;
   return { url, ...(tokenFile !== undefined && { tokenFile: absolute(tokenFile) }) };
 }

@@ -1,7 +1,7 @@
 import type { styleText } from 'node:util';
 import type { ActorDefinition, RecordWords } from '../../kernel/actors/definition.ts';
 import type { RetentionSettings } from '../retention/settings.ts';
-import type { WitnessSettings } from '../witness/witness.ts';
+import type { WitnessSettings } from '../witness/settings.ts';
 import type { ConfiguredPlugin, StoppedReports } from './definition.ts';
 import type { Registrations } from './registrations.ts';
 

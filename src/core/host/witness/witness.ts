@@ -1,8 +1,16 @@
 import { constants } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
-import { type WitnessedHead, witnessLine } from '../../kernel/log/witnessed-heads.ts';
+import { open, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isoTime } from '../../kernel/clock.ts';
+import {
+  isWitnessFile,
+  type WitnessedHead,
+  witnessFileOf,
+  witnessLine,
+} from '../../kernel/log/witnessed-heads.ts';
 import { HttpCallError, HttpClient } from '../http/client.ts';
 import { readTokenFile } from '../secrets/token-file.ts';
+import type { WitnessSettings } from './settings.ts';
 
 /** A place of the operator's, where what was sent cannot be changed by who has this machine. */
 export interface Witness {
@@ -16,20 +24,8 @@ export interface Witness {
   send(heads: readonly WitnessedHead[], signal: AbortSignal): Promise<void>;
 }
 
-/** How a witness is configured; one of the two. */
-export type WitnessSettings =
-  | {
-      /** Absolute path; on another mount, append-only where the file system can. */
-      readonly file: string;
-    }
-  | {
-      /** `https:`, or on this machine. */
-      readonly url: string;
-      /** Absolute path of a file of mode 0600 with a bearer token, read at each post. */
-      readonly tokenFile?: string | undefined;
-    };
-
 export function openWitness(settings: WitnessSettings): Witness {
+  if ('folder' in settings) return new FolderWitness(settings.folder, settings.keepDays ?? KEEP_DAYS);
   return 'file' in settings ? new FileWitness(settings.file) : new WebhookWitness(settings);
 }
 
@@ -81,6 +77,41 @@ class FileWitness implements Witness {
     } finally {
       await handle.close();
     }
+  }
+}
+
+const KEEP_DAYS = 400;
+const DAY_MS = 86_400_000;
+
+/** A folder with a file for each day, so that the head of a day is found by its name, and old days can go. */
+class FolderWitness implements Witness {
+  readonly place: string;
+  readonly #keepDays: number;
+  /** The newest day, with its file. */
+  #today: { readonly day: string; readonly file: FileWitness } | undefined;
+
+  constructor(folder: string, keepDays: number) {
+    this.place = folder;
+    this.#keepDays = keepDays;
+  }
+
+  async send(heads: readonly WitnessedHead[], signal: AbortSignal): Promise<void> {
+    const days = Map.groupBy(heads, ({ at }) => isoTime(at).slice(0, 10));
+    for (const [day, ofDay] of days) {
+      const isNew = this.#today?.day !== day;
+      if (isNew || !this.#today)
+        this.#today = { day, file: new FileWitness(join(this.place, witnessFileOf(day))) };
+      await this.#today.file.send(ofDay, signal);
+      if (isNew) await this.#dropOld(day);
+    }
+  }
+
+  /** Where the mount takes nothing away, everything stays. */
+  async #dropOld(day: string): Promise<void> {
+    const oldest = witnessFileOf(isoTime(Date.parse(day) - this.#keepDays * DAY_MS).slice(0, 10));
+    const names = await readdir(this.place).catch(() => []);
+    const old = names.filter((name) => isWitnessFile(name) && name <= oldest);
+    await Promise.allSettled(old.map((name) => rm(join(this.place, name))));
   }
 }
 

@@ -28,7 +28,11 @@ export interface LogWriterOptions {
   readonly dataDir: string;
   /** A signature at least every so many records. */
   readonly signEvery: number;
+  /** And with the first record after so long, milliseconds; 12 hours unless set, so that every day has one. */
+  readonly signAfterMs?: number;
 }
+
+const SIGN_AFTER_MS = 12 * 3_600_000;
 
 interface Head {
   readonly seq: number;
@@ -39,6 +43,9 @@ interface Head {
 export class LogWriter {
   readonly #dataDir: string;
   readonly #signEvery: number;
+  readonly #signAfterMs: number;
+  /** When this process signed last, by its own clock. */
+  #signedAt = performance.now();
   readonly #key: LogKey;
   readonly #db: DatabaseSync;
   readonly #states: SavedStates;
@@ -55,9 +62,10 @@ export class LogWriter {
   /** Whether this process wrote anything: it does not sign what another one wrote. */
   #wrote = false;
 
-  constructor({ dataDir, signEvery }: LogWriterOptions) {
+  constructor({ dataDir, signEvery, signAfterMs = SIGN_AFTER_MS }: LogWriterOptions) {
     this.#dataDir = dataDir;
     this.#signEvery = signEvery;
+    this.#signAfterMs = signAfterMs;
     this.#key = openLogKey(dataDir);
     this.#mark = new Mark(dataDir);
     this.#bodyKeys = new BodyKeys(dataDir);
@@ -86,7 +94,9 @@ export class LogWriter {
     const before = this.#head.seq;
     const done = this.#transaction(() => {
       const head = this.#append(request);
-      if (head.seq - (this.#signed.signature?.seq ?? 0) >= this.#signEvery) this.#sign(head);
+      const unsigned = head.seq - (this.#signed.signature?.seq ?? 0);
+      const isLate = performance.now() - this.#signedAt >= this.#signAfterMs;
+      if (unsigned >= this.#signEvery || (unsigned > 0 && isLate)) this.#sign(head);
       if (head.seq - this.#indexed >= INDEX_EVERY) this.#indexed = indexSome(this.#db, this.#indexed);
       for (const { name, body, key } of bodies) this.#insertBlob.run(name, body, Date.now(), key.id);
       const saved = request.saving && this.#states.add(request.saving);
@@ -181,6 +191,7 @@ export class LogWriter {
     const signature = this.#key.sign('record', seq, hash);
     insertSignature(this.#db, signature);
     this.#signed = { signature, noted: false };
+    this.#signedAt = performance.now();
   }
 
   #append({ firstSeq, rows }: CommitRequest): Head {

@@ -1,4 +1,5 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { isoTime } from '../clock.ts';
 import { isCoded } from '../errors/holdfast-error.ts';
@@ -17,13 +18,36 @@ export function witnessLine({ seq, hash, key, signature, at }: WitnessedHead): s
   return `${JSON.stringify({ holdfast: 'head', seq, hash, key, signature, at: isoTime(at) })}\n`;
 }
 
+/** The name of the file of a day in a witness's folder. @param day e.g. `2026-11-22`, UTC */
+export function witnessFileOf(day: string): string {
+  return `heads-${day}.jsonl`;
+}
+
+export function isWitnessFile(name: string): boolean {
+  return /^heads-\d{4}-\d\d-\d\d\.jsonl$/.test(name);
+}
+
+/**
+ * The heads in a witness's file, or in the files of its folder, in the order in which it got them.
+ *
+ * @throws HF_WITNESS_READ one cannot be read, or holds what is no head that its key signed, or there is no head
+ */
+export async function readWitness(place: string): Promise<WitnessedHead[]> {
+  if (!statSync(place, { throwIfNoEntry: false })?.isDirectory()) return readWitnessFile(place);
+  const heads: WitnessedHead[] = [];
+  for (const name of readdirSync(place).filter(isWitnessFile).toSorted())
+    heads.push(...(await readWitnessFile(join(place, name))));
+  if (heads.length > 0) return heads;
+  throw new KernelError('HF_WITNESS_READ', { file: place, reason: 'it holds no head' });
+}
+
 /**
  * The heads in a witness's file, in the order in which it got them. What is no JSON does not count: a crash may have cut a
  * line short.
  *
  * @throws HF_WITNESS_READ it cannot be read, or a line of it is no head that its key signed
  */
-export async function readWitness(file: string): Promise<WitnessedHead[]> {
+async function readWitnessFile(file: string): Promise<WitnessedHead[]> {
   const heads: WitnessedHead[] = [];
   const refuse = (reason: string, cause?: unknown) =>
     new KernelError('HF_WITNESS_READ', { file, reason }, { cause });

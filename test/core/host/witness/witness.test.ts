@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
@@ -11,7 +11,9 @@ import type { DataCheckResult } from '../../../../src/core/host/integrity/findin
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../../src/core/host/runtime/runtime.ts';
-import type { WitnessSettings } from '../../../../src/core/host/witness/witness.ts';
+import type { WitnessSettings } from '../../../../src/core/host/witness/settings.ts';
+import { LogWriter } from '../../../../src/core/kernel/log/log-writer.ts';
+import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { call } from '../../../support/cli.ts';
 import { door } from '../../../support/door.ts';
 import { rewritePast } from '../../../support/stolen-key.ts';
@@ -179,6 +181,56 @@ test('[C9,R32] a webhook gets the heads with its token, is tried again after a f
   await until(() => fact().state === 'ok', 1_000);
   t.is(hook.received[0]?.headers.authorization, 'Bearer open-sesame');
   await until(() => hook.json().at(-1).heads.at(-1).seq === fact().sent);
+});
+
+test('[C9] a folder as a witness has the heads of each day in a file, keeps so many days, and names a rewritten past', async (t) => {
+  const dir = tempDir(t);
+  const folder = tempDir(t);
+  const old = ['heads-2024-01-01.jsonl', 'heads-2025-12-30.jsonl', 'heads-2025-12-31.jsonl', 'notes.txt'];
+  for (const name of old) writeFileSync(join(folder, name), '');
+  const first = await watched(t, dir, { folder, keepDays: 2 });
+  await first.work();
+  await first.until(() => first.fact().state === 'ok');
+  // The clock begins on the first of January 2026.
+  const today = join(folder, 'heads-2026-01-01.jsonl');
+  t.is(heads(today).at(-1)?.seq, first.fact().sent);
+  await first.until(() => readdirSync(folder).length === 3);
+  t.deepEqual(readdirSync(folder).toSorted(), [
+    'heads-2025-12-31.jsonl',
+    'heads-2026-01-01.jsonl',
+    'notes.txt',
+  ]);
+  first.clock.jump(86_400_000);
+  await first.work();
+  const tomorrow = join(folder, 'heads-2026-01-02.jsonl');
+  await first.until(() => existsSync(tomorrow) && readFileSync(tomorrow, 'utf8').endsWith('\n'));
+  await first.runtime.stop('test');
+
+  const verify = () => call(['log', 'verify', dir, '--witness', folder], { cwd: dir });
+  const whole = await verify();
+  t.is(whole.code, 0, whole.err);
+  t.regex(whole.out, new RegExp(`Witness: ${heads(today).length + heads(tomorrow).length} heads`));
+  rewritePast(dir, 30, (body) => body.replace('"by":"', '"by":"not '));
+  const { code, err } = await verify();
+  t.is(code, 1);
+  t.regex(err, /^HF_LOG_REWRITTEN/);
+});
+
+test('[C9] a log that grows slowly is signed all the same, so that each day has a head', (t) => {
+  const signed = (signAfterMs: number) => {
+    const dataDir = tempDir(t);
+    const writer = new LogWriter({ dataDir, signEvery: 1_000, signAfterMs });
+    const row = ['test.door/1', 'c', JSON.stringify({ seq: 1, at: 1 })];
+    writer.commit({ id: 0, firstSeq: 1, rows: row, blobs: [] });
+    const reader = new SqliteReader(dataDir);
+    t.teardown(() => {
+      reader.close();
+      writer.close();
+    });
+    return reader.newestSignedSeq();
+  };
+  t.is(signed(60_000), 0);
+  t.is(signed(0), 1);
 });
 
 test('[C11] a witness beyond this machine needs https', (t) => {
