@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { foundDataDir, resolveDataDir } from '../core/host/config/data-dir.ts';
 import type { LoadedConfig } from '../core/host/config/load.ts';
-import { HostError } from '../core/host/errors/host-error.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';
 import type { ConfiguredPlugin, StoppedReports } from '../core/host/plugin/definition.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { ActorDefinition, RecordWords } from '../core/kernel/actors/definition.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
-import { whoCouldReplace } from '../core/kernel/ownership.ts';
 import { CliError } from './errors.ts';
 
 /**
@@ -144,7 +143,6 @@ export class Configuration {
 
   /** The data folder by flag and variable, else the usual one. */
   async dataDirWithoutFile(): Promise<string> {
-    const { resolveDataDir } = await import('../core/host/config/data-dir.ts');
     return resolveDataDir(this.#source);
   }
 
@@ -159,23 +157,16 @@ export class Configuration {
     const fallback = await this.dataDirWithoutFile();
     const { dataDir, env, file } = this.#source;
     if (dataDir || env.HOLDFAST_DATA_DIR) return fallback;
-    if (!(await this.exists())) return found(fallback);
+    if (!(await this.exists())) return foundDataDir(fallback);
     try {
       const configured = (await this.load()).dataDir;
-      return configured === fallback && file === undefined ? found(fallback) : configured;
+      return configured === fallback && file === undefined ? foundDataDir(fallback) : configured;
     } catch (error) {
       if (!existsSync(fallback) || isCoded(error, 'HF_CONFIG_DATA_OWNER')) throw error;
       const reason = maskText(error instanceof Error ? error.message : String(error));
-      found(fallback);
+      foundDataDir(fallback);
       note(`The configuration cannot be loaded; using the data folder ${fallback}. ${reason}`);
       return fallback;
     }
   }
-}
-
-/** The rule of `plugins.config.ts` for what merely lies in the working directory. @throws HF_CONFIG_DATA_OWNER */
-function found(dir: string): string {
-  const reason = existsSync(dir) ? whoCouldReplace(dir) : undefined;
-  if (reason !== undefined) throw new HostError('HF_CONFIG_DATA_OWNER', { dir, reason });
-  return dir;
 }

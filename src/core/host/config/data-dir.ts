@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { whoCouldReplace } from '../../kernel/ownership.ts';
+import { HostError } from '../errors/host-error.ts';
 import type { Environment } from './environment.ts';
 
 /** Where a configuration comes from, and what overrides it. */
@@ -27,4 +30,16 @@ export function resolveDataDir(source: ConfigSource, configured?: string): strin
   if (given) return resolve(cwd, given);
   if (configured) return resolve(cwd, source.file ? dirname(source.file) : '.', configured);
   return resolve(cwd, DATA_DIR);
+}
+
+/**
+ * The rule of `plugins.config.ts` for a data folder that merely lies in the working directory: nobody named it.
+ *
+ * @param dir absolute path; what is not there is anybody's to make
+ * @throws HF_CONFIG_DATA_OWNER somebody but root and this user could have written it
+ */
+export function foundDataDir(dir: string): string {
+  const reason = existsSync(dir) ? whoCouldReplace(dir) : undefined;
+  if (reason !== undefined) throw new HostError('HF_CONFIG_DATA_OWNER', { dir, reason });
+  return dir;
 }
