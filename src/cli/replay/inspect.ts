@@ -1,5 +1,5 @@
 import { explanationOf } from '../../core/host/history/explanation.ts';
-import { differencesOf, enteredState } from '../../core/host/history/moment.ts';
+import { differencesOf, type EnteredState, enteredState } from '../../core/host/history/moment.ts';
 import { runSteps } from '../../core/host/history/pace.ts';
 import { actorMatcher } from '../../core/host/history/select.ts';
 import { shownState } from '../../core/host/history/shown.ts';
@@ -22,7 +22,9 @@ export const showMoment: CommandRun = async ([place = '', ...sources], flags, co
     async (log) => {
       const moment = await runSteps(momentSteps(log, await seqOfPlace(log, place)), context.signal);
       const actors = moment.actors.filter(({ ref }) => isWanted(ref));
-      return { moment, actors: actors.map((state) => enteredState(log, state)) };
+      const entered: EnteredState[] = [];
+      for (const state of actors) entered.push(await enteredState(log, state, context.signal));
+      return { moment, actors: entered };
     },
     context.signal,
   );

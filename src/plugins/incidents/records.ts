@@ -53,9 +53,9 @@ export const showRecord = defineTool({
 
 export async function recordAnswer(
   seq: number,
-  { log, words }: Question,
+  { log, words, signal }: Question,
 ): Promise<Answer<z.output<typeof shownRecord>>> {
-  const family = await familyOf(log, seq, LOOK_AHEAD);
+  const family = await familyOf(log, seq, LOOK_AHEAD, signal);
   const { cause, children, since } = family;
   await words.prepare([family.record, ...children, ...(cause ? [cause] : [])]);
   const record = shown(family.record);

@@ -63,17 +63,18 @@ export async function statesAnswer(
   const moment = await momentOf(question, asked.at);
   const isWanted = actorMatcher(asked.actor);
   const all = moment.actors.filter(({ ref }) => isWanted(ref));
-  const wanted = all.slice(begin, begin + limit).map((raw) => {
-    const { stateSince, ...state } = enteredState(question.log, shownState(raw));
-    return {
+  const wanted: z.output<typeof states>['actors'] = [];
+  for (const raw of all.slice(begin, begin + limit)) {
+    const { stateSince, ...state } = await enteredState(question.log, shownState(raw), question.signal);
+    wanted.push({
       actor: textOf(state.ref),
       state: `${textOf(stateName(state.value))}${state.done ? ' (final)' : ''}`,
       ...(stateSince && { since: isoOf(stateSince.at), sinceRecord: stateSince.seq }),
       lastRecord: state.seq,
       waitsFor: waits(state, moment.at).map((one) => textOf(one)),
       context: freeOf(state.context),
-    };
-  });
+    });
+  }
   const actors = fitting(wanted, limit);
   const next = begin + actors.length;
   return {

@@ -92,7 +92,7 @@ export class Questions {
       if (!isCoded(error)) throw error;
       return {
         isError: true,
-        content: [{ type: 'text', text: textOf(`${error.code}: ${error.message} ${error.remedy}`) }],
+        content: [{ type: 'text', text: textOf(`${error.code}: ${error.what} ${error.remedy}`) }],
       };
     }
   }

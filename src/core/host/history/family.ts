@@ -7,7 +7,8 @@ import {
   timerStartOf,
 } from '../../kernel/log/record.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
-import { type Since, sinceOf } from '../../kernel/replay/since.ts';
+import { type Since, sinceSteps } from '../../kernel/replay/since.ts';
+import { runSteps } from './pace.ts';
 
 /** How an effect or timer that a record requested ended. */
 export type Fate =
@@ -42,6 +43,7 @@ export async function familyOf(
   log: SqliteReader,
   seq: number,
   most = Number.POSITIVE_INFINITY,
+  signal?: AbortSignal,
 ): Promise<Family> {
   const record = log.record(seq);
   const cause =
@@ -59,7 +61,8 @@ export async function familyOf(
       : await fateWithout(log, record, effect, most);
     effects.push({ id, effect, fate });
   }
-  return { record, cause, since: sinceOf(log, record), effects, children };
+  const since = await runSteps(sinceSteps(log, record), signal);
+  return { record, cause, since, effects, children };
 }
 
 /** The fate of an effect without an outcome. */

@@ -4,6 +4,7 @@ import { diffContext, type Json } from '../../kernel/json.ts';
 import { delayOf, type StateValue } from '../../kernel/log/record.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { duration, timestamp } from '../terminal.ts';
+import { runSteps } from './pace.ts';
 import { shownState } from './shown.ts';
 
 /** A state with the record that entered it, which is absent where that is not in this log any more. */
@@ -11,9 +12,13 @@ export interface EnteredState extends ActorState {
   readonly stateSince?: { readonly seq: number; readonly at: number };
 }
 
-/** Finds the record by which an actor entered its state. */
-export function enteredState(log: SqliteReader, state: ActorState): EnteredState {
-  const seq = log.stateEntered(state.ref, state.seq);
+/** Finds the record by which an actor entered its state. @throws the signal's reason */
+export async function enteredState(
+  log: SqliteReader,
+  state: ActorState,
+  signal?: AbortSignal,
+): Promise<EnteredState> {
+  const seq = await runSteps(log.stateEntered(state.ref, state.seq), signal);
   return { ...state, ...(seq !== undefined && { stateSince: { seq, at: log.record(seq).at } }) };
 }
 

@@ -12,6 +12,8 @@ import type { Signature } from './signing.ts';
 import { newestSignature, signatureOf, signaturesBetween } from './signing.ts';
 
 const PAGE = 1_000;
+/** Records of one actor that are looked at in a step of a search among them. */
+const STEP = 250;
 
 /** A record as it is in the table. */
 export interface RawRecord {
@@ -160,11 +162,12 @@ export class SqliteReader implements LogReader {
   }
 
   /**
-   * The newest record of an actor, not after `upTo`, that entered another state.
+   * Finds the newest record of an actor, not after `upTo`, that entered another state. Yields between steps: an actor may
+   * have stayed in a state for a hundred thousand records.
    *
    * @returns its seq; undefined when it is not in this log any more
    */
-  stateEntered(actor: string, upTo: number): number | undefined {
+  stateEntered(actor: string, upTo: number): Generator<undefined, number | undefined> {
     return this.#seqOfActor(
       actor,
       upTo,
@@ -172,20 +175,36 @@ export class SqliteReader implements LogReader {
     );
   }
 
-  /** The newest record of an actor, not after `upTo`, that set a field of its context to a number. @returns its seq */
-  contextSet(actor: string, upTo: number, field: string, value: number): number | undefined {
+  /** Finds the newest record of an actor, not after `upTo`, that set a field of its context to a number. @returns its seq */
+  contextSet(
+    actor: string,
+    upTo: number,
+    field: string,
+    value: number,
+  ): Generator<undefined, number | undefined> {
     return this.#seqOfActor(actor, upTo, 'json_extract(body, ?) = ?', `$.to.context.${field}`, value);
   }
 
-  #seqOfActor(actor: string, upTo: number, fits: string, ...values: SQLInputValue[]): number | undefined {
-    const newest = `${fits} ORDER BY seq DESC LIMIT 1`;
+  *#seqOfActor(
+    actor: string,
+    upTo: number,
+    fits: string,
+    ...values: SQLInputValue[]
+  ): Generator<undefined, number | undefined> {
     const [begin, indexed] = [this.#begin(), this.#indexed()];
-    const inTable = `SELECT seq FROM records WHERE actor = ? AND seq BETWEEN ? AND ? AND ${newest}`;
+    const inTable = `SELECT seq FROM records WHERE actor = ? AND seq BETWEEN ? AND ? AND ${fits} ORDER BY seq DESC LIMIT 1`;
     const late = this.#number(inTable, actor, Math.max(begin, indexed + 1), upTo, ...values);
     if (late > 0 || indexed === 0) return late || undefined;
-    const inIndex = `SELECT seq FROM ${indexTable('actor')} AS i CROSS JOIN records USING (seq)
-      WHERE i.actor = ? AND i.seq BETWEEN ? AND ? AND records.actor = i.actor AND ${newest}`;
-    return this.#number(inIndex, actor, begin, Math.min(upTo, indexed), ...values) || undefined;
+    const next = `SELECT i.seq, records.body FROM ${indexTable('actor')} AS i CROSS JOIN records USING (seq)
+      WHERE i.actor = ? AND i.seq BETWEEN ? AND ? AND records.actor = i.actor ORDER BY i.seq DESC LIMIT ${STEP}`;
+    const step = `SELECT max(CASE WHEN ${fits} THEN seq END) AS found, min(seq) AS low FROM (${next})`;
+    for (let high = Math.min(upTo, indexed); ; ) {
+      const { found, low } = this.#get(step, ...values, actor, begin, high) ?? {};
+      if (typeof found === 'number') return found;
+      if (typeof low !== 'number') return undefined;
+      high = low - 1;
+      yield;
+    }
   }
 
   /** Hash of a record, to check the chain from there on. */

@@ -11,7 +11,7 @@ import {
   timerStarted,
 } from '../log/record.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
-import { type Since, sinceOf } from './since.ts';
+import { type Since, sinceSteps } from './since.ts';
 
 /** One step of a chain of causes. */
 export interface Link {
@@ -25,7 +25,7 @@ export interface Link {
 }
 
 /**
- * The chain of causes of a record, from its source to the record itself. Yields after each of its records.
+ * The chain of causes of a record, from its source to the record itself. Yields often.
  *
  * @param most so many of them, those nearest to the record
  * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT
@@ -42,15 +42,20 @@ export function* causeSteps(
     const isHere = before !== undefined && before < record.seq && reader.hashOf(before) !== undefined;
     const cause = isHere ? reader.record(before) : undefined;
     const cut = before !== undefined && !cause;
-    chain.push({ record, ...(cut && { cut }), ...(cause && { cause }), ...sinceLink(reader, record) });
+    chain.push({
+      record,
+      ...(cut && { cut }),
+      ...(cause && { cause }),
+      ...(yield* sinceLink(reader, record)),
+    });
     if (!cause || chain.length >= most) return chain.reverse();
     record = cause;
     yield;
   }
 }
 
-function sinceLink(reader: SqliteReader, record: LogRecord): Pick<Link, 'since'> {
-  const since = sinceOf(reader, record);
+function* sinceLink(reader: SqliteReader, record: LogRecord): Generator<undefined, Pick<Link, 'since'>> {
+  const since = yield* sinceSteps(reader, record);
   return since ? { since } : {};
 }
 

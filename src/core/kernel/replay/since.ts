@@ -17,12 +17,16 @@ export interface Since {
  * @returns undefined for an actor's first record
  * @throws HF_LOG_CORRUPT
  */
-export function sinceOf(reader: SqliteReader, record: LogRecord): Since | undefined {
+export function* sinceSteps(
+  reader: SqliteReader,
+  record: LogRecord,
+): Generator<undefined, Since | undefined> {
   const { seq, actor, from } = record;
   if (from === undefined) return undefined;
-  const entered = reader.stateEntered(actor, seq - 1);
+  const entered = yield* reader.stateEntered(actor, seq - 1);
   const revision = revisionOf(record);
-  const made = revision === undefined ? undefined : reader.contextSet(actor, seq - 1, 'revision', revision);
+  const made =
+    revision === undefined ? undefined : yield* reader.contextSet(actor, seq - 1, 'revision', revision);
   return {
     ...(entered !== undefined && { entered: reader.record(entered) }),
     ...(revision !== undefined &&
