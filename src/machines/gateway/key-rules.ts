@@ -14,8 +14,16 @@ export interface KeyTerms {
   readonly tools?: readonly string[];
   /** Calls of tools a minute. */
   readonly rpmLimit?: number;
-  /** What its calls may cost in all. */
+  /** What its calls may cost in all, or in each time of `budgetMs`. */
   readonly maxBudget?: number;
+  /** After so long the budget begins anew, milliseconds. */
+  readonly budgetMs?: number;
+  /** Calls of tools a minute by single servers, or by tools with their prefixed names. */
+  readonly rpmLimits?: Readonly<Record<string, number>>;
+  /** Set aside for a while: nothing is admitted. */
+  readonly blocked?: true;
+  /** What its owner noted with it. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
   /** Requests that may be open at once; the gateway's own limit when absent. */
   readonly maxParallel?: number;
   /** Streams that may be open at once; the gateway's own limit when absent. */
@@ -41,6 +49,10 @@ export interface KeyContext {
   /** Calls of tools since the window began. */
   readonly window: { readonly at: number; readonly calls: number };
   readonly spend: number;
+  /** When the budget began; with the key's creation unless set. */
+  readonly spendSince?: number;
+  /** The same for the servers and tools of `rpmLimits`. */
+  readonly windows?: Readonly<Record<string, KeyContext['window']>>;
   readonly calls: number;
   readonly refused: number;
   /** When a person was last alerted that a key came where it does not belong. */
@@ -101,6 +113,7 @@ export type CallRule =
   | 'revoked'
   | 'expired'
   | 'rotated_out'
+  | 'blocked'
   | 'master_key_misplaced'
   | 'key_misplaced'
   | 'identity_required'
@@ -255,12 +268,38 @@ export function windowAt(
   return { window: current, endsIn: current.at + WINDOW_MS - at };
 }
 
+/** The window of what was never called. */
+export const NO_CALLS: KeyContext['window'] = { at: 0, calls: 0 };
+
 /** Money is counted in billionths. */
 const SMALLEST_COST = 1e-9;
 
 /** Sums of money without the dust of binary fractions: ten calls of 0.1 cost 1. */
 export function add(spend: number, cost: number): number {
   return Math.max(0, Math.round((spend + cost) / SMALLEST_COST) / 1e9);
+}
+
+/** What was spent of the budget that holds at a time, and since when. A clock that was set back begins no budget anew. */
+export function spentAt(
+  {
+    terms,
+    spend,
+    spendSince,
+    createdAt = 0,
+  }: Pick<KeyContext, 'terms' | 'spend' | 'spendSince' | 'createdAt'>,
+  at: number,
+): { readonly spend: number; readonly since: number } {
+  const since = spendSince ?? createdAt;
+  const isOver = terms?.budgetMs !== undefined && at - since >= terms.budgetMs;
+  return isOver ? { spend: 0, since: at } : { spend, since };
+}
+
+/** @returns the names of `rpmLimits` that a call counts for */
+export function limitedNames({ terms }: Pick<KeyContext, 'terms'>, { routes, tool }: CallRequest): string[] {
+  const { rpmLimits } = terms ?? {};
+  if (!rpmLimits) return [];
+  const names = routes.length === 1 ? [...routes, tool] : [tool];
+  return names.filter((name) => name !== undefined && Object.hasOwn(rpmLimits, name)) as string[];
 }
 
 /** When a value of a key stops being good; never when undefined. */
@@ -280,7 +319,7 @@ function badKey(context: KeyContext, presented: string, at: number): Verdict | u
   const present = presents[presented];
   if (!present || (present.until !== undefined && at >= present.until)) return { rule: 'rotated_out' };
   if (terms.expiresAt !== undefined && at >= terms.expiresAt) return { rule: 'expired' };
-  return undefined;
+  return terms.blocked ? { rule: 'blocked' } : undefined;
 }
 
 /**
@@ -309,12 +348,23 @@ function overOpen({ terms }: KeyContext, call: CallRequest): Verdict | undefined
   return { rule: slot === 'stream' ? 'too_many_streams' : 'too_many_calls', retryAfterMs: TRY_AGAIN_MS };
 }
 
-/** @returns why another call of a tool is one too many */
-function overLimit(context: KeyContext, at: number, cost: number): Verdict | undefined {
-  const { terms, spend } = context;
+/** @returns why another call of a tool is one too many @param limited names of `rpmLimits` that it counts for */
+function overLimit(
+  context: KeyContext,
+  at: number,
+  cost: number,
+  limited: readonly string[] = [],
+): Verdict | undefined {
+  const { terms } = context;
+  const { spend } = spentAt(context, at);
   const { window, endsIn } = windowAt(context, at);
   if (terms?.rpmLimit !== undefined && window.calls >= terms.rpmLimit) {
     return { rule: 'rate_limited', retryAfterMs: endsIn };
+  }
+  for (const name of limited) {
+    const own = windowAt({ window: context.windows?.[name] ?? NO_CALLS }, at);
+    const limit = terms?.rpmLimits?.[name] ?? Number.POSITIVE_INFINITY;
+    if (own.window.calls >= limit) return { rule: 'rate_limited', retryAfterMs: own.endsIn };
   }
   const over = terms?.maxBudget !== undefined && cost > 0 && add(spend, cost) > terms.maxBudget;
   return over ? { rule: 'over_budget' } : undefined;
@@ -339,7 +389,10 @@ export function judge(context: KeyContext, call: CallRequest): Verdict {
   if (call.toolUnlisted || (terms.tools && !terms.tools.includes(call.tool ?? ''))) {
     return { rule: 'tool_not_allowed' };
   }
-  return overOpen(context, call) ?? overLimit(context, call.at, call.cost ?? 0) ?? { rule: 'admitted' };
+  return (
+    overOpen(context, call) ??
+    overLimit(context, call.at, call.cost ?? 0, limitedNames(context, call)) ?? { rule: 'admitted' }
+  );
 }
 
 /** Whether a key may read about itself: a good one that is not restricted, and within its limits. */
@@ -347,6 +400,6 @@ export function judgeReading(context: KeyContext, presented: string, at: number)
   const bad = badKey(context, presented, at);
   if (bad) return bad;
   if (context.terms?.restriction !== undefined) return { rule: 'restricted' };
-  const nothingSpent = context.spend === 0; // a budget of 0 is for tools that cost nothing
+  const nothingSpent = spentAt(context, at).spend === 0; // a budget of 0 is for tools that cost nothing
   return overLimit(context, at, nothingSpent ? 0 : SMALLEST_COST) ?? { rule: 'admitted' };
 }

@@ -12,7 +12,16 @@ import type {
   KeyReply,
   MisplacedKey,
 } from './key-rules.ts';
-import { add, goodUntil, judge, judgeReading, windowAt } from './key-rules.ts';
+import {
+  add,
+  goodUntil,
+  judge,
+  judgeReading,
+  limitedNames,
+  NO_CALLS,
+  spentAt,
+  windowAt,
+} from './key-rules.ts';
 
 export type * from './key-rules.ts';
 
@@ -37,6 +46,21 @@ const misplacedIn = (event: KeyEvent): MisplacedKey | undefined => {
   const known = authorization === 'virtual_key' || authorization === 'master_key';
   return known ? { key: authorization, where: 'header authorization' } : misplaced;
 };
+/** The windows of single servers and tools after another call. */
+function counting(
+  { windows, terms }: KeyContext,
+  names: readonly string[],
+  at: number,
+): NonNullable<KeyContext['windows']> {
+  // What has no limit any more is not counted any more.
+  const kept = Object.entries(windows ?? {}).filter(([name]) => Object.hasOwn(terms?.rpmLimits ?? {}, name));
+  const counted = names.map((name) => {
+    const { window } = windowAt({ window: windows?.[name] ?? NO_CALLS }, at);
+    return [name, { at: window.at, calls: window.calls + 1 }] as const;
+  });
+  return Object.fromEntries([...kept, ...counted]);
+}
+
 /** A client that does it with every call must not become a flood of alerts. */
 const WARN_EVERY_MS = 60_000;
 const toWarn = ({ context, event }: Args): boolean => {
@@ -109,11 +133,15 @@ export const virtualKey = setup({
       const call = calling(event);
       const counted = call.method === 'tools/call';
       const { window } = windowAt(context, call.at);
+      const { spend, since } = spentAt(context, call.at);
+      const limited = counted ? limitedNames(context, call) : [];
       return {
         lastSeenAt: call.at,
         calls: context.calls + 1,
         ...(counted && { window: { at: window.at, calls: window.calls + 1 } }),
-        ...(counted && call.cost && { spend: add(context.spend, call.cost) }),
+        ...(counted && call.cost && { spend: add(spend, call.cost) }),
+        ...(counted && call.cost && context.terms?.budgetMs !== undefined && { spendSince: since }),
+        ...(limited.length > 0 && { windows: counting(context, limited, call.at) }),
       };
     }),
     countRefusal: assign(({ context, event }) => {
@@ -132,6 +160,15 @@ export const virtualKey = setup({
         ? {
             ...moved(context, event.byMs, 'warnedAt'),
             window: { ...context.window, ...moved(context.window, event.byMs, 'at') },
+            ...moved(context, event.byMs, 'spendSince'),
+            ...(context.windows && {
+              windows: Object.fromEntries(
+                Object.entries(context.windows).map(([name, window]) => [
+                  name,
+                  { ...window, ...moved(window, event.byMs, 'at') },
+                ]),
+              ),
+            }),
           }
         : {},
     ),
@@ -146,7 +183,8 @@ export const virtualKey = setup({
     admitted: (args) => verdictOf(args).rule === 'admitted' && !toWarn(args),
     admittedMisplaced: (args) => verdictOf(args).rule === 'admitted',
     misplaced: toWarn,
-    hasTimes: ({ context: { window, warnedAt } }) => window.at > 0 || warnedAt !== undefined,
+    hasTimes: ({ context: { window, warnedAt, spendSince } }) =>
+      window.at > 0 || warnedAt !== undefined || spendSince !== undefined,
   },
 }).createMachine({
   id: 'gateway-key',
@@ -212,7 +250,7 @@ function confine() {
       const { terms, revokedAt } = context;
       const ends = event.type === 'KEY_ROTATED' ? event.at + event.overlapMs : terms?.expiresAt;
       return {
-        servers: revokedAt === undefined ? (terms?.servers ?? []) : [],
+        servers: revokedAt === undefined && !terms?.blocked ? (terms?.servers ?? []) : [],
         ...(ends !== undefined && { until: ends }),
       };
     },

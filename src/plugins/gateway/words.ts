@@ -92,11 +92,15 @@ const WORDS: Partial<Readonly<Record<keyof KeyTerms, string>>> = {
   maxStreams: 'limit of open streams',
   expiresAt: 'expiry',
   restriction: 'restriction',
+  budgetMs: 'renewal of the budget',
+  rpmLimits: 'limits of servers and tools',
+  blocked: 'block',
+  metadata: 'notes',
 };
 
 function termsText(terms: Partial<KeyTerms>): string {
   const { alias, owner, servers, tools, rpmLimit, maxBudget, expiresAt, restriction } = terms;
-  const { maxParallel, maxStreams } = terms;
+  const { maxParallel, maxStreams, budgetMs, rpmLimits, blocked, metadata } = terms;
   return [
     alias,
     owner && `of ${owner}`,
@@ -108,6 +112,10 @@ function termsText(terms: Partial<KeyTerms>): string {
     maxStreams !== undefined && `${maxStreams} streams at once`,
     expiresAt !== undefined && `until ${new Date(expiresAt).toISOString().slice(0, 19)}Z`,
     restriction && `only ${restriction}`,
+    budgetMs !== undefined && `a new budget every ${budgetMs / 1_000} s`,
+    rpmLimits && `limits of ${Object.keys(rpmLimits).join(' ') || 'nothing'}`,
+    blocked && 'blocked',
+    metadata && 'with notes',
   ]
     .filter(Boolean)
     .join(', ');

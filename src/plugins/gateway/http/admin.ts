@@ -4,6 +4,7 @@ import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { add } from '../../../machines/gateway/key-rules.ts';
 import type { ChangeOrigin, KeyAdmin } from '../keys/admin.ts';
+import { warningsOf } from '../keys/request.ts';
 import { budgetOf, keyFields, keyInfo, pageOfKeys, serverId } from '../keys/view.ts';
 import { bearerIn, type KeyDirectory, keyId } from '../keys/virtual-keys.ts';
 import type { RouteTable, ServedRoutes } from '../routes/route.ts';
@@ -52,18 +53,28 @@ export function adminEndpoints(http: HttpSurface, gateway: AdminServices): void 
 
     route('POST', '/key/generate', async (request, { admin }) => {
       const { value, view } = await admin.generate(request.body, originOf(request));
-      return { key: value, ...keyFields(view) };
+      return { key: value, ...keyFields(view), ...warned(request.body) };
     });
-    route('POST', '/key/update', async (request, { admin }) =>
-      keyFields(await admin.update(request.body, originOf(request))),
+    route('POST', '/key/update', async (request, { admin }) => ({
+      ...keyFields(await admin.update(request.body, originOf(request))),
+      ...warned(request.body),
+    }));
+    route('POST', '/key/block', async (request, { admin }) =>
+      keyFields(await admin.block(request.body, true, originOf(request))),
+    );
+    route('POST', '/key/unblock', async (request, { admin }) =>
+      keyFields(await admin.block(request.body, false, originOf(request))),
     );
     route('POST', '/key/delete', async (request, { admin }) => {
       return { deleted_keys: await admin.revoke(request.body, originOf(request)) };
     });
-    route('POST', '/key/rotate', async (request, { admin }) => {
-      const { value, view } = await admin.rotate(request.body, originOf(request));
-      return { key: value, ...keyFields(view) };
-    });
+    // Other gateways call it regenerate; both take the same.
+    for (const path of ['/key/rotate', '/key/regenerate']) {
+      route('POST', path, async (request, { admin }) => {
+        const { value, view } = await admin.rotate(request.body, originOf(request));
+        return { key: value, ...keyFields(view) };
+      });
+    }
     route('GET', '/key/list', ({ query }, gateway) => {
       const { rows, ...page } = pageOfKeys(query, gateway.keys);
       return { keys: rows.map((key) => keyInfo(key, gateway.clock.now())), ...page };
@@ -87,6 +98,12 @@ export function adminEndpoints(http: HttpSurface, gateway: AdminServices): void 
     });
     registered();
   });
+}
+
+/** What of a request was not followed, beside the answer to it. */
+function warned(body: unknown): { readonly warnings?: readonly string[] } {
+  const warnings = warningsOf(body);
+  return warnings.length > 0 ? { warnings } : {};
 }
 
 /** The holder of the master key has no name here: the fingerprint tells which value was presented (`onlyMaster` let it in). */

@@ -6,6 +6,7 @@ import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.t
 import type { CallRule } from '../../../machines/gateway/key.ts';
 import { GatewayError } from '../errors.ts';
 import {
+  blockRequest,
   canonical,
   deleteRequest,
   generateRequest,
@@ -129,6 +130,15 @@ export class KeyAdmin {
     await this.#ask(id, { type: 'KEY_ROTATED', at, by, presented, overlapMs }, correlation);
     this.#gateway.keys.index(id);
     return { value, view: this.#view(id) };
+  }
+
+  /** Sets a key aside, or takes it up again; open calls of a blocked key end. @throws as `update` */
+  async block(body: unknown, isBlocked: boolean, { correlation, by }: ChangeOrigin): Promise<KeyView> {
+    const { id } = this.#active(readRequest(blockRequest, body).key);
+    const at = this.#gateway.services.clock.now();
+    const change = isBlocked ? { set: { blocked: true as const } } : { set: {}, clear: ['blocked' as const] };
+    await this.#ask(id, { type: 'KEY_UPDATED', at, by, ...change }, correlation);
+    return this.#view(id);
   }
 
   /** @param presented id of the value that a key reads itself with @returns the decision */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import type { ClearableTerm, KeyTerms } from '../../../machines/gateway/key.ts';
 import { GatewayError } from '../errors.ts';
 
@@ -70,12 +71,28 @@ const permission = z.strictObject({
   mcp_tools: names.nullable().optional(),
 });
 
+/** What its owner notes with a key; shown again, and never looked at. */
+const metadata = z
+  .record(z.string().max(128), z.json())
+  .refine((value) => JSON.stringify(value).length <= 4_096, 'no more than 4,096 characters of JSON')
+  .refine((value) => !/\bsk-/.test(JSON.stringify(value)), 'it looks like a key; metadata are shown');
+
 const fields = {
   key_alias: label.optional(),
   user_id: label.nullable().optional(),
   object_permission: permission.nullable().optional(),
   rpm_limit: z.int().min(1).max(1_000_000).nullable().optional(),
   max_budget: z.number().min(0).max(1e12).nullable().optional(),
+  /** The budget begins anew after this time. */
+  budget_duration: duration
+    .refine((ms) => ms >= 1_000, 'at least a second')
+    .nullable()
+    .optional(),
+  /** Calls a minute by server, or by a tool's prefixed name. */
+  mcp_rpm_limits: z.record(z.string().min(1).max(256), z.int().min(1).max(1_000_000)).nullable().optional(),
+  metadata: metadata.nullable().optional(),
+  /** Of scripts for other gateways: it says nothing here. */
+  models: z.unknown().optional(),
   max_parallel_requests: z.int().min(1).max(1_000_000).nullable().optional(),
   max_streams: z.int().min(1).max(1_000_000).nullable().optional(),
   duration: duration.nullable().optional(),
@@ -98,6 +115,7 @@ export const rotateRequest = z.strictObject({
   /** How long the previous values stay valid. */
   overlap: duration.default(0),
 });
+export const blockRequest = z.strictObject({ key });
 export const listRequest = z.strictObject({
   page: z.coerce.number().int().min(1).default(1),
   size: z.coerce.number().int().min(1).max(1_000).default(100),
@@ -127,6 +145,14 @@ export function readRequest<T>(schema: z.ZodType<T>, body: unknown): T {
 export const invalid = (field: string, reason: string): HoldfastError =>
   new GatewayError('HF_GATEWAY_KEY_REQUEST', { field, reason });
 
+/** What of a request is taken and not followed, for whoever sent it. */
+export function warningsOf(body: unknown): readonly string[] {
+  const hasModels = isObject(body) && 'models' in body;
+  return hasModels
+    ? ['models is ignored: a key reaches MCP servers here (object_permission), and no models']
+    : [];
+}
+
 /** The servers that a scope may name, and whether their tools have a prefix. */
 export type KnownServers = ReadonlyMap<string, { readonly entry: { readonly prefix: boolean } }>;
 
@@ -141,7 +167,7 @@ export function termsOf(
   { servers: known, before, now }: { servers: KnownServers; before: readonly string[]; now: number },
 ): { readonly set: Partial<KeyTerms>; readonly clear: readonly ClearableTerm[] } {
   const { key_alias, user_id, object_permission, rpm_limit, max_budget, allowed_routes } = request;
-  const { max_parallel_requests, max_streams } = request;
+  const { max_parallel_requests, max_streams, budget_duration, mcp_rpm_limits } = request;
   const permitted = object_permission === null ? { mcp_servers: [], mcp_tools: null } : object_permission;
   const servers = permitted?.mcp_servers;
   const tools = permitted?.mcp_tools;
@@ -151,6 +177,8 @@ export function termsOf(
   tools?.forEach((name, index) => {
     checkTool(name, `object_permission.mcp_tools.${index}`, servers ?? before, known);
   });
+  for (const name of Object.keys(mcp_rpm_limits ?? {}))
+    if (!known.has(name)) checkTool(name, `mcp_rpm_limits.${shown(name)}`, servers ?? before, known);
   const expiresAt = expiryOf(request, now);
   const restriction = allowed_routes?.[0] ?? (allowed_routes === undefined ? undefined : null);
   const terms = {
@@ -164,6 +192,9 @@ export function termsOf(
     maxStreams: max_streams,
     expiresAt,
     restriction,
+    budgetMs: budget_duration,
+    rpmLimits: mcp_rpm_limits,
+    metadata: request.metadata,
   };
   const given = Object.entries(terms).filter(([, value]) => value !== undefined);
   return {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isoTime } from '../../../core/kernel/clock.ts';
-import { WINDOW_MS, windowAt } from '../../../machines/gateway/key-rules.ts';
+import { spentAt, WINDOW_MS, windowAt } from '../../../machines/gateway/key-rules.ts';
 import { hasLabel, listRequest, readRequest } from './request.ts';
 import type { KeyDirectory, KeyView } from './virtual-keys.ts';
 
@@ -13,7 +13,9 @@ const time = (at: number | undefined): string | null => (at === undefined ? null
 
 function stateOf({ state, context }: KeyView, now: number): string {
   const { expiresAt } = context.terms ?? {};
-  return state === 'active' && expiresAt !== undefined && now >= expiresAt ? 'expired' : state;
+  if (state !== 'active') return state;
+  if (expiresAt !== undefined && now >= expiresAt) return 'expired';
+  return context.terms?.blocked ? 'blocked' : state;
 }
 
 /** The fields of a key as they were requested. No value of the key is among them. */
@@ -26,6 +28,10 @@ export function keyFields({ id, context }: KeyView): Record<string, unknown> {
     object_permission: { mcp_servers: terms?.servers ?? [], ...(terms?.tools && { mcp_tools: terms.tools }) },
     rpm_limit: terms?.rpmLimit ?? null,
     max_budget: terms?.maxBudget ?? null,
+    budget_duration: terms?.budgetMs === undefined ? null : `${terms.budgetMs / 1_000}s`,
+    mcp_rpm_limits: terms?.rpmLimits ?? {},
+    metadata: terms?.metadata ?? {},
+    blocked: terms?.blocked === true,
     max_parallel_requests: terms?.maxParallel ?? null,
     max_streams: terms?.maxStreams ?? null,
     expires: time(terms?.expiresAt),
@@ -38,7 +44,8 @@ export function keyFields({ id, context }: KeyView): Record<string, unknown> {
 /** A key with its use so far. The servers are listed by id and by name. */
 export function keyInfo(key: KeyView, now: number): Record<string, unknown> {
   const { context } = key;
-  const { terms, spend, calls, refused, presents } = context;
+  const { terms, calls, refused, presents } = context;
+  const { spend } = spentAt(context, now);
   const { window } = windowAt(context, now);
   const servers = terms?.servers ?? [];
   return {
@@ -62,13 +69,16 @@ export function keyInfo(key: KeyView, now: number): Record<string, unknown> {
 
 /** Budget and spend of a key. */
 export function budgetOf(key: KeyView, now: number): Record<string, unknown> {
-  const { terms, spend } = key.context;
+  const { terms } = key.context;
+  const { spend, since } = spentAt(key.context, now);
   return {
     budget_id: key.id,
     key_alias: terms?.alias ?? null,
     user_id: terms?.owner ?? null,
     max_budget: terms?.maxBudget ?? null,
     spend,
+    budget_duration: terms?.budgetMs === undefined ? null : `${terms.budgetMs / 1_000}s`,
+    budget_reset_at: terms?.budgetMs === undefined ? null : time(since + terms.budgetMs),
     remaining: terms?.maxBudget === undefined ? null : Math.max(0, terms.maxBudget - spend),
     rpm_limit: terms?.rpmLimit ?? null,
     rpm_window_ms: WINDOW_MS,

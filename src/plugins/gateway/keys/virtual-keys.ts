@@ -46,6 +46,10 @@ const limits = {
   maxStreams: z.number().exactOptional(),
   expiresAt: z.number().exactOptional(),
   restriction: z.string().exactOptional(),
+  budgetMs: z.number().exactOptional(),
+  rpmLimits: z.record(z.string(), z.number()).exactOptional(),
+  blocked: z.literal(true).exactOptional(),
+  metadata: z.record(z.string(), z.unknown()).exactOptional(),
 };
 const terms = z.object({ alias: z.string(), servers: z.array(z.string()).readonly(), ...limits });
 const at = z.number();
@@ -74,6 +78,10 @@ const change = z.discriminatedUnion('type', [
           'maxStreams',
           'expiresAt',
           'restriction',
+          'budgetMs',
+          'rpmLimits',
+          'blocked',
+          'metadata',
         ]),
       )
       .readonly()

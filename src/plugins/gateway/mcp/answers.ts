@@ -30,6 +30,7 @@ export const WRONG_KEY: Partial<Readonly<Record<AnswerParams['rule'], string>>> 
   revoked: 'Invalid API Key: it was revoked. Ask for another one.',
   expired: 'Invalid API Key: it has expired. Ask for another one.',
   rotated_out: 'Invalid API Key: it was rotated. Use the new value.',
+  blocked: 'Invalid API Key: it is blocked for now. Ask its owner.',
 };
 const REFUSED_KEY: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
   ...WRONG_KEY,
