@@ -52,6 +52,22 @@ interface World {
   readonly authorizations: (string | undefined)[];
 }
 
+/** The `cluster` route as it is shipped: tokens are for the URL of the route itself, with the scopes of its document. */
+async function cluster(t: ExecutionContext<unknown>) {
+  let audience = '';
+  const idp = await startIdentityProvider(t, (resource) => resource);
+  const { url, authorizations } = await startIdentityUpstream(t, idp.issuer, () => audience);
+  const entry = relay({
+    name: 'cluster',
+    url,
+    audience: '{gateway_url}/cluster/mcp',
+    scopes: ['mcp-cluster', 'groups', 'offline_access'],
+  });
+  const rig = await Rig.start(t, { routes: [entry] });
+  audience = `${rig.url}/cluster/mcp`;
+  return { rig, idp, key: await rig.mint({ servers: ['cluster'] }), authorizations, audience };
+}
+
 /** @param audience that tokens bear; the upstream wants `mcp-public` */
 async function world(t: ExecutionContext<unknown>, audience = 'mcp-public'): Promise<World> {
   const idp = await startIdentityProvider(t, () => audience);
@@ -60,10 +76,14 @@ async function world(t: ExecutionContext<unknown>, audience = 'mcp-public'): Pro
   return { rig, idp, key: await rig.mint({ servers: ['memory'] }), authorizations };
 }
 
-async function signedIn({ rig, idp, key }: World) {
-  const { memory, provider } = newcomer(idp.signIn);
+async function signedIn({ rig, idp, key }: World, server = 'memory') {
+  const asked: URL[] = [];
+  const { memory, provider } = newcomer((url) => {
+    asked.push(url);
+    return idp.signIn(url);
+  });
   const transport = () =>
-    new StreamableHTTPClientTransport(new URL(`${rig.url}/memory/mcp`), {
+    new StreamableHTTPClientTransport(new URL(`${rig.url}/${server}/mcp`), {
       authProvider: provider as never,
       requestInit: { headers: admission(key) },
     });
@@ -72,8 +92,44 @@ async function signedIn({ rig, idp, key }: World) {
     .connect(first as never)
     .catch((e: unknown) => e);
   await first.finishAuth((await memory.code) ?? '');
-  return { error, memory, transport };
+  return { error, memory, transport, asked };
 }
+
+const claimsOf = (token: string): Record<string, any> =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+
+test('[G8,G13,G20,G26] a new client logs in at cluster: with its scopes, for an audience of its own, to its call', async (t) => {
+  const here = await cluster(t);
+  const { error, memory, transport, asked } = await signedIn(here, 'cluster');
+  t.true(error instanceof UnauthorizedError);
+  t.is(asked[0]?.searchParams.get('resource'), here.audience);
+  t.deepEqual(asked[0]?.searchParams.get('scope')?.split(' ').toSorted(), [
+    'groups',
+    'mcp-cluster',
+    'offline_access',
+  ]);
+  const client = new Client({ name: 'cli', version: '1' });
+  await client.connect(transport() as never);
+  t.teardown(() => client.close());
+  const answer = await client.callTool({ name: 'cluster-echo', arguments: { text: 'hello' } });
+  t.deepEqual(answer.content, [{ type: 'text', text: 'hello' }]);
+  const token = tokenOf(memory);
+  t.is(claimsOf(token).aud, here.audience);
+  t.deepEqual(claimsOf(token).scope.split(' ').toSorted(), ['groups', 'mcp-cluster']);
+  t.is(here.authorizations.at(-1), `Bearer ${token}`, 'relayed verbatim');
+  t.false(JSON.stringify(await here.rig.records()).includes(token));
+
+  const entry = routeSchema.parse({
+    name: 'cluster',
+    disposition: 'relay',
+    audience: '{gateway_url}/cluster/mcp',
+  });
+  t.like(await probe(here.rig, here.key, token, entry), { state: 'healthy' });
+  const memoryToken = tokenOf((await signedIn(await world(t))).memory);
+  const found = await probe(here.rig, here.key, memoryToken, entry);
+  t.is(found.diagnosis?.code, 'wrong_audience');
+  t.true(found.found.includes(`for mcp-public, and the upstream expects ${here.audience}`), found.found);
+});
 
 test('[G8,G13,G20] a new client goes from the challenge over discovery, registration and PKCE to its call', async (t) => {
   const here = await world(t);
@@ -101,10 +157,11 @@ test('[G8] without a token the challenge names our own document; without a key t
   t.is((await rig.post('/memory/mcp', initialize)).headers.get('www-authenticate'), null);
 });
 
-async function probe(rig: Rig, key: string, token?: string) {
+const memoryEntry = routeSchema.parse({ name: 'memory', disposition: 'relay', audience: 'mcp-public' });
+
+async function probe(rig: Rig, key: string, token?: string, entry = memoryEntry) {
   const http = new HttpClient({ timeoutMs: 15_000, answerLimit: 4 * 1024 * 1024 });
   try {
-    const entry = routeSchema.parse({ name: 'memory', disposition: 'relay', audience: 'mcp-public' });
     const signal = AbortSignal.timeout(20_000);
     return await probeRoute(entry, { gatewayUrl: rig.url, key, token, http, signal });
   } finally {

@@ -45,7 +45,7 @@ const ROWS: readonly Row[] = [
   ),
   row(
     'wrong_url',
-    /route not found|\b404\b(?!.*(?:well-known|protected-resource|discovery))/i,
+    /^(?!.*(?:well-known|protected-resource|discovery)).*(?:route not found|\b404\b)/is,
     'The URL names no server behind the gateway.',
     'Use /<server>/mcp with underscores in the name; `holdfast gateway routes` lists the servers.',
   ),
