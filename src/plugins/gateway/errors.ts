@@ -49,6 +49,11 @@ export const GatewayError = defineErrors({
     what: 'The routes could not be loaded again: {reason}.',
     remedy: 'Correct plugins.config.ts; the routes serve as before, `holdfast gateway routes` lists them.',
   },
+  HF_GATEWAY_BODY_CODING: {
+    status: 400,
+    what: 'The body is not what its Content-Encoding {coding} says.',
+    remedy: 'Send it as it is, or compressed as the header says.',
+  },
   HF_GATEWAY_TOOLS: {
     status: 409,
     what: 'There is nothing to accept: {reason}.',

@@ -1,5 +1,6 @@
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import { HostError } from '../../../core/host/errors/host-error.ts';
+import { GatewayError } from '../errors.ts';
 
 type Decompress = (
   body: Buffer,
@@ -32,7 +33,7 @@ export const isAccepted = (coding: string): boolean => Object.hasOwn(CODINGS, co
  * request refuses it by its header.
  *
  * @param limit bytes of the decompressed body
- * @param done gets it, or HF_HTTP_BODY_TOO_LARGE or HF_HTTP_BODY_CODING
+ * @param done gets it, or HF_HTTP_BODY_TOO_LARGE or HF_GATEWAY_BODY_CODING
  */
 export function decodeBody(
   header: string | undefined,
@@ -55,7 +56,7 @@ export function decodeBody(
     done(
       isLarge
         ? new HostError('HF_HTTP_BODY_TOO_LARGE', { limit })
-        : new HostError('HF_HTTP_BODY_CODING', { coding }),
+        : new GatewayError('HF_GATEWAY_BODY_CODING', { coding }),
     );
   });
 }

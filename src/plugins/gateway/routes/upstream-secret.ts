@@ -147,8 +147,16 @@ export class UpstreamSecret {
 }
 
 /** Whether an error is about the token itself, and not about a store that does not answer for a while. */
-const isOfToken = ({ code }: HoldfastError): boolean =>
-  code.startsWith('HF_CONFIG_SECRET_') || code === 'HF_GATEWAY_ROUTE';
+const isOfToken = ({ code }: HoldfastError): boolean => OF_TOKEN.has(code);
+
+const OF_TOKEN: ReadonlySet<string> = new Set([
+  'HF_CONFIG_SECRET_FOLDER',
+  'HF_CONFIG_SECRET_INVALID',
+  'HF_CONFIG_SECRET_MISSING',
+  'HF_CONFIG_SECRET_MODE',
+  'HF_CONFIG_SECRET_OWNER',
+  'HF_GATEWAY_ROUTE',
+]);
 
 function fetcher(source: string, { env, store }: SecretSources): () => string | Promise<string> {
   const at = source.indexOf(':');

@@ -37,11 +37,6 @@ export const httpErrors = {
     what: 'The body is nested deeper than {limit} levels.',
     remedy: 'Send it flatter; deeper nesting is refused, whatever it holds.',
   },
-  HF_HTTP_BODY_CODING: {
-    status: 400,
-    what: 'The body is not what its Content-Encoding {coding} says.',
-    remedy: 'Send it as it is, or compressed as the header says.',
-  },
   HF_HTTP_BODY_TOO_LARGE: {
     status: 413,
     what: 'The body is larger than {limit} bytes.',
