@@ -1,18 +1,11 @@
 import { resolve } from 'node:path';
 import test from 'ava';
 import { Configuration } from '../../src/cli/configuration.ts';
-import { INIT, type LogRecord, MIGRATE } from '../../src/core/kernel/log/record.ts';
+import { CLOCK_SET, INIT, type LogRecord, MIGRATE } from '../../src/core/kernel/log/record.ts';
 import { builtinPlugins } from '../../src/main.ts';
 
 /** What happens to every actor, in words of the log itself. */
-const OF_THE_LOG = new Set<string>([
-  INIT,
-  MIGRATE,
-  'CLOCK_SET',
-  'effect.done',
-  'effect.failed',
-  'effect.lost',
-]);
+const OF_THE_LOG = new Set<string>([INIT, MIGRATE, CLOCK_SET, 'effect.done', 'effect.failed', 'effect.lost']);
 /** Without these, some events have nothing to say. */
 const FIELDS = { text: 'a text', kind: 'up' };
 const CHECK = { at: 0, tookMs: 1, files: 1, bytes: 1, records: 1, archives: 0, findings: [] };

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { HostError } from '../../core/host/errors/host-error.ts';
 import { runSteps } from '../../core/host/history/pace.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
-import { jsonText, timestamp } from '../../core/host/terminal.ts';
+import { counted, jsonText, timestamp } from '../../core/host/terminal.ts';
 import { witnessPath } from '../../core/host/witness/settings.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Anchor } from '../../core/kernel/log/head.ts';
@@ -89,8 +89,11 @@ async function witnessOf(
 
 function witnessLine({ matching, archived, newest }: WitnessReport, file = ''): string {
   const upTo = newest ? ` up to record ${newest.seq}, which it got at ${timestamp(newest.at)}` : '';
-  const rest = archived > 0 ? `; ${archived} heads of archived records were not compared` : '';
-  return `Witness: ${matching} heads in ${file} match${upTo}${rest}`;
+  const rest =
+    archived > 0
+      ? `; ${counted(archived, 'head of archived records was', 'heads of archived records were')} not compared`
+      : '';
+  return `Witness: ${counted(matching, 'head', 'heads')} in ${file} ${matching === 1 ? 'matches' : 'match'}${upTo}${rest}`;
 }
 
 /** What the log is checked against: the key and the noted head of its last part, or the key that the user expects. */

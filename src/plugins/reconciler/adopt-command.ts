@@ -3,7 +3,7 @@ import { ADOPTION_PATH, type AdoptionView } from '../../core/contracts/reconcile
 import { HostError } from '../../core/host/errors/host-error.ts';
 import { askInstance, operatorName } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
-import { plainText } from '../../core/host/terminal.ts';
+import { counted, plainText } from '../../core/host/terminal.ts';
 import { NO_RECONCILER } from './unit.ts';
 
 /** What the router lacks or has, as the command shows it. */
@@ -53,7 +53,7 @@ function lines({ place, legs }: AdoptionView): string[] {
 function stateText({ state, place, by, at, legs }: AdoptionView): string {
   if (state === 'not needed') return 'The router is part of this instance: its legs need no adoption.';
   const who = by === undefined ? '' : ` by ${by}${at === undefined ? '' : ` at ${at}`}`;
-  return `The ${legs.length} legs of ${place} are adopted${who}.`;
+  return `The ${counted(legs.length, 'leg')} of ${place} ${legs.length === 1 ? 'is' : 'are'} adopted${who}.`;
 }
 
 /** @throws HF_CLI_USAGE nobody can answer */

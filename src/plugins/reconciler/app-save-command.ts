@@ -34,7 +34,10 @@ export const drillAppSave: CommandDefinition = {
     let view = await ask('/begin', { by, waitMs, ...(typeof leg === 'string' && { leg }) }, signal);
     let shown = 0;
     const show = () => {
-      if (!json) for (const { at, afterMs, what } of view.steps.slice(shown)) print(line(at, afterMs, what));
+      // The verdict, which follows, says it.
+      const isSaid = view.state !== 'running' && view.steps.at(-1)?.what === view.reason;
+      const steps = view.steps.slice(shown, isSaid ? -1 : undefined);
+      if (!json) for (const { at, afterMs, what } of steps) print(line(at, afterMs, what));
       shown = view.steps.length;
     };
     while (view.state === 'running') {

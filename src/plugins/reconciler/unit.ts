@@ -8,6 +8,7 @@ import { askInstance, operatorName } from '../../core/host/operations/control-cl
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
+import { counted } from '../../core/host/terminal.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { LONGEST_PAUSE_MS } from '../../machines/reconciler/unit.ts';
 import { legActor, UNIT_KEY, unitActor } from './actors.ts';
@@ -283,7 +284,7 @@ function registerCommands(context: PluginContext<Started>): void {
       const result = await askInstance<Resync>(command, RESYNC_PATH, {}, NO_RECONCILER);
       if (json) return print(JSON.stringify(result));
       const { legs, correlation } = result;
-      print(`${legs.length} legs are checked: ${legs.join(', ')}`);
+      print(`${counted(legs.length, 'leg is', 'legs are')} checked: ${legs.join(', ')}`);
       print(`What comes of it: holdfast log list --correlation ${correlation}`);
     },
   });

@@ -33,7 +33,7 @@ test('[R26] a drill saves a leg as the app does, twice, times both returns, and 
   t.is(code, 0, out + err);
   t.regex(
     out,
-    /\+\d\.\d s +saved as the app does: named Main \(drill\), without ipv6\n.*\+\d\.\d s +the address is back in the config after \d\.\d s, on the link after \d\.\d s\n.*saved as the app does: named Main, without ipv6\n.*the address is back.*\nok +Main \(eth1\.10\) got its address back after both saves/,
+    /\+\d+\.\d s +saved as the app does: named Main \(drill\), without ipv6\n.*\+\d+\.\d s +the address is back in the config after \d+\.\d s, on the link after \d+\.\d s\n.*saved as the app does: named Main, without ipv6\n.*the address is back.*\nok +Main \(eth1\.10\) got its address back after both saves/,
   );
   t.deepEqual(lasting(router), before);
   const saves = router.posts.filter(({ interface: { vlan } }) => vlan['eth1.10'].ipv6 === undefined);
@@ -102,6 +102,7 @@ test('[R26] no drill begins on a leg that is not adopted, not listed or not whol
   const pending = await drill();
   t.is(pending.code, 1);
   t.regex(pending.out, /fail +Main \(eth1\.10\): a transaction is pending, so nothing was saved/);
+  t.is(pending.out.split('nothing was saved').length, 2, 'it is said once');
   router.transaction = false;
   await router.appSaves((config) => {
     config.interface.vlan['eth1.10'].ipv6 = [MAIN.address, 'fd99::1/64'];

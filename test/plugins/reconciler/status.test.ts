@@ -185,7 +185,7 @@ test('[R24] every record of a leg has words, or is routine, or speaks for itself
     t.not(record(event), '', event.type);
   t.is(record({ type: 'init' }), '');
   t.is(record({ type: 'effect.done' }), '');
-  t.is(record({ type: 'xstate.after.settle.reconciler-leg.settling' }), '');
+  t.is(record({ type: 'xstate.after.settle.reconciler-leg.settling' }), 'is read: the changes have settled');
   t.is(record({ type: 'FROM_THE_FUTURE' }), undefined);
   t.is(record({ type: 'LEG_READ', ncid: 'n1', addresses: ['fd00::1/64'] }), 'has its address in ncid n1…');
   t.is(

@@ -2,6 +2,7 @@ import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../../kernel/actors/eff
 import { parseActorRef } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/json.ts';
 import {
+  CLOCK_SET,
   delayOf,
   type EffectRequest,
   INIT,
@@ -20,8 +21,6 @@ import type { PluginWords } from './words.ts';
 const LONGEST_TEXT = 4_096;
 /** A time in an event that differs less from the record's time than this is not shown. */
 const SAME_TIME_MS = 1_000;
-/** By which actors that remember times learn that the wall clock was set. */
-const CLOCK_SET = 'CLOCK_SET';
 
 export type Tone = 'plain' | 'quiet' | 'warning' | 'failure';
 

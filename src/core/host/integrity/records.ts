@@ -8,7 +8,7 @@ import { CLOCK, type LogRecord } from '../../kernel/log/record.ts';
 import { clockContextOf, openJumpFact } from '../clock/records.ts';
 import type { StoppedReports } from '../plugin/definition.ts';
 import { sizeText } from '../size.ts';
-import { duration, timestamp } from '../terminal.ts';
+import { counted, duration, timestamp } from '../terminal.ts';
 import { type DataCheckResult, dataCheckResultSchema, isDamage, summaryOf } from './findings.ts';
 import type { DataCheckContext } from './machine.ts';
 
@@ -22,8 +22,8 @@ export function describeDataCheck({ event }: LogRecord): string {
   if (type !== 'CHECKED' || !result) return HIDDEN;
   const { findings, files, records } = result;
   return findings.length === 0
-    ? `checked ${records} records and ${files} files: all as they were left`
-    : `checked ${records} records and ${files} files: ${summaryOf(result)}`;
+    ? `checked ${counted(records, 'record')} and ${counted(files, 'file')}: all as they were left`
+    : `checked ${counted(records, 'record')} and ${counted(files, 'file')}: ${summaryOf(result)}`;
 }
 
 /** What the newest check found; undefined before the first. */
@@ -77,5 +77,5 @@ export function dataFact(
 }
 
 function sizeOf({ records, files, bytes, archives, tookMs }: DataCheckResult): string {
-  return `${records} records, ${archives} archives, ${files} files, ${sizeText(bytes)} in ${(tookMs / 1_000).toFixed(1)} s`;
+  return `${counted(records, 'record')}, ${counted(archives, 'archive')}, ${counted(files, 'file')}, ${sizeText(bytes)} in ${(tookMs / 1_000).toFixed(1)} s`;
 }

@@ -1,9 +1,11 @@
 /** What commands and health pages see of the routes, and what commands change: table, reload, rollback. */
+
 import { z } from 'zod';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
+import { counted } from '../../../core/host/terminal.ts';
 import { isoTime } from '../../../core/kernel/clock.ts';
 import { isObject, type Json } from '../../../core/kernel/json.ts';
 import type { RouteState } from '../../../machines/gateway/routes.ts';
@@ -211,7 +213,7 @@ function routesText(
   const counts = Map.groupBy(configured, ({ state = 'not probed' }) => state);
   const states = [...counts].map(([state, { length }]) => `${length} ${state}`).join(', ');
   const upstreams = `${configured.length} with an upstream${states === '' ? '' : ` (${states})`}`;
-  return `${routes} routes, ${upstreams}; revision ${revision}`;
+  return `${counted(routes, 'route')}, ${upstreams}; revision ${revision}`;
 }
 
 /** The gateway's entry on health pages: `ok: false` when a part of the file does not serve, or a route is down. */
