@@ -131,7 +131,9 @@ export const jobs = definePlugin({
       const reason = fault === undefined ? failureText(failed) : `the cluster cannot be read: ${fault}`;
       const active = runs.filter(({ state }) => state === 'active').length;
       const none =
-        runs.length === 0 ? 'no run was seen yet' : `no job is failing, by ${counted(runs.length, 'run')}`;
+        runs.length === 0
+          ? 'no run was seen yet'
+          : `no job is failing; ${counted(runs.length, 'run is', 'runs are')} known`;
       return {
         text: [reason ?? none, ...(active > 0 ? [`${counted(active, 'run')} under way`] : [])].join('; '),
         ...(reason !== undefined && { ok: false, reason }),

@@ -76,7 +76,7 @@ export class DiskReserve {
     if (ok)
       return {
         ...base,
-        text: `${size} for a full disk ${state === 'held' ? 'are held' : 'are not held yet'}`,
+        text: `${size} are ${state === 'held' ? '' : 'not yet '}held back for a full disk`,
       };
     const free = `${sizeText(freeOn(this.#dataDir))} are free`;
     const reason =
