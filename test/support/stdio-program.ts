@@ -83,8 +83,15 @@ const TOOLS: Record<string, (id: unknown, params: Params) => void> = {
     asked.set('question-1', id);
     write({ id: 'question-1', method: 'roots/list' });
   },
-  /** Answers when another call releases it. */
-  hold: (id, { arguments: given }) => void held.push(() => answer(id, given)),
+  /** Answers when another call releases it, with progress before if that is wanted. */
+  hold(id, { arguments: given, _meta: { progressToken } = {} }) {
+    held.push(() => {
+      if (progressToken !== undefined) {
+        write({ method: 'notifications/progress', params: { progressToken, progress: 1 } });
+      }
+      answer(id, given);
+    });
+  },
   release(id) {
     for (const one of held) one();
     held = [];

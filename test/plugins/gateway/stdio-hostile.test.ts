@@ -23,7 +23,8 @@ test('[G23] what is no JSON-RPC goes to the log, and the answer behind it to its
     '[1]',
     'null',
     '{"jsonrpc":',
-    `${'['.repeat(100_000)}`,
+    '['.repeat(100_000),
+    `{"jsonrpc":"2.0","id":9,"result":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
   ];
   for (const [index, text] of garbage.entries()) {
     const messages = await messagesOf(await rig.call(session, 'garbage', { text }, index));

@@ -84,10 +84,14 @@ test('[G23] two callers with the same ids and tokens at once get their own answe
   await call(rig, 'release');
   const answers = await Promise.all(held.map(async (one) => messagesOf(await one)));
   t.deepEqual(
-    answers.map(([{ id, result }]) => [id, JSON.parse(result.content[0].text)]),
+    answers.map(([heard, { id, result }]) => [
+      heard.params.progressToken,
+      id,
+      JSON.parse(result.content[0].text),
+    ]),
     [
-      [1, { text: 'one' }],
-      [1, { text: 'two' }],
+      ['same', 1, { text: 'one' }],
+      ['same', 1, { text: 'two' }],
     ],
   );
 });
