@@ -70,25 +70,25 @@ const caught = await replayFixture(log, [bell]).catch((error: Error) => error.me
 console.log(String(caught).split('\\n')[0]);
 `;
 
-test('[C11] the packed package has all that a plugin outside of this repository needs, with types', (t) => {
-  t.timeout(240_000);
-  const dir = tempDir(t);
-  const installed = join(dir, 'node_modules/holdfast');
-  mkdirSync(installed, { recursive: true });
-  execFileSync(process.execPath, [
-    tsc,
-    '-p',
-    join(root, 'tsconfig.build.json'),
-    '--outDir',
-    join(installed, 'dist'),
-  ]);
-  cpSync(join(root, 'package.json'), join(installed, 'package.json'));
+/** The package as its tarball holds it, with what it depends on, in an empty folder. */
+function installed(dir: string): void {
+  const place = join(dir, 'node_modules/holdfast');
+  mkdirSync(place, { recursive: true });
+  const build = ['-p', join(root, 'tsconfig.build.json'), '--outDir', join(place, 'dist')];
+  execFileSync(process.execPath, [tsc, ...build]);
+  cpSync(join(root, 'package.json'), join(place, 'package.json'));
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const name of [...Object.keys(dependencies), '@types/node', 'undici-types']) {
     mkdirSync(join(dir, 'node_modules', name, '..'), { recursive: true });
     symlinkSync(join(root, 'node_modules', name), join(dir, 'node_modules', name));
   }
   writeFileSync(join(dir, 'package.json'), JSON.stringify({ type: 'module' }));
+}
+
+test('[C11] the packed package has all that a plugin outside of this repository needs, with types', (t) => {
+  t.timeout(240_000);
+  const dir = tempDir(t);
+  installed(dir);
   writeFileSync(join(dir, 'plugin.ts'), CONSUMER);
   const strict = ['--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'es2025,esnext.array'];
   execFileSync(process.execPath, [tsc, ...strict, '--types', 'node', 'plugin.ts'], { cwd: dir });
@@ -103,4 +103,24 @@ test('[C11] the packed package has all that a plugin outside of this repository 
   const log = join(root, 'test/fixtures/logs/0.2.0/healed.jsonl.gz');
   const said = execFileSync(process.execPath, ['plugin.js', log], { cwd: dir, encoding: 'utf8' });
   t.regex(said, /^records could not be compared:/);
+});
+
+test('[C11] a program that embeds the packed package is checked by its own strict settings, and runs to its end', (t) => {
+  t.timeout(240_000);
+  const dir = tempDir(t);
+  installed(dir);
+  for (const file of ['main.ts', 'bell.ts', 'tsconfig.json'])
+    cpSync(join(root, 'examples/embedded', file), join(dir, file));
+  const checked = spawnSync(process.execPath, [tsc, '-p', '.'], { cwd: dir, encoding: 'utf8' });
+  t.is(checked.stdout, '');
+  const { stdout, stderr, status } = spawnSync(process.execPath, ['main.ts'], {
+    cwd: dir,
+    encoding: 'utf8',
+    env: { ...process.env, TMPDIR: dir },
+  });
+  t.is(status, 0, stderr);
+  const guide = readFileSync(join(root, 'docs/guides/embedding.md'), 'utf8');
+  const said = stdout.split('\n').filter((line) => line !== '' && !line.startsWith('{"level"'));
+  t.is(said.length, 11);
+  for (const line of said) t.true(guide.includes(`    ${line}\n`), line);
 });
