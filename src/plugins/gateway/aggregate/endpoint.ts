@@ -1,5 +1,6 @@
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import type { BrowserOrigins } from '../browser-origins.ts';
+import { isBatch, takeBatch } from '../calls/batch.ts';
 import {
   answerInvalid,
   decideUnread,
@@ -9,8 +10,10 @@ import {
   requireKey,
   UNREAD,
 } from '../calls/endpoint.ts';
+import type { Exchange } from '../exchange.ts';
+import { bindingOf } from '../mcp/protocol.ts';
 import { AggregateCall } from './aggregate-call.ts';
-import { type Aggregate, readAggregate, targetOf } from './aggregate-request.ts';
+import { type Aggregate, ENDPOINT, readAggregate, targetOf } from './aggregate-request.ts';
 import { Legs } from './sessions.ts';
 import { SseMount } from './sse.ts';
 
@@ -61,10 +64,16 @@ function receive(aggregate: Aggregate, { exchange, authenticated, body }: Opened
     decideUnread(gateway, exchange, key, target);
     return;
   }
-  const request = readAggregate(aggregate, exchange, key, body);
-  if ('status' in request) {
-    answerInvalid(gateway, exchange, key, request, target);
+  const receiveMessage = (one: Exchange, message: unknown) => {
+    const request = readAggregate(aggregate, one, key, message);
+    if ('status' in request) answerInvalid(gateway, one, key, request, target);
+    else gateway.decisions.decide(new AggregateCall(aggregate, request, PATH));
+  };
+  if (!isBatch(body)) {
+    receiveMessage(exchange, body);
     return;
   }
-  gateway.decisions.decide(new AggregateCall(aggregate, request, PATH));
+  const session = gateway.sessions.of(exchange.headers, bindingOf(key, ENDPOINT));
+  const refused = takeBatch(exchange, body, session, receiveMessage);
+  if (refused) answerInvalid(gateway, exchange, key, refused, target);
 }

@@ -8,7 +8,9 @@ import { type AuthenticatedKey, authenticate, inspectCaller, type RejectedCaller
 import { type Answer, notFound, unauthorized } from '../mcp/answers.ts';
 import { codingOf, decodeBody } from '../mcp/content-coding.ts';
 import { bindingOf, readRequest } from '../mcp/protocol.ts';
+import type { Route } from '../routes/route.ts';
 import { type SpanServices, startSpan } from '../telemetry/call-telemetry.ts';
+import { isBatch, takeBatch } from './batch.ts';
 import {
   AnsweredCall,
   answerUndecided,
@@ -83,6 +85,30 @@ function receive(
     decideUnread(gateway, exchange, key, target);
     return;
   }
+  const binding = bindingOf(key, route.name);
+  if (isBatch(body)) {
+    const one = (part: Exchange, message: Buffer) =>
+      receiveMessage(gateway, part, { key, route, target, body: message });
+    const refused = takeBatch(exchange, body, gateway.sessions.of(exchange.headers, binding), one);
+    if (refused) answerInvalid(gateway, exchange, key, refused, target);
+    return;
+  }
+  receiveMessage(gateway, exchange, { key, route, target, body });
+}
+
+interface ForRoute {
+  readonly key: AuthenticatedKey;
+  readonly route: Route;
+  readonly target: CallTarget;
+  readonly body: unknown;
+}
+
+/** Reads one message for one server and asks for its decision. */
+function receiveMessage(
+  gateway: IntakeServices & UpstreamServices,
+  exchange: Exchange,
+  { key, route, target, body }: ForRoute,
+): void {
   const binding = bindingOf(key, route.name);
   const read = readRequest(exchange, body, gateway.sessions, binding);
   if ('status' in read) {

@@ -47,11 +47,11 @@ export const NONE: Readonly<Record<string, unknown>> = Object.freeze({});
 
 /** Reads a client's body. What it sees is what the upstream will get: see `encode`. */
 export function readMessage(body: Buffer): Message | Malformed {
-  const json = parse(body);
+  const json = parseBody(body);
   if ('code' in json) return json;
   const { value } = json;
   if (Array.isArray(value))
-    return malformed(INVALID_REQUEST, 'Invalid Request: a batch is not part of this protocol');
+    return malformed(INVALID_REQUEST, 'Invalid Request: a batch is part of revision 2025-03-26 alone');
   if (!isObject(value) || value.jsonrpc !== '2.0')
     return malformed(INVALID_REQUEST, 'Invalid Request: no JSON-RPC 2.0 message');
   const { method, id, params } = value;
@@ -116,7 +116,8 @@ export function encode({ body }: Message, tool?: CalledTool): string {
   });
 }
 
-function parse(body: Buffer): { readonly value: unknown } | Malformed {
+/** Parses a client's body so that writing it again keeps every number as it was written. */
+export function parseBody(body: Buffer): { readonly value: unknown } | Malformed {
   try {
     const { value, text } = readJsonBody(body);
     return { value: DELICATE_NUMBER.test(text) ? JSON.parse(text, keepNumbers) : value };

@@ -110,6 +110,12 @@ export class SealedSessions {
     return session;
   }
 
+  /** @param headers of a request @returns the session that it names, as `open` does */
+  of(headers: NodeJS.Dict<string | string[]>, binding: string): Session | undefined {
+    const id = headers['mcp-session-id'];
+    return typeof id === 'string' ? this.open(id, binding) : undefined;
+  }
+
   /** Whether a text is an id that was sealed or opened here lately, whosever it is. */
   knows(id: string): boolean {
     return this.#opened.has(id);
