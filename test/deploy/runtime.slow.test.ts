@@ -72,7 +72,7 @@ test('[C14] the unit starts the whole runtime as its own user, without capabilit
   });
   await Promise.race([
     gone,
-    until('it is ready', () => readRuntimeFile(state)?.surfaces.console !== undefined, 100_000),
+    until('it is ready', () => readRuntimeFile(state)?.surfaces.console !== undefined),
   ]);
   const { surfaces } = readRuntimeFile(state)!;
   t.deepEqual(Object.keys(surfaces).toSorted(), [
