@@ -82,19 +82,19 @@ test('[G1] the shared process that was ended because it was idle starts again wi
 test('[G1] a program that takes too much memory is ended and named, also when it is one that the command has started', async (t) => {
   const clock = new VirtualClock();
   const { run, args = [] } = program();
-  const command = { run: 'sh', args: ['-c', '"$@"; true', 'sh', run, ...args], maxMemory: 400 * MIB };
+  const command = { run: 'sh', args: ['-c', '"$@"; true', 'sh', run, ...args], maxMemory: 200 * MIB };
   const rig = new StdioRig(t, command, { clock });
   const session = await rig.begin();
   await said(rig.call(session, 'grow', { mib: 1 }));
   await clock.advance(10_000);
   t.is(rig.server.facts().processes, 1);
   const pid = await said(rig.call(session, 'pid'));
-  await said(rig.call(session, 'grow', { mib: 400 }, 2));
+  await said(rig.call(session, 'grow', { mib: 200 }, 2));
   const held = rig.call(session, 'hold', {}, 3);
   await clock.advance(5_000);
   await t.throwsAsync(held, BROKEN_OFF);
   await until(() => !isAlive(pid));
-  t.regex(rig.server.facts().lastEnd?.reason ?? '', /^memory: \d+ MiB resident, 400 MiB allowed$/);
+  t.regex(rig.server.facts().lastEnd?.reason ?? '', /^memory: \d+ MiB resident, 200 MiB allowed$/);
   t.true(rig.lines.some((line) => line.includes('"warn"') && line.includes('memory: ')));
 });
 
