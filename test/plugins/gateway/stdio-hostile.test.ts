@@ -121,6 +121,17 @@ test('[G18] a program that does not say whether it speaks the stateless revision
   t.like(rig.server.facts(), { waitingMs: 0, lastEnd: { wanted: true } });
 });
 
+test('[G1] a stop does not wait for a program that never answers', async (t) => {
+  const rig = new StdioRig(t, program('mute'), { clock: new VirtualClock() });
+  const asking = rig.ask('tools/list');
+  const beginning = t.throwsAsync(rig.begin(), BROKEN_OFF);
+  await until(() => rig.lines.filter((line) => line.includes('gateway.server_started')).length === 2);
+  await rig.server.close();
+  t.is(rig.server.facts().processes, 0);
+  t.is((await asking).status, 503);
+  await beginning;
+});
+
 test('[G1] a client that leaves before its session has begun leaves no process behind', async (t) => {
   const rig = new StdioRig(t, program('mute'));
   const leave = new AbortController();

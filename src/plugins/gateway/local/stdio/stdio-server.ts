@@ -97,7 +97,6 @@ export class StdioServer implements LocalServer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#shared?.catch(() => undefined);
     await Promise.all([...this.#hosted].map((hosted) => hosted.end('the gateway closes it')));
   }
 
