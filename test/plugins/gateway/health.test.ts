@@ -8,7 +8,7 @@ import { DocumentCache } from '../../../src/plugins/gateway/discovery/document-c
 import { probe as probeWith } from '../../../src/plugins/gateway/health/probe.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { PROBE_ANSWER_LIMIT } from '../../../src/plugins/gateway/mcp/probe-client.ts';
-import { readRouteEntries } from '../../../src/plugins/gateway/routes/entry.ts';
+import { readRouteEntries } from '../../../src/plugins/gateway/routes/entries.ts';
 import type { Route } from '../../../src/plugins/gateway/routes/route.ts';
 import { openRoute } from '../../../src/plugins/gateway/routes/route.ts';
 import { listen, startUpstream } from '../../support/mcp-upstream.ts';

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { relay } from '../../../src/plugins/gateway/index.ts';
-import { readRouteEntries } from '../../../src/plugins/gateway/routes/entry.ts';
+import { readRouteEntries } from '../../../src/plugins/gateway/routes/entries.ts';
 import { memory } from '../../../src/plugins/memory/index.ts';
 import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
 import { Rig } from './rig.ts';

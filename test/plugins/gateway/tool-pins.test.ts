@@ -6,7 +6,7 @@ import { postControl } from '../../../src/core/host/operations/control-client.ts
 import { given, impurities } from '../../../src/core/host/testing/index.ts';
 import { toolPins } from '../../../src/machines/gateway/tool-pins.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
-import { readRouteEntries } from '../../../src/plugins/gateway/routes/entry.ts';
+import { readRouteEntries } from '../../../src/plugins/gateway/routes/entries.ts';
 import { tempDir } from '../../support/temp.ts';
 import { Rig } from './rig.ts';
 import { until } from './talkers.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
-import { readRouteEntries } from '../../../src/plugins/gateway/routes/entry.ts';
+import { readRouteEntries } from '../../../src/plugins/gateway/routes/entries.ts';
 import { greeter } from '../../support/greeter-plugin.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { admission, Rig } from './rig.ts';

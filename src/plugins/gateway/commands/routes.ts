@@ -3,7 +3,7 @@ import type { CommandContext, CommandDefinition } from '../../../core/host/plugi
 import { table, wrapped } from '../../../core/host/terminal.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { RouteChange } from '../../../machines/gateway/routes.ts';
-import { readRouteEntries, variablesOf } from '../routes/entry.ts';
+import { readRouteEntries, variablesOf } from '../routes/entries.ts';
 import {
   RELOAD_PATH,
   ROLLBACK_PATH,

@@ -11,7 +11,7 @@ import type {
 } from '../../../machines/gateway/routes.ts';
 import { GatewayError } from '../errors.ts';
 import { ROUTES_KEY, routesActor, routesLoaded, routesRefused } from './actor.ts';
-import { type RouteDefinition, type RouteEntries, readRouteEntries, rejectedEntry } from './entry.ts';
+import { type RouteDefinition, type RouteEntries, readRouteEntries, rejectedEntry } from './entries.ts';
 import type { RouteKind } from './kind.ts';
 import {
   emptyTable,

@@ -1,6 +1,7 @@
 import type { LocalUpstreams } from '../local/upstreams.ts';
 import type { ToolPins } from '../pins/tool-pins.ts';
-import { type RouteDefinition, type RouteEntry, variablesOf } from './entry.ts';
+import { type RouteDefinition, variablesOf } from './entries.ts';
+import type { RouteEntry } from './entry.ts';
 import { RouteTools } from './tools.ts';
 import { type SecretSources, UpstreamSecret } from './upstream-secret.ts';
 

@@ -4,7 +4,8 @@ import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.t
 import type { EventLog } from '../../../core/kernel/log/event-log.ts';
 import type { RouteFacts } from '../../../machines/gateway/routes.ts';
 import { GatewayError } from '../errors.ts';
-import { type RouteDefinition, type RouteEntry, routeSchema } from './entry.ts';
+import type { RouteDefinition } from './entries.ts';
+import { type RouteEntry, routeSchema } from './entry.ts';
 import type { RouteKind } from './kind.ts';
 
 const PURPOSE = 'gateway.route';

@@ -4,7 +4,7 @@ import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../../core/kernel/errors/kernel-error.ts';
 import { GatewayError } from '../errors.ts';
-import type { Environment } from './entry.ts';
+import type { Environment } from './entries.ts';
 
 /** Age at which a token is read again, so that a rotated one needs no restart. */
 const MAX_AGE_MS = 5_000;

@@ -9,7 +9,7 @@ import { type HttpCall, HttpCallError, HttpClient } from '../../../../src/core/h
 import { plaintextHost, plaintextProblem } from '../../../../src/core/host/http/plaintext.ts';
 import { alerts } from '../../../../src/plugins/alerts/index.ts';
 import { columnar } from '../../../../src/plugins/columnar/index.ts';
-import { readRouteEntries } from '../../../../src/plugins/gateway/routes/entry.ts';
+import { readRouteEntries } from '../../../../src/plugins/gateway/routes/entries.ts';
 import { defineRouteKind } from '../../../../src/plugins/gateway/routes/kind.ts';
 import { memory } from '../../../../src/plugins/memory/index.ts';
 import { routerRemote } from '../../../../src/plugins/router/index.ts';
