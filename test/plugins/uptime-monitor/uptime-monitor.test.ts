@@ -304,8 +304,10 @@ test('[O16] unless configured: the watchdog is DOWN after 600 s, the reconciler 
   t.deepEqual(await states(), ['up', 'up']);
   await pass(2);
   await pass(1);
+  t.deepEqual(await states(), ['up', 'down']);
+  await pass(29);
   t.deepEqual(await states(), ['late', 'down']);
-  await pass(297);
+  await pass(268);
   t.deepEqual(await states(), ['late', 'down']);
   await pass(3);
   t.deepEqual(await states(), ['down', 'down']);
