@@ -118,7 +118,10 @@ test('[O7,O29] backups are made on the schedule, kept by number, drilled by a co
     await clock.advance(60_000);
     const made = await holdfast('backup', 'columnar');
     t.is(made.code, 0, made.err);
-    t.regex(made.out, /^columnar-[\d-]+\.tar \(\d+\.\d MB\): \d+ rows of 7 tables\nsha256 [0-9a-f]{64}\n$/);
+    t.regex(
+      made.out,
+      /^columnar-[\d-]+\.tar \(\d+\.\d [KM]B\): \d+ rows of 7 tables\nsha256 [0-9a-f]{64}\n$/,
+    );
   }
   t.is(files().length, 2, 'the newest two are kept');
   t.false(files().includes(first));
