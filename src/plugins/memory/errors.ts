@@ -7,6 +7,11 @@ export const MemoryError = defineErrors({
     what: 'The collection {collection} has more than {most} points, which are too many to search by words here.',
     remedy: 'Search it by vectors, or name an upstream of your own for the route `memory`.',
   },
+  HF_MEMORY_SEARCH: {
+    status: 503,
+    what: 'The search by words took longer than {seconds} s, or one beside it did.',
+    remedy: 'Search for fewer words, and for whole ones instead of beginnings.',
+  },
   HF_MEMORY_UNREACHABLE: {
     status: 502,
     what: 'The memory store at {url} gave no answer to {call}: {reason}.',

@@ -83,17 +83,17 @@ export const memory = definePlugin({
     );
     registerBackupMetrics(services, kinds);
     const stopSchedules = startSchedules(services, options, kinds, looker(services, backups));
-    return { services, stores, backups, sources: backups.sources, deployment, stopSchedules };
+    const texts: { index?: TextIndex } = {}; // of notes, made with the first request
+    return { services, stores, texts, backups, sources: backups.sources, deployment, stopSchedules };
   },
   register(context, options) {
     context.provide(MemoryStoresToken, ({ stores }) => stores);
-    context.contribute(mcpRoutes, ({ services: { clock }, stores }) => {
-      let index: TextIndex | undefined;
+    context.contribute(mcpRoutes, ({ services: { clock }, stores, texts }) => {
       const server = async () => {
         const { live: store, collection } = stores;
         const { memoryServer } = await import('./mcp-server.ts');
-        index ??= new TextIndex(store, collection, clock);
-        return memoryServer({ store, collection, vectorSize: options.vectorSize, index });
+        texts.index ??= new TextIndex(store, collection, clock);
+        return memoryServer({ store, collection, vectorSize: options.vectorSize, index: texts.index });
       };
       return { name: 'memory', server, writes: true };
     });
@@ -107,8 +107,9 @@ export const memory = definePlugin({
       const status = backups.status(version);
       return { text: backupsText(status), ...status, ...(seen && { deployment: seen }) };
     });
-    context.onStop(({ stores, stopSchedules }) => {
+    context.onStop(({ stores, texts, stopSchedules }) => {
       stopSchedules();
+      texts.index?.close();
       return stores.close();
     });
   },
