@@ -45,7 +45,9 @@ async function tableOf(context: CommandContext): Promise<TableView & { readonly 
         disposition,
         ...(shown && { upstream: shown.origin + shown.pathname }),
         ...(secret !== undefined && { secret }),
-        ...(url === undefined && { reason: `not configured: set ${variablesOf(entry.name)}_URL` }),
+        ...(url === undefined && {
+          reason: `not configured: set ${variablesOf(entry.name)}_URL, unless a plugin serves it`,
+        }),
         since: '',
         revision: 0,
         before: [],
