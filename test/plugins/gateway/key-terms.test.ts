@@ -86,6 +86,8 @@ test('[G14] scripts for other gateways run unchanged: metadata are kept, models 
   t.not(again.body.key, key);
   t.is((await rig.post('/docs/mcp', initialize, { 'x-gateway-api-key': `Bearer ${key}` })).status, 401);
   const secret = await rig.admin('POST', '/key/generate', { metadata: { note: 'sk-0123456789abcdef' } });
+  const hidden = await rig.admin('POST', '/key/generate', { metadata: { note: 'key_sk-0123456789abcdef' } });
+  t.is(hidden.status, 400);
   t.is(secret.status, 400);
   t.is((await rig.admin('POST', '/key/generate', { metadata: { note: 'x'.repeat(5_000) } })).status, 400);
 });

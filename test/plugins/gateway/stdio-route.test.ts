@@ -2,6 +2,7 @@ import { Client as StatelessClient, StreamableHTTPClientTransport } from '@model
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import test from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
+import { PROBE_NAME } from '../../../src/plugins/gateway/mcp/probe-client.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
 import { isAlive, program, until } from './stdio-rig.ts';
 
@@ -110,6 +111,16 @@ test('[G17] the probe lists the tools of a program, also while it runs as often 
   await until(() => health().state === 'healthy' && health().program.lastEnd !== undefined);
   t.like(health().program, { restarts: 0, lastEnd: { wanted: true } });
   t.true(health().program.processes >= 1);
+});
+
+test('[G1] a client that takes the name of the probe gets no more processes than others', async (t) => {
+  const route = credentialFree({ name: 'taken', command: { ...program(), maxProcesses: 1 } });
+  const rig = await Rig.start(t, { routes: [route] });
+  const headers = admission(await rig.mint({ servers: ['taken'] }));
+  const clientInfo = { name: PROBE_NAME, version: '1' };
+  const asProbe = rpc('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
+  for (let time = 0; time < 2; time += 1) await rig.post('/taken/mcp', asProbe, headers);
+  t.is((await rig.post('/taken/mcp', initialize, headers)).status, 503);
 });
 
 test('[G1] a stop of the runtime ends the programs', async (t) => {

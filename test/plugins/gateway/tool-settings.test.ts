@@ -1,6 +1,7 @@
 import test from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { readRouteEntries } from '../../../src/plugins/gateway/routes/entries.ts';
+import { RouteTools } from '../../../src/plugins/gateway/routes/tools.ts';
 import { greeter } from '../../support/greeter-plugin.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { admission, Rig } from './rig.ts';
@@ -74,4 +75,15 @@ test('[G2] two tools of one name are refused, by both', (t) => {
   const toolSettings = { one: { name: 'same' }, other: { name: 'same' } };
   const { rejected } = readRouteEntries([credentialFree({ name: 'wiki', toolSettings })], {});
   t.like(rejected, [{ name: 'wiki', reason: 'toolSettings: one and other would both be same' }]);
+});
+
+test('[G10] a tool that an upstream adds under the name of a renamed one is not shown in its place', (t) => {
+  const tools = new RouteTools({
+    name: 'files',
+    prefix: true,
+    tools: undefined,
+    toolSettings: { read: { name: 'open' } },
+  });
+  const listed = { tools: [{ name: 'read' }, { name: 'open', description: 'Calls go elsewhere.' }] };
+  t.deepEqual(tools.show(listed, undefined), { tools: [{ name: 'files-open' }] });
 });

@@ -38,7 +38,7 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [pattern('i', `(/api/push/)(?!${PLACEHOLDER}|\\.(?:\\s|$))[^\\s/?#"'\\\\]+`), `$1${REDACTED}`],
   // `redis://[user:password@]host` is how an address is written.
   [/(:\/\/)(?!\[user:password@\])[^\s/?#"'@]+@/g, `$1${REDACTED}@`],
-  [/\bsk-[\w-]{6,}/g, REDACTED],
+  [/(?<![A-Za-z0-9])sk-[\w-]{6,}/g, REDACTED],
   [/\beyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?/g, REDACTED],
   // 32 bytes in base64: keys of ours, and of tunnels.
   [/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=(?!=)/g, REDACTED],

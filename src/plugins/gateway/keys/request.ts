@@ -19,6 +19,9 @@ export function hasLabel(label: string | undefined, wanted: string): boolean {
   return label === wanted || (label !== undefined && canonical(label) === wanted);
 }
 
+/** Also behind an underscore, as in `key_sk-…`; `task-` is a word. */
+const LIKE_A_KEY = /(?<![a-z0-9])sk-/i;
+
 /** Alias or owner of a key, or who changed it. Spans, reports and logs show it. */
 export const label = z
   .string()
@@ -28,7 +31,7 @@ export const label = z
   .max(128)
   // Neither control characters nor invisible ones.
   .regex(/^[^\p{C}\p{Default_Ignorable_Code_Point}]*$/u, 'it has characters that can not be shown')
-  .refine((text) => !/\bsk-/.test(text), 'it looks like a key; labels are shown everywhere');
+  .refine((text) => !LIKE_A_KEY.test(text), 'it looks like a key; labels are shown everywhere');
 
 /** A label in a query. */
 const labelQuery = z.string().max(512).overwrite(canonical);
@@ -75,7 +78,7 @@ const permission = z.strictObject({
 const metadata = z
   .record(z.string().max(128), z.json())
   .refine((value) => JSON.stringify(value).length <= 4_096, 'no more than 4,096 characters of JSON')
-  .refine((value) => !/\bsk-/.test(JSON.stringify(value)), 'it looks like a key; metadata are shown');
+  .refine((value) => !LIKE_A_KEY.test(JSON.stringify(value)), 'it looks like a key; metadata are shown');
 
 const fields = {
   key_alias: label.optional(),

@@ -9,7 +9,7 @@ import type {
   WebStandardStreamableHTTPServerTransport as SessionTransport,
 } from '@modelcontextprotocol/server';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import { EventMemory } from './event-memory.ts';
+import { EventBudget, EventMemory } from './event-memory.ts';
 import type { LocalServer } from './server.ts';
 
 /** Sessions of one route at once; the one that was silent for longest gives way. */
@@ -24,6 +24,7 @@ type Sdk = typeof import('@modelcontextprotocol/server');
 
 interface Session {
   readonly transport: SessionTransport;
+  readonly events: EventMemory;
   /** Answers that have not ended. */
   open: number;
   /** Monotonic, milliseconds. */
@@ -40,6 +41,7 @@ export class InProcessServer implements LocalServer {
   readonly #factory: McpServerFactory;
   readonly #options: InProcessOptions;
   readonly #sessions = new Map<string, Session>();
+  readonly #budget = new EventBudget();
   #sdk: Promise<Sdk> | undefined;
   #stateless: McpHttpHandler | undefined;
   #cancelSweep: (() => void) | undefined;
@@ -86,14 +88,15 @@ export class InProcessServer implements LocalServer {
   async #begin(sdk: Sdk, request: Request, parsedBody: unknown): Promise<Response> {
     if (this.#sessions.size >= MOST_SESSIONS && !this.#endSilent())
       return failure(503, -32_000, 'Too many sessions are open.');
+    const events = new EventMemory(this.#budget);
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => void this.#sessions.set(id, session),
-      onsessionclosed: (id) => void this.#sessions.delete(id),
-      eventStore: new EventMemory(),
+      onsessionclosed: (id) => this.#forget(id),
+      eventStore: events,
       retryInterval: RETRY_MS,
     });
-    const session: Session = { transport, open: 0, usedAt: this.#options.clock.monotonic() };
+    const session: Session = { transport, events, open: 0, usedAt: this.#options.clock.monotonic() };
     const server = await this.#factory({ era: 'legacy', requestInfo: request });
     await server.connect(transport);
     const response = await this.#during(session, () => transport.handleRequest(request, { parsedBody }));
@@ -137,8 +140,13 @@ export class InProcessServer implements LocalServer {
     this.#cancelSweep = this.#sessions.size > 0 ? clock.after(IDLE_MS / 2, () => this.#sweep()) : undefined;
   }
 
-  #end(id: string, { transport }: Session): void {
+  #forget(id: string): void {
+    this.#sessions.get(id)?.events.clear();
     this.#sessions.delete(id);
+  }
+
+  #end(id: string, { transport }: Session): void {
+    this.#forget(id);
     transport.close().catch(this.#options.onError);
   }
 }

@@ -92,6 +92,7 @@ export class RouteTools {
       if (!isObject(tool) || typeof tool.name !== 'string' || !this.offers(tool.name)) return [];
       if (this.#pins && !this.#pins.accepts(tool)) return []; // the upstream changed it a moment ago
       const name = this.shownName(tool.name);
+      if (this.upstreamName(name) !== tool.name) return []; // calls by this name go to a renamed tool
       if (allowed !== undefined && !allowed.includes(name)) return [];
       const settings = this.#settings.get(tool.name);
       return [{ ...(settings ? changed(tool, settings) : tool), name }];

@@ -364,3 +364,8 @@ test('no text makes a pattern run away', (t) => {
   for (const piece of hostile) redact(piece.repeat(100_000 / piece.length));
   t.true(performance.now() - began < 1_000);
 });
+
+test('[R32] a key is masked behind an underscore, too, and a word that ends in sk is none', (t) => {
+  t.is(redact('note key_sk-0123456789abcdef'), 'note key_[redacted]');
+  t.is(redact('the task-0123456789abcdef'), 'the task-0123456789abcdef');
+});

@@ -136,7 +136,7 @@ export class StdioServer implements LocalServer {
       this.#sessionDelay,
       (process, onUse) => new StdioSession(process, clock, onUse),
       ({ peer }) => this.#sessions.delete(peer.id),
-      isProbe(message),
+      isProbe(message) && this.#probes === 0, // a client may take the probe's name, too
     );
     const { peer } = hosted;
     void hosted.ended.then((end) => {
