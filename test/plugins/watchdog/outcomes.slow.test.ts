@@ -114,7 +114,7 @@ test('[O10,O11,O12,O13,O14] four scripted runs are told apart by the status page
   const read: Record<string, Read> = {};
   for (const [name, script] of Object.entries(scripts)) read[name] = await play(t, script);
   const telling = {
-    fine: /\bAll 1 up\b|heartbeat="sent at/,
+    fine: /\bAll 1 up\b|a heartbeat was sent at/,
     database: /HEALTH CHECK FAILED: database/,
     push: /PUSH DELIVERY FAILED: HTTP 404: SQLITE_BUSY/,
     killed: /RUN KILLED: the process ended while it ran/,
