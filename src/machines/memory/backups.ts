@@ -141,8 +141,7 @@ export const memoryBackups = setup({
 }).createMachine({
   id: 'memory-backups',
   context: ({ input }) => ({
-    ...DEFAULTS,
-    ...input,
+    ...(input ?? DEFAULTS),
     good: [],
     seeds: [],
     deleted: [],

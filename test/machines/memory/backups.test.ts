@@ -425,3 +425,17 @@ test('[B7] doctor finds backups that do not grow, are of another version, or are
   t.regex(found([], { vanished: ['a'] }).join(), /somebody else deleted the good backup a/);
   t.deepEqual(found([], {}, '1.20.0'), []);
 });
+
+test('[B8] copies that are kept by days are not counted as well: the fifteenth of a day each stays', (t) => {
+  const daily: BackupSettings = { ...input, kind: 'volume', keepDays: 30 };
+  const { keepNewest: _, ...byDays } = daily;
+  const names = Array.from({ length: 15 }, (_, day) => [`copy-${day}`, T - (15 - day) * DAY] as const);
+  const files = names.map(([name, at]) => file(name, at));
+  given(memoryBackups, { input: byDays, events: [requested(), made('copy-15')] })
+    .when(listed(T, ...files, file('copy-15')))
+    .then({
+      state: 'pruning',
+      effects: [{ type: 'memory.prune_backups', params: { kind: 'volume', names: [] } as never }],
+    });
+  t.pass();
+});
