@@ -8,6 +8,7 @@ import { router } from '../../../src/plugins/router/index.ts';
 import { call, writeConfig } from '../../support/cli.ts';
 import { door } from '../../support/door.ts';
 import { tempDir } from '../../support/temp.ts';
+import { until } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { type Investigation, investigate } from './rig.ts';
 
@@ -281,7 +282,11 @@ test('[C7] the overview names failures, what waits and what was open, at any tim
   await actors.send(door, 'front', { type: 'KNOCK' }).durable();
   await clock.advance(1_000);
   const open = new Date(clock.now()).toISOString();
-  await clock.advance(400_000);
+  // The revert takes its time: none may pass meanwhile, for it is under a deadline.
+  await clock.advance(120_000);
+  await until('the change is reverted', () => rig.runtime.health().transaction === undefined);
+  await rig.records();
+  await clock.advance(280_000);
   await rig.records();
 
   const { fields: then } = await ask('overview', { at: open });

@@ -6,12 +6,14 @@ import { router } from '../../../src/plugins/router/index.ts';
 import { PATIENCE_MS } from '../../support/until.ts';
 import { type Rig, rig, until } from './rig.ts';
 
+/** Writers of a test write as fast as they can. */
+const UNBOUNDED = { burst: 100_000, perSecond: 1_000 };
 const LISTED = ['eth1.10', 'eth1.20', 'eth1.40', 'eth1.50', 'eth1.70'];
 const addressOf = (intf: string) => `fd5e:21aa:90c4:${intf.slice('eth1.'.length)}::1/64`;
 
 /** The embedded router, and an app that talks to it over HTTP. */
 async function startRouter(t: ExecutionContext, routerOptions: Parameters<typeof router>[0] = {}) {
-  const started: Rig = await rig(t, {}, router({ port: 0, ...routerOptions }));
+  const started: Rig = await rig(t, {}, router({ port: 0, writeBudget: UNBOUNDED, ...routerOptions }));
   const { url } = started.runtime.surfaces.router!;
   const active = async (): Promise<any> => (await request(`${url}/v1/config/active`)).body.json();
   const post = async (body: unknown): Promise<{ status: number; body: any }> => {
