@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { findDamage, type LogDamage } from '../../kernel/log/damage.ts';
 import { checkPortable } from '../../kernel/log/portable/check.ts';
@@ -139,7 +140,7 @@ async function witnessFindings(dataDir: string, file: string): Promise<Finding[]
   let reader: SqliteReader | undefined;
   try {
     reader = new SqliteReader(dataDir);
-    compareWithWitness(reader, await readWitness(file), findLogKey(dataDir)?.text, file);
+    compareWithWitness(reader, await settledWitness(file), findLogKey(dataDir)?.text, file);
     return [];
   } catch (error) {
     if (!isCoded(error)) throw error;
@@ -152,6 +153,20 @@ async function witnessFindings(dataDir: string, file: string): Promise<Finding[]
     reader?.close();
   }
 }
+
+/** The heads in a witness; its sender may have made it this moment, and not have written yet. @throws HF_WITNESS_READ */
+async function settledWitness(file: string): ReturnType<typeof readWitness> {
+  try {
+    return await readWitness(file);
+  } catch (error) {
+    if (!isCoded(error, 'HF_WITNESS_READ')) throw error;
+    await delay(WITNESS_WRITTEN_MS);
+    return readWitness(file);
+  }
+}
+
+/** Longer than it takes to write a line, milliseconds. */
+const WITNESS_WRITTEN_MS = 1_000;
 
 interface ArchivesRead {
   readonly archives: number;

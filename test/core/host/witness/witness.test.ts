@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { type AlertRaised, alertRaised } from '../../../../src/core/contracts/alerts.ts';
 import { resolveConfig } from '../../../../src/core/host/config/resolve.ts';
 import { dataChecked } from '../../../../src/core/host/integrity/actor.ts';
+import { checkFolder } from '../../../../src/core/host/integrity/check.ts';
 import type { DataCheckResult } from '../../../../src/core/host/integrity/findings.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
@@ -162,6 +163,31 @@ test('[C9] a witness that cannot be reached is told by health and alert, and get
   t.like(alerts[1], { name: 'witness.unreachable', labels: { state: 'resolved' } });
   t.is(heads(file).at(-1)?.seq, fact().sent);
   rmSync(mount, { recursive: true });
+});
+
+test('[C9] a witness that its sender is about to write is no damage; one without a head is', async (t) => {
+  const dir = tempDir(t);
+  const file = join(tempDir(t), 'heads.jsonl');
+  const { runtime, work } = await watched(t, dir, { file });
+  await work();
+  await runtime.stop('test');
+  const lines = readFileSync(file, 'utf8');
+  const check = async () => {
+    const steps = checkFolder({
+      dataDir: dir,
+      archives: join(dir, 'archive'),
+      overwritten: [],
+      witness: file,
+      isTrial: true,
+    });
+    for (let step = await steps.next(); ; step = await steps.next())
+      if (step.done) return step.value.result.findings.filter(({ kind }) => kind === 'damaged');
+  };
+  writeFileSync(file, '');
+  setTimeout(() => writeFileSync(file, lines), 300);
+  t.deepEqual(await check(), []);
+  writeFileSync(file, '');
+  t.regex((await check())[0]?.reason ?? '', /holds no head/);
 });
 
 test('[C9,R32] a webhook gets the heads with its token, is tried again after a failure, and shows no secret', async (t) => {
