@@ -23,6 +23,8 @@ const RULES = 1_000;
 const PUSHES = 5_000;
 const AT_ONCE = 64;
 const MINUTE_MS = 60_000;
+/** One caller stands for all senders here. */
+const UNBOUNDED = { burst: 1_000_000, perSecond: 100_000 };
 /** Of a minute, what is looked at: a pace is the same in a part of it. */
 const PART_MS = 20_000;
 /** The first looks come soon after the start, all of them. */
@@ -90,7 +92,11 @@ async function pushes(): Promise<readonly Result[]> {
     // Making 10,000 tokens durable is the disk's work, and none of a push's: here they are there already.
     const dataDir = tempDir(scope);
     const tokens = tokensOf(dataDir, monitors);
-    const { runtime } = await start(scope, [uptimeMonitor({ port: 0, monitors })], dataDir);
+    const { runtime } = await start(
+      scope,
+      [uptimeMonitor({ port: 0, monitors, writeBudget: UNBOUNDED })],
+      dataDir,
+    );
     const url = runtime.surfaces.uptime?.url as string;
     const bare = fastify();
     scope.teardown(() => bare.close());
@@ -176,7 +182,9 @@ async function lateness(): Promise<readonly Result[]> {
   return withScope(async (scope) => {
     const COUNT = 200;
     const monitors = Array.from({ length: COUNT }, (_, index) => ({ name: `m${index}`, interval: 2 }));
-    const { runtime, dataDir } = await start(scope, [uptimeMonitor({ port: 0, monitors })]);
+    const { runtime, dataDir } = await start(scope, [
+      uptimeMonitor({ port: 0, monitors, writeBudget: UNBOUNDED }),
+    ]);
     const { bus } = runtime.services;
     const url = runtime.surfaces.uptime?.url as string;
     const beaten = new Map<string, number>();

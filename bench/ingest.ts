@@ -71,7 +71,7 @@ async function run(): Promise<readonly Result[]> {
         bare: () =>
           insertAll('bare', (from) =>
             client.insert({
-              table: 'otel_traces',
+              table: 'telemetry.otel_traces',
               values: values.slice(from, from + batch),
               format: 'JSONEachRow',
             }),

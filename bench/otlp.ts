@@ -73,7 +73,7 @@ async function run(): Promise<readonly Result[]> {
             bare: () =>
               rate('bare', async () => {
                 for (let at = 0; at < SPANS; at += BARE)
-                  await client.insert({ table: 'otel_traces', values, format: 'JSONEachRow' });
+                  await client.insert({ table: 'telemetry.otel_traces', values, format: 'JSONEachRow' });
               }),
           });
           const what = `${encoding === 'json' ? 'JSON' : 'protobuf'}, ${size.toLocaleString('en')} spans a request`;
@@ -111,7 +111,11 @@ async function run(): Promise<readonly Result[]> {
       const inserting: number[] = [];
       for (const until = performance.now() + HALF_MS / 2; performance.now() < until; ) {
         const began = performance.now();
-        await client.insert({ table: 'otel_traces', values: values.slice(0, 100), format: 'JSONEachRow' });
+        await client.insert({
+          table: 'telemetry.otel_traces',
+          values: values.slice(0, 100),
+          format: 'JSONEachRow',
+        });
         inserting.push(performance.now() - began);
       }
       results.push({
