@@ -61,6 +61,28 @@ function tellSlowest(timed) {
   for (const { title, seconds } of slowest) console.log(`  ${seconds.toFixed(0).padStart(3)} s  ${title}`);
 }
 
+/** Longer than a test may take on a busy machine, and than AVA waits for one: milliseconds. */
+const SILENCE_MS = 10 * 60_000;
+
+/**
+ * Ends a run that says nothing any more: AVA's own timeout is lost when it comes due while a test that asked for more
+ * time still has some, and a worker whose event loop stands still does not heed it.
+ *
+ * @param end ends the run; first by asking, then by force
+ * @returns has to be called for every line of output
+ */
+function watchSilence(end) {
+  const timer = setTimeout(() => {
+    console.log(
+      `No test ended for ${SILENCE_MS / 60_000} minutes: ending the run. Those that were pending follow.`,
+    );
+    end('SIGINT'); // AVA names the pending tests
+    setTimeout(() => end('SIGKILL'), 20_000).unref();
+  }, SILENCE_MS);
+  timer.unref();
+  return () => timer.refresh();
+}
+
 /** Runs AVA, shows its report with the passed tests folded into a count, resolves to its counts and exit code. */
 function runAva(args, fast) {
   return new Promise((resolve) => {
@@ -68,15 +90,25 @@ function runAva(args, fast) {
     const child = spawn(node, [join(root, 'scripts', 'ava.mjs'), ...args], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      detached: true, // a group of its own, which can be ended with all that tests started
       env: {
         ...process.env,
         PATH: [join(root, 'node_modules', '.bin'), process.env.PATH].join(delimiter),
         HOLDFAST_FAST_TESTS: fast ? '1' : '',
       },
     });
+    const end = (signal) => {
+      try {
+        process.kill(-child.pid, signal);
+      } catch {
+        // it has ended by itself
+      }
+    };
+    const heard = watchSilence(end);
     let shown = 0;
     const timed = [];
     createInterface({ input: child.stdout }).on('line', (line) => {
+      heard();
       const took = /^\s*✔ (.*) \((?:(\d+)m )?([\d.]+)(m?s)\)$/.exec(line);
       if (took) timed.push({ title: took[1], seconds: secondsOf(took) });
       if (!/^\s*✔ /.test(line)) console.log(line);
@@ -85,9 +117,8 @@ function runAva(args, fast) {
     child.stderr.pipe(process.stderr, { end: false });
     let report = '';
     child.stdio[3].on('data', (chunk) => (report += chunk));
-    // Ctrl-C reaches AVA by itself; this process only has to outlive it.
-    process.on('SIGINT', () => {});
-    process.on('SIGTERM', () => child.kill('SIGTERM'));
+    // This process outlives AVA, to show its last words.
+    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => end(signal));
     child.on('error', (error) => console.error(`${node}: ${error.message}`));
     const done = () => {
       tellSlowest(timed);
