@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Mutex } from '../../core/host/concurrency.ts';
 import { parseAnswer } from './answer.ts';
 import type { Engine } from './engine/engine.ts';
 import { ColumnarError } from './errors.ts';
@@ -8,6 +9,7 @@ export const AGENT_DATABASE = 'agents';
 
 const SECONDS = 25;
 const MOST_TABLES = 100;
+const MOST_COLUMNS = 200;
 const MOST_ROWS = 10_000;
 
 const name = z
@@ -29,7 +31,7 @@ const column = z.strictObject({ name, type });
 export const agentRequests = {
   create: z.strictObject({
     table: name,
-    columns: z.array(column).min(1).max(200),
+    columns: z.array(column).min(1).max(MOST_COLUMNS),
     orderBy: z.array(name).min(1).max(10).describe('Columns by which rows are sorted and found fast'),
     keepDays: z.int().min(1).max(3_650).optional().describe('Rows are dropped after so many days'),
   }),
@@ -51,6 +53,8 @@ type Request<K extends keyof typeof agentRequests> = z.output<(typeof agentReque
 /** Tables that agents make and fill. Each change has happened when its promise is fulfilled. */
 export class AgentTables {
   readonly #engine: Engine;
+  /** Changes of tables run one after another, so that what they count is still so when they are made. */
+  readonly #changes = new Mutex();
   #made: Promise<void> | undefined;
 
   constructor(engine: Engine) {
@@ -70,9 +74,6 @@ export class AgentTables {
     { table, columns, orderBy, keepDays }: Request<'create'>,
     signal: AbortSignal,
   ): Promise<object> {
-    await this.#database(signal);
-    const { tables } = await this.list(signal);
-    if (tables.length >= MOST_TABLES) throw refused(table, `there are ${MOST_TABLES} tables already`);
     const names = columns.map((one) => one.name);
     const stranger = orderBy.find((one) => !names.includes(one));
     if (stranger !== undefined) throw refused(table, `orderBy names ${stranger}, which is no column`);
@@ -80,17 +81,27 @@ export class AgentTables {
     const ttl = keepDays === undefined ? '' : ` TTL _stored_at + INTERVAL ${keepDays} DAY`;
     const fields = [...columns.map((one) => `\`${one.name}\` ${one.type}`), ...dated].join(', ');
     const order = orderBy.map((one) => `\`${one}\``).join(', ');
-    await this.#command(
-      `CREATE TABLE ${placeOf(table)} (${fields}) ENGINE = MergeTree ORDER BY (${order})${ttl}`,
-      table,
-      signal,
-    );
+    const sql = `CREATE TABLE ${placeOf(table)} (${fields}) ENGINE = MergeTree ORDER BY (${order})${ttl}`;
+    await this.#changes.run(async () => {
+      signal.throwIfAborted();
+      await this.#database(signal);
+      const known = await this.#count('tables', `database = '${AGENT_DATABASE}'`, signal);
+      if (known >= MOST_TABLES) throw refused(table, `there are ${MOST_TABLES} tables already`);
+      await this.#command(sql, table, signal);
+    });
     return { created: table };
   }
 
+  /** @throws HF_COLUMNAR_AGENT_TABLE it has too many columns; what the engine refuses */
   async addColumn({ table, column: added }: Request<'addColumn'>, signal: AbortSignal): Promise<object> {
     const sql = `ALTER TABLE ${placeOf(table)} ADD COLUMN \`${added.name}\` ${added.type}`;
-    await this.#command(sql, table, signal);
+    await this.#changes.run(async () => {
+      signal.throwIfAborted();
+      const ofTable = `database = '${AGENT_DATABASE}' AND table = '${table}'`;
+      if ((await this.#count('columns', ofTable, signal)) >= MOST_COLUMNS)
+        throw refused(table, `it has ${MOST_COLUMNS} columns already`);
+      await this.#command(sql, table, signal);
+    });
     return { table, added: added.name };
   }
 
@@ -122,6 +133,12 @@ export class AgentTables {
         throw refused(AGENT_DATABASE, reasonOf(error));
       });
     return this.#made;
+  }
+
+  /** @param what a table of `system`, with a row for each */
+  async #count(what: 'tables' | 'columns', where: string, signal: AbortSignal): Promise<number> {
+    const [row] = await this.#rows(`SELECT count() AS known FROM system.${what} WHERE ${where}`, signal);
+    return z.object({ known: z.coerce.number() }).parse(row).known;
   }
 
   #command(sql: string, table: string, signal: AbortSignal): Promise<void> {

@@ -52,6 +52,21 @@ test('[G1,C2] without an upstream the route columnar_rw writes tables of its own
   }
   t.deepEqual((await tool('drop_table', { table: 'events' })).data, { dropped: 'events' });
   t.deepEqual((await tool('tables')).data, { tables: [] });
+
+  // The limit is exact, also for calls that come at once, and for a table that gets wider column by column.
+  const create = (table: string) =>
+    tool('create_table', { table, columns: [{ name: 'a', type: 'String' }], orderBy: ['a'] });
+  const all = await Promise.all(Array.from({ length: 104 }, (_, number) => create(`at_once_${number}`)));
+  t.is(((await tool('tables')).data as { tables: object[] }).tables.length, 100);
+  const late = all.filter(({ isError }) => isError);
+  t.is(late.length, 4);
+  t.true(late.every(({ text }) => /there are 100 tables already/.test(text)));
+  const [made100] = all.flatMap(({ data }) => (data?.created ? [String(data.created)] : []));
+  const widen = (number: number) =>
+    tool('add_column', { table: made100, column: { name: `c${number}`, type: 'Int64' } });
+  const wider = await Promise.all(Array.from({ length: 201 }, (_, number) => widen(number)));
+  t.is(wider.filter(({ isError }) => !isError).length, 199);
+  t.regex(wider.find(({ isError }) => isError)?.text ?? '', /it has 200 columns already/);
   const calls = (await rig.records()).filter(({ event }) => /^columnar_rw-/.test((event as any).tool ?? ''));
   t.true(calls.length > 8 && calls.every(({ batched }) => batched === undefined));
 });
