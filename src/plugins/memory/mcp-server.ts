@@ -7,8 +7,9 @@ import { randomUUID } from 'node:crypto';
 import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { addTool } from '../../core/contracts/mcp-tool.ts';
-import type { MemoryStore, Point, PointId } from '../../core/contracts/memory-store.ts';
+import type { MemoryStore } from '../../core/contracts/memory-store.ts';
 import { version } from '../../core/kernel/version.ts';
+import { fitting, type Note, noteFields, noteId, noteOf } from './note.ts';
 import type { TextIndex } from './text-index.ts';
 
 const MOST_FOUND = 50;
@@ -22,7 +23,6 @@ export interface MemoryServerOptions {
   readonly index: TextIndex;
 }
 
-const id = z.union([z.uuid(), z.int().min(0)]).describe('A UUID or a whole number');
 const vector = z.array(z.number()).min(1).max(16_384);
 
 /** Makes the server of one session. */
@@ -37,10 +37,10 @@ export function memoryServer({ store, collection, vectorSize, index }: MemorySer
   addTool(server, {
     name: 'store',
     description: 'Keeps a note. With the id of an earlier one, replaces it.',
-    input: z.object({
-      document: z.string().min(1).max(100_000).describe('The note, in words'),
-      metadata: z.record(z.string(), z.json()).optional().describe('Facts to keep with it'),
-      id: id.optional(),
+    input: z.strictObject({
+      document: noteFields.document,
+      metadata: noteFields.metadata.optional(),
+      id: noteId.optional(),
       vector: vector.optional().describe('Its embedding, where the caller makes embeddings'),
     }),
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
@@ -60,7 +60,7 @@ export function memoryServer({ store, collection, vectorSize, index }: MemorySer
     name: 'find',
     description:
       'Finds notes: by words, all of which a note must have (`word*` for a beginning), or by the embedding of a question.',
-    input: z.object({
+    input: z.strictObject({
       query: z.string().max(2_000).optional(),
       vector: vector.optional(),
       limit: z.int().min(1).max(MOST_FOUND).default(10),
@@ -68,9 +68,12 @@ export function memoryServer({ store, collection, vectorSize, index }: MemorySer
     async answer({ query, vector: embedding, limit }, signal) {
       if (embedding) {
         const found = await store.search(collection, embedding, limit, signal);
-        return { by: 'vector', notes: found.map(({ score, ...point }) => ({ ...noteOf(point), score })) };
+        return answerOf(
+          'vector',
+          found.map(({ score, ...point }) => ({ ...noteOf(point), score })),
+        );
       }
-      if (!(await store.collection(collection, signal))) return { by: 'words', notes: [] };
+      if (!(await store.collection(collection, signal))) return answerOf('words', []);
       const matches = await index.search(query ?? '', limit, signal);
       const points = await store.points(
         collection,
@@ -79,34 +82,36 @@ export function memoryServer({ store, collection, vectorSize, index }: MemorySer
       );
       const byId = new Map(points.map((point) => [point.id, point]));
       const notes = matches.flatMap(({ id }) => byId.get(id) ?? []).map(noteOf);
-      return { by: 'words', notes };
+      return answerOf('words', notes);
     },
   });
   addTool(server, {
     name: 'list',
     description: 'Lists the notes page by page, in the order of their ids.',
-    input: z.object({
+    input: z.strictObject({
       limit: z.int().min(1).max(MOST_LISTED).default(20),
-      cursor: z.string().max(64).optional().describe('`nextCursor` of the answer before'),
+      cursor: z
+        .string()
+        .regex(/^(?:\d{1,16}|"[0-9a-fA-F-]{36}")$/)
+        .optional()
+        .describe('`nextCursor` of the answer before'),
     }),
     async answer({ limit, cursor }, signal) {
       if (!(await store.collection(collection, signal))) return { notes: [], total: 0 };
-      const from = cursor === undefined ? undefined : id.parse(JSON.parse(cursor));
+      const from = cursor === undefined ? undefined : noteId.parse(JSON.parse(cursor));
       const [page, total] = await Promise.all([
         store.scroll(collection, { from, limit, vectors: false }, signal),
         store.count(collection, signal),
       ]);
-      return {
-        notes: page.points.map(noteOf),
-        total,
-        ...(page.next !== undefined && { nextCursor: JSON.stringify(page.next) }),
-      };
+      const notes = fitting(page.points.map(noteOf));
+      const next = page.points[notes.length]?.id ?? page.next;
+      return { notes, total, ...(next !== undefined && { nextCursor: JSON.stringify(next) }) };
     },
   });
   addTool(server, {
     name: 'forget',
     description: 'Removes notes by their ids, for ever. Says how many of them there were.',
-    input: z.object({ ids: z.array(id).min(1).max(100) }),
+    input: z.strictObject({ ids: z.array(noteId).min(1).max(100) }),
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     async answer({ ids }, signal) {
       const known = await store.points(collection, ids, signal);
@@ -129,13 +134,9 @@ export function memoryServer({ store, collection, vectorSize, index }: MemorySer
   return server;
 }
 
-/** A note as tools show it; the payload of a point that others wrote is its metadata. */
-function noteOf({ id, payload = {} }: Pick<Point, 'id' | 'payload'>): {
-  readonly id: PointId;
-  readonly document: string;
-  readonly metadata: unknown;
-} {
-  const { document, metadata, ...others } = payload;
-  if (typeof document === 'string') return { id, document, metadata: metadata ?? {} };
-  return { id, document: '', metadata: others };
+/** The notes that an answer may hold, the best first, and how many more were found. */
+function answerOf(by: 'words' | 'vector', found: readonly Note[]): object {
+  const notes = fitting(found);
+  const leftOff = found.length - notes.length;
+  return { by, notes, ...(leftOff > 0 && { leftOff }) };
 }

@@ -17,7 +17,7 @@ async function open(t: ExecutionContext) {
     const result = (await client.callTool({ name: `memory-${name}`, arguments: { ...args } })) as any;
     return { data: result.structuredContent, isError: result.isError === true, text: result.content[0].text };
   };
-  return { rig, client, call, store: rig.runtime.surfaces['memory-store']?.url ?? '' };
+  return { rig, client, call, store: rig.runtime.surfaces.memory?.url ?? '' };
 }
 
 const documents = ({ data }: { data: any }) => data.notes.map(({ document }: any) => document);
@@ -92,4 +92,72 @@ test('[G8] a relay entry that names an identity provider is not served by a serv
     contributed,
   );
   t.is(named.definitions[0]?.entry.disposition, 'relay', 'an upstream of its own checks them');
+});
+
+test('[G1] what a note may hold is bounded, and the refusal says which bound: characters, depth and keys of metadata', async (t) => {
+  const { call } = await open(t);
+  const nested = (levels: number): object =>
+    Array.from({ length: levels - 1 }).reduce<object>((inner) => ({ a: inner }), { a: 1 });
+  const keys = (count: number): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, number) => [`k${number}`, 1]));
+  const metadata = [
+    [{ long: 'x'.repeat(40_000) }, /32,?768 characters/],
+    [nested(9), /8 levels/],
+    [{ list: Array.from({ length: 3_000 }, () => ({})) }, /2,?048 values/],
+    [keys(257), /256 keys/],
+    [{ parts: [keys(128), keys(128)] }, /256 keys/],
+    [{ ['k'.repeat(129)]: 1 }, /128 characters/],
+  ] as const;
+  for (const [given, reason] of metadata) {
+    const { isError, text } = await call('store', { document: 'x', metadata: given });
+    t.true(isError, String(reason));
+    t.regex(text, reason);
+  }
+  const others = [
+    ['store', { document: 'x'.repeat(100_001) }],
+    ['store', { document: '\u0001'.repeat(40_000) }],
+    ['store', { document: 'x', tags: ['unknown'] }],
+    ['store', { document: 'x', id: 'no-uuid' }],
+    ['forget', { ids: Array.from({ length: 101 }, (_, number) => number) }],
+    ['list', { cursor: '{' }],
+  ] as const;
+  for (const [name, args] of others)
+    t.true((await call(name, args)).isError, JSON.stringify(args).slice(0, 80));
+  t.deepEqual(documents(await call('list')), [], 'nothing of it was kept');
+  const most = { ...keys(200), deep: nested(7), text: 'x'.repeat(25_000) };
+  t.false((await call('store', { document: 'x'.repeat(100_000), metadata: most })).isError);
+});
+
+test('[G1] a page of long notes ends early, and a payload of others that is too long for any answer hides none behind it', async (t) => {
+  const { call, store } = await open(t);
+  for (const id of [1, 2, 3]) await call('store', { id, document: `${id}${'x'.repeat(90_000)}` });
+  const written = await fetch(`${store}/collections/memory/points?wait=true`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      points: [
+        { id: 4, vector: [0, 0, 0, 0], payload: { document: '4', metadata: { log: 'y'.repeat(1_000_000) } } },
+      ],
+    }),
+  });
+  t.is(written.status, 200);
+  await call('store', { id: 5, document: '5' });
+  const seen: any[] = [];
+  let pages = 0;
+  for (let cursor: string | undefined; pages === 0 || cursor !== undefined; pages += 1) {
+    const page = await call('list', cursor === undefined ? {} : { cursor });
+    t.false(page.isError, page.text.slice(0, 200));
+    seen.push(...page.data.notes);
+    cursor = page.data.nextCursor;
+    t.true(pages < 10);
+  }
+  t.deepEqual(
+    seen.map(({ id }) => id),
+    [1, 2, 3, 4, 5],
+  );
+  t.like(seen[3], { id: 4, cut: true });
+  t.true(pages > 1);
+  const found = await call('find', { vector: [0, 0, 0, 1], limit: 5 });
+  t.false(found.isError, found.text.slice(0, 200));
+  t.is(found.data.notes.length + found.data.leftOff, 5);
 });
