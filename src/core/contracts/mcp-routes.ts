@@ -18,6 +18,8 @@ export interface McpCommand {
    * have one more.
    */
   readonly maxProcesses?: number;
+  /** Processes of the sessions of one virtual key; three quarters of `maxProcesses` unless set. */
+  readonly maxProcessesPerKey?: number;
   /** A process that had nothing to do for so long is ended, milliseconds. */
   readonly idleMs?: number;
   /** Resident memory above which a process is ended, bytes. */

@@ -24,6 +24,8 @@ export interface BranchOptions {
   readonly legs: Legs;
   /** What tells callers apart who bring no session: the key's value, and the token that goes with it. */
   readonly caller: string;
+  /** Id of the virtual key. */
+  readonly key: string;
   /** None in the stateless revision, and while it begins. */
   readonly session: OpenSession | undefined;
   /** How long an upstream may keep the others waiting, milliseconds. */
@@ -205,13 +207,16 @@ export class Branch {
   }
 
   #send(leg: Leg | undefined, { lastEventId, ...sent }: Sent): Promise<UpstreamAnswer> {
-    const { agent, headers } = this.#options;
+    const { agent, headers, key } = this.#options;
     const changed: IncomingHttpHeaders = {
       ...headers,
       'last-event-id': lastEventId,
       ...(leg && { 'mcp-protocol-version': leg.version }),
     };
-    return ask(agent, requestTo(this.route, { ...sent, headers: changed, session: leg?.id || undefined }));
+    return ask(
+      agent,
+      requestTo(this.route, { ...sent, key, headers: changed, session: leg?.id || undefined }),
+    );
   }
 
   /** Reports an error, unless it is the upstream's. */

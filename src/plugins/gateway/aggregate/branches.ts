@@ -30,6 +30,7 @@ export function branchesTo(
           headers,
           agent: gateway.agent,
           caller: `${key.presented}\n${headers.authorization ?? ''}`,
+          key: key.id,
           legs,
           session,
           deadlineMs,

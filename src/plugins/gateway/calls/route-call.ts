@@ -79,7 +79,7 @@ export class RouteCall extends GatewayCall<UpstreamServices> implements Upstream
     }
     const { method, headers } = exchange;
     const session = this.#session?.upstream[name];
-    const request: ForUpstream = { method, headers, message, session, signal };
+    const request: ForUpstream = { method, headers, message, session, key: this.key.id, signal };
     const send = (sent: ForUpstream) => ask(this.gateway.agent, requestTo(route, sent));
     if (route.entry.reinitialise && session !== undefined)
       return this.#passRenewing(request, session, { tools, cost });
@@ -125,13 +125,16 @@ export class RouteCall extends GatewayCall<UpstreamServices> implements Upstream
   }
 
   /** Begins a session with what the client said of itself. @returns the upstream's own id of it; empty where it has none */
-  async #beginAgain({ headers: given }: ForUpstream): Promise<string> {
+  async #beginAgain({ headers: given, key }: ForUpstream): Promise<string> {
     const { route } = this;
     const { version = NEWEST_SESSIONED, client = { capabilities: {}, clientInfo: {} } } = this.#session ?? {};
     const signal = AbortSignal.timeout(route.entry.timeoutMs); // not this client's alone: other requests may wait for it
     const send = (message: Message, session?: string) => {
       const headers = { ...given, 'last-event-id': undefined };
-      return ask(this.gateway.agent, requestTo(route, { method: 'POST', headers, message, session, signal }));
+      return ask(
+        this.gateway.agent,
+        requestTo(route, { method: 'POST', headers, message, session, key, signal }),
+      );
     };
     const initialize = ownMessage('initialize', { protocolVersion: version, ...client }, OWN_ID);
     const heard = await hear(await send(initialize), OWN_ID, credentialWatch(route));

@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Dispatcher, errors } from 'undici';
+import { CALLING_KEY } from '../upstream/request.ts';
 import type { LocalServer } from './server.ts';
 
 /** Never the name of a machine (RFC 6761). */
@@ -109,14 +110,15 @@ class LocalExchange implements Dispatcher.DispatchController {
     const late = headersTimeout
       ? setTimeout(() => this.abort(new errors.HeadersTimeoutError()), headersTimeout)
       : undefined;
+    const { [CALLING_KEY]: key, ...others } = headers as Record<string, string>;
     const request = new Request(`${origin}${path}`, {
       method,
-      headers: headers as Record<string, string>,
+      headers: others,
       ...(typeof body === 'string' && { body }),
       signal,
     });
     try {
-      return await Promise.race([server.fetch(request), given]);
+      return await Promise.race([server.fetch(request, key), given]);
     } finally {
       clearTimeout(late);
     }

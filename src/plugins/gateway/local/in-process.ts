@@ -12,8 +12,11 @@ import type { Clock } from '../../../core/kernel/clock.ts';
 import { EventBudget, EventMemory } from './event-memory.ts';
 import type { LocalServer } from './server.ts';
 
-/** Sessions of one route at once; the one that was silent for longest gives way. */
+/** Sessions of one route at once, and of one key among them; of whoever has most, the one that was silent for longest gives way. */
 const MOST_SESSIONS = 1_000;
+const MOST_SESSIONS_OF_KEY = 250;
+/** When to come back after too many sessions, seconds. */
+const BUSY_SECONDS = '10';
 /** A session without a request for so long is ended, milliseconds. */
 const IDLE_MS = 30 * 60_000;
 /** What a client that took part in a stream waits before it asks for the rest, milliseconds. */
@@ -24,6 +27,8 @@ type Sdk = typeof import('@modelcontextprotocol/server');
 
 interface Session {
   readonly transport: SessionTransport;
+  /** The virtual key that began it. */
+  readonly key: string | undefined;
   readonly events: EventMemory;
   /** Answers that have not ended. */
   open: number;
@@ -51,14 +56,14 @@ export class InProcessServer implements LocalServer {
     this.#options = options;
   }
 
-  async fetch(request: Request): Promise<Response> {
+  async fetch(request: Request, key?: string): Promise<Response> {
     if (new URL(request.url).pathname !== '/mcp') return new Response(null, { status: 404 });
     this.#sdk ??= import('@modelcontextprotocol/server');
     const sdk = await this.#sdk;
     try {
       const parsedBody = request.method === 'POST' ? await request.clone().json() : undefined;
       const isSessioned = await sdk.isLegacyRequest(request, parsedBody);
-      if (isSessioned) return await this.#inSession(sdk, request, parsedBody);
+      if (isSessioned) return await this.#inSession(sdk, request, parsedBody, key);
       this.#stateless ??= sdk.createMcpHandler(this.#factory, {
         legacy: 'reject',
         onerror: this.#options.onError,
@@ -77,32 +82,37 @@ export class InProcessServer implements LocalServer {
     await Promise.all([...transports, this.#stateless?.close()]);
   }
 
-  async #inSession(sdk: Sdk, request: Request, parsedBody: unknown): Promise<Response> {
+  async #inSession(sdk: Sdk, request: Request, parsedBody: unknown, key?: string): Promise<Response> {
     const id = request.headers.get('mcp-session-id');
-    if (id === null) return this.#begin(sdk, request, parsedBody);
+    if (id === null) return this.#begin(sdk, request, parsedBody, key);
     const session = this.#sessions.get(id);
     if (!session) return failure(404, -32_001, 'Session not found');
     return this.#during(session, () => session.transport.handleRequest(request, { parsedBody }));
   }
 
-  async #begin(sdk: Sdk, request: Request, parsedBody: unknown): Promise<Response> {
-    if (this.#sessions.size >= MOST_SESSIONS && !this.#endSilent())
-      return failure(503, -32_000, 'Too many sessions are open.');
+  async #begin(sdk: Sdk, request: Request, parsedBody: unknown, key?: string): Promise<Response> {
+    const full = this.#makeRoom(key);
+    if (full) return full;
+    const id = randomUUID();
     const events = new EventMemory(this.#budget);
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void this.#sessions.set(id, session),
-      onsessionclosed: (id) => this.#forget(id),
+      sessionIdGenerator: () => id,
+      onsessionclosed: () => this.#forget(id),
       eventStore: events,
       retryInterval: RETRY_MS,
     });
-    const session: Session = { transport, events, open: 0, usedAt: this.#options.clock.monotonic() };
-    const server = await this.#factory({ era: 'legacy', requestInfo: request });
-    await server.connect(transport);
-    const response = await this.#during(session, () => transport.handleRequest(request, { parsedBody }));
-    if (transport.sessionId === undefined) await transport.close();
-    else this.#cancelSweep ??= this.#options.clock.after(IDLE_MS, () => this.#sweep());
-    return response;
+    const session: Session = { transport, key, events, open: 0, usedAt: this.#options.clock.monotonic() };
+    this.#sessions.set(id, session); // it counts from here on, for others begin meanwhile
+    try {
+      return await this.#during(session, async () => {
+        const server = await this.#factory({ era: 'legacy', requestInfo: request });
+        await server.connect(transport);
+        return transport.handleRequest(request, { parsedBody });
+      });
+    } finally {
+      if (transport.sessionId === undefined) this.#end(id, session);
+      else this.#cancelSweep ??= this.#options.clock.after(IDLE_MS, () => this.#sweep());
+    }
   }
 
   async #during(session: Session, answer: () => Promise<Response>): Promise<Response> {
@@ -124,9 +134,23 @@ export class InProcessServer implements LocalServer {
     }
   }
 
+  /** Ends a silent session where there are as many as there may be. @returns what is wrong when none is silent */
+  #makeRoom(key: string | undefined): Response | undefined {
+    const byKey = Map.groupBy(this.#sessions, ([, session]) => session.key);
+    const own = key === undefined ? [] : (byKey.get(key) ?? []);
+    if (own.length >= MOST_SESSIONS_OF_KEY) {
+      if (this.#endSilent(own)) return undefined;
+      return full(429, `This key has ${MOST_SESSIONS_OF_KEY} sessions in use here, as many as it may.`);
+    }
+    if (this.#sessions.size < MOST_SESSIONS) return undefined;
+    const byCount = [...byKey.values()].sort((one, other) => other.length - one.length);
+    if (byCount.some((sessions) => this.#endSilent(sessions))) return undefined;
+    return full(503, 'Too many sessions are open.');
+  }
+
   /** @returns whether there was one to end */
-  #endSilent(): boolean {
-    const silent = [...this.#sessions].filter(([, { open }]) => open === 0);
+  #endSilent(sessions: readonly (readonly [id: string, session: Session])[]): boolean {
+    const silent = sessions.filter(([, { open }]) => open === 0);
     const [oldest] = silent.sort(([, one], [, other]) => one.usedAt - other.usedAt);
     if (oldest) this.#end(...oldest);
     return oldest !== undefined;
@@ -171,6 +195,12 @@ function watched(body: NonNullable<Response['body']>, ended: () => void): Readab
       await reader.cancel(reason);
     },
   });
+}
+
+function full(status: 429 | 503, message: string): Response {
+  const response = failure(status, -32_000, message);
+  response.headers.set('retry-after', BUSY_SECONDS);
+  return response;
 }
 
 const failure = (status: number, code: number, message: string): Response =>

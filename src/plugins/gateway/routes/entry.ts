@@ -46,6 +46,7 @@ const commandSchema = z.strictObject({
   secrets: z.record(variable, secretReference).default({}),
   cwd: z.string().min(1).max(4_096).optional(),
   maxProcesses: z.int().min(1).max(1_000).default(8),
+  maxProcessesPerKey: z.int().min(1).max(1_000).optional(),
   idleMs: z
     .int()
     .min(1_000)

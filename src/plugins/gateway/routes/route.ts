@@ -11,6 +11,8 @@ export interface Route {
   readonly entry: RouteEntry;
   /** Undefined while it is not configured; of a local server one that the dispatcher knows. The query may hold a secret: never show it. */
   readonly url: URL | undefined;
+  /** Whether its server is on this machine and without a port. */
+  readonly isLocal: boolean;
   /** Why it can't be called now: it has no URL, or no token. */
   readonly reason: string | undefined;
   /** The token that the gateway has for it, if any. */
@@ -73,6 +75,7 @@ export async function openRoute(definition: RouteDefinition, sources: RouteSourc
     name,
     entry,
     url,
+    isLocal: local !== undefined && url === local,
     token: secret,
     get reason() {
       if (url === undefined) return `not configured: set ${variables}_URL`;

@@ -4,6 +4,9 @@ import { encode, type Message } from '../mcp/message.ts';
 import { type Era, encodeHeaderValue, eraOf, subjectOf } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 
+/** In a request to a server on this machine: the id of the virtual key that calls. No upstream elsewhere gets it. */
+export const CALLING_KEY = 'x-holdfast-calling-key';
+
 /** A client's request, as one upstream is to get it. */
 export interface ForUpstream extends Pick<UpstreamRequest, 'method' | 'signal'> {
   /** The client's: what passes is taken from them. */
@@ -12,12 +15,14 @@ export interface ForUpstream extends Pick<UpstreamRequest, 'method' | 'signal'> 
   readonly message: Message | undefined;
   /** The upstream's own session. */
   readonly session: string | undefined;
+  /** Id of the virtual key. */
+  readonly key: string;
 }
 
 /** The request to one route: its own credential or the caller's, its own session, its own names. */
 export function requestTo(
   route: Route,
-  { method, headers: given, message, session, signal }: ForUpstream,
+  { method, headers: given, message, session, key, signal }: ForUpstream,
 ): UpstreamRequest {
   const { url, entry } = route;
   if (!url) throw new RangeError(`${route.name} has no URL`);
@@ -26,6 +31,7 @@ export function requestTo(
   if (session !== undefined) headers['mcp-session-id'] = session;
   const tool = message?.method === 'tools/call' ? route.tools.upstreamTool(message.name ?? '') : undefined;
   Object.assign(headers, ownHeaders(eraOf(given, message), message, tool?.name));
+  if (route.isLocal) headers[CALLING_KEY] = key;
   const { authorization } = given;
   Object.assign(headers, route.credential(typeof authorization === 'string' ? authorization : undefined));
   return { url, method, headers, ...(message && { body: encode(message, tool) }), signal, timeoutMs };

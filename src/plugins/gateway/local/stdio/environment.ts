@@ -3,20 +3,30 @@ import { basename, delimiter, isAbsolute, join, resolve } from 'node:path';
 import type { McpCommand } from '../../../../core/contracts/mcp-routes.ts';
 
 /** A command with the defaults of its settings. */
-export type WholeCommand = Required<Omit<McpCommand, 'cwd'>> & { readonly cwd?: string | undefined };
+export type WholeCommand = Required<Omit<McpCommand, 'cwd' | 'maxProcessesPerKey'>> & {
+  readonly cwd?: string | undefined;
+  readonly maxProcessesPerKey?: number | undefined;
+};
 
 /** Reads a secret by its place, `<path>#<property>`. @throws there is none */
 export type ReadSecret = (reference: string) => Promise<string>;
 
-/** Why a server can not take a request now: 503 in the protocol's words. */
+/** Why a server can not take a request now, in the protocol's words. */
 export class Unavailable extends Error {
   /** When to come back, milliseconds. */
   readonly retryAfterMs: number;
+  /** 429 where it is the caller who uses too much. */
+  readonly status: 429 | 503;
 
   /** @param reason follows `The server` in a sentence */
-  constructor(reason: string, retryAfterMs: number = 60_000, options?: ErrorOptions) {
+  constructor(
+    reason: string,
+    retryAfterMs: number = 60_000,
+    { status = 503, ...options }: ErrorOptions & { readonly status?: 429 | 503 } = {},
+  ) {
     super(reason, options);
     this.retryAfterMs = retryAfterMs;
+    this.status = status;
   }
 }
 

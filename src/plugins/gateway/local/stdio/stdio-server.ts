@@ -49,6 +49,8 @@ export class StdioServer implements LocalServer {
   /** Until when the program counts as one that does not speak the stateless revision. */
   #sessionsOnlyUntil = 0;
   #processes = 0;
+  /** How many of them are for sessions of a virtual key. */
+  readonly #ofKey = new Map<string, number>();
   /** How many of them are for the gateway's own probe. */
   #probes = 0;
   #restarts = 0;
@@ -78,7 +80,7 @@ export class StdioServer implements LocalServer {
    *
    * @throws ProcessLost the process ended before it answered; the reason of the request's signal
    */
-  async fetch(request: Request): Promise<Response> {
+  async fetch(request: Request, key?: string): Promise<Response> {
     if (new URL(request.url).pathname !== '/mcp') return new Response(null, { status: 404 });
     let message: Message | undefined;
     try {
@@ -86,11 +88,11 @@ export class StdioServer implements LocalServer {
       const read = readMessage(Buffer.from(await request.arrayBuffer()));
       if ('code' in read) return jsonResponse(400, rpcError(400, read.id, read.code, read.text).body);
       message = read;
-      return await this.#post(request, message);
+      return await this.#post(request, message, key);
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
       const text = `The server ${error.message}.`;
-      const { status, body } = rpcError(503, message?.id ?? null, SERVER_ERROR, text);
+      const { status, body } = rpcError(error.status, message?.id ?? null, SERVER_ERROR, text);
       return jsonResponse(status, body, { 'retry-after': String(Math.ceil(error.retryAfterMs / 1_000)) });
     }
   }
@@ -100,10 +102,10 @@ export class StdioServer implements LocalServer {
     await Promise.all([...this.#hosted].map((hosted) => hosted.end('the gateway closes it')));
   }
 
-  async #post(request: Request, message: Message): Promise<Response> {
+  async #post(request: Request, message: Message, key?: string): Promise<Response> {
     const headers = Object.fromEntries(request.headers);
     if (eraOf(headers, message) === 'stateless') return this.#postShared(message, request.signal);
-    if (message.method === 'initialize') return this.#begin(message, request.signal);
+    if (message.method === 'initialize') return this.#begin(message, request.signal, key);
     const session = this.#sessionOf(request);
     return session instanceof Response ? session : session.peer.post(message, request.signal);
   }
@@ -130,13 +132,13 @@ export class StdioServer implements LocalServer {
   }
 
   /** Starts a process for a new session. */
-  async #begin(message: Message, signal: AbortSignal): Promise<Response> {
+  async #begin(message: Message, signal: AbortSignal, key?: string): Promise<Response> {
     const { clock } = this.#options;
     const hosted = await this.#start(
       this.#sessionDelay,
       (process, onUse) => new StdioSession(process, clock, onUse),
       ({ peer }) => this.#sessions.delete(peer.id),
-      isProbe(message) && this.#probes === 0, // a client may take the probe's name, too
+      { isForProbe: key === undefined && isProbe(message) && this.#probes === 0, key },
     );
     const { peer } = hosted;
     void hosted.ended.then((end) => {
@@ -209,13 +211,14 @@ export class StdioServer implements LocalServer {
 
   /**
    * @param isForProbe whether it may be one more than clients may have, and takes the place of none of theirs
+   * @param key of the session that it is for
    * @throws Unavailable it may not, or can not, be started
    */
   async #start<P extends Peer>(
     delay: RestartDelay,
     connect: (process: ServerProcess, onUse: () => void) => P,
     onEnding: (hosted: HostedProcess<P>) => void,
-    isForProbe = false,
+    { isForProbe = false, key }: { readonly isForProbe?: boolean; readonly key?: string | undefined } = {},
   ): Promise<HostedProcess<P>> {
     const { remainingMs } = delay;
     const { logger, name, command, clock } = this.#options;
@@ -226,8 +229,16 @@ export class StdioServer implements LocalServer {
     if (taken >= command.maxProcesses) {
       throw new Unavailable('runs in as many processes as it may', BUSY_MS);
     }
+    const own = this.#ofKey.get(key ?? '') ?? 0;
+    const most = command.maxProcessesPerKey ?? Math.max(1, Math.floor((command.maxProcesses * 3) / 4));
+    if (key !== undefined && !isForProbe && own >= most) {
+      const reason = `runs in as many processes for this key as it may (${most})`;
+      throw new Unavailable(reason, BUSY_MS, { status: 429 });
+    }
+    const leave = () => this.#leave(isForProbe, key);
     this.#processes += 1;
     if (isForProbe) this.#probes += 1;
+    if (key !== undefined) this.#ofKey.set(key, own + 1);
     try {
       const hosted = await HostedProcess.start(this.#options, connect, onEnding);
       this.#unavailable = undefined;
@@ -236,19 +247,22 @@ export class StdioServer implements LocalServer {
       void hosted.ended.then((end) => {
         this.#hosted.delete(hosted);
         this.#lastEnd = { at: clock.now(), reason: end.reason, wanted: end.wanted };
-        this.#leave(isForProbe);
+        leave();
       });
       if (this.#isClosed) await hosted.end('the gateway closes it');
       return hosted;
     } catch (error) {
-      this.#leave(isForProbe);
+      leave();
       this.#unavailable = error instanceof Error ? error.message : String(error);
       logger.warn({ route: name, err: error }, 'gateway.server_unavailable');
       throw error;
     }
   }
 
-  #leave(isForProbe: boolean): void {
+  #leave(isForProbe: boolean, key: string | undefined): void {
+    const left = (this.#ofKey.get(key ?? '') ?? 0) - 1;
+    if (key !== undefined && left > 0) this.#ofKey.set(key, left);
+    else if (key !== undefined) this.#ofKey.delete(key);
     this.#processes -= 1;
     if (isForProbe) this.#probes -= 1;
   }
