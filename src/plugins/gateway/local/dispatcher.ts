@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Dispatcher, errors } from 'undici';
-import { CALLING_KEY } from '../upstream/request.ts';
+import { CALLING_KEY } from '../mcp/protocol.ts';
 import type { LocalServer } from './server.ts';
 
 /** Never the name of a machine (RFC 6761). */

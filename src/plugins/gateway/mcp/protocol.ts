@@ -13,6 +13,9 @@ import {
 import { ACCEPTED_CODINGS, codingOf, isAccepted } from './content-coding.ts';
 import { type Message, REVISION_META, type RequestId, readMessage } from './message.ts';
 
+/** In a request to a server on this machine: the id of the virtual key that calls. No upstream elsewhere gets it. */
+export const CALLING_KEY = 'x-holdfast-calling-key';
+
 /** Protocol revisions that requests may name, oldest first. */
 export const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'] as const;
 

@@ -1,11 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { UpstreamRequest } from '../fast-path/upstream-request.ts';
 import { encode, type Message } from '../mcp/message.ts';
-import { type Era, encodeHeaderValue, eraOf, subjectOf } from '../mcp/protocol.ts';
+import { CALLING_KEY, type Era, encodeHeaderValue, eraOf, subjectOf } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
-
-/** In a request to a server on this machine: the id of the virtual key that calls. No upstream elsewhere gets it. */
-export const CALLING_KEY = 'x-holdfast-calling-key';
 
 /** A client's request, as one upstream is to get it. */
 export interface ForUpstream extends Pick<UpstreamRequest, 'method' | 'signal'> {
