@@ -4,7 +4,7 @@
 //   npm test -- --match='*fsync*'        any option of AVA
 //   npm test -- --fast                   without *.slow.test.ts, and nothing is installed on the system
 // Runs on any Node from 18 on; the tests themselves run on the product's own Node.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -162,6 +162,11 @@ async function main() {
     console.error(error.message);
     return { passed: 0, failed: 1, skipped: 0 };
   }
+  const built = spawnSync(productNode(), [join(root, 'scripts', 'console.mjs')], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  if (built.status !== 0) return { passed: 0, failed: 1, skipped: 0 };
   await system;
   const run = await runAva(
     args.filter((arg) => arg !== '--fast'),

@@ -1,0 +1,109 @@
+import type { ComponentChild } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { useAnswer } from './answer.ts';
+import { addShortcuts } from './keys.ts';
+import { connection, log } from './live.ts';
+import { address, at, go, path } from './location.ts';
+import { ActorPage } from './pages/actor.tsx';
+import { ActorsPage } from './pages/actors.tsx';
+import { AreaPage } from './pages/area.tsx';
+import { ComparePage } from './pages/compare.tsx';
+import { NowPage } from './pages/now.tsx';
+import { RecordPage } from './pages/record.tsx';
+import { StoriesPage } from './pages/stories.tsx';
+import { StoryPage } from './pages/story.tsx';
+import { WhatIfPage } from './pages/what-if.tsx';
+import { Help, Palette } from './palette.tsx';
+import { TimeBar } from './timebar.tsx';
+
+/** Pages that there always are, with the key that leads to them. */
+const PAGES = [
+  { to: '/now', title: 'Now', keys: 'g n' },
+  { to: '/stories', title: 'Stories', keys: 'g s' },
+  { to: '/actors', title: 'Actors', keys: 'g a' },
+  { to: '/compare', title: 'Compare', keys: 'g c' },
+  { to: '/what-if', title: 'What if', keys: 'g w' },
+] as const;
+
+/** A page that a plugin brings. */
+interface Area {
+  readonly name: string;
+  readonly title: string;
+}
+
+function page(at: string): ComponentChild {
+  const [, first = '', ...rest] = at.split('/');
+  const name = rest.join('/');
+  if (first === '' || first === 'now') return <NowPage />;
+  if (first === 'stories') return name === '' ? <StoriesPage /> : <StoryPage id={name} key={name} />;
+  if (first === 'actors') return name === '' ? <ActorsPage /> : <ActorPage id={name} key={name} />;
+  if (first === 'records') return <RecordPage seq={Number(name)} key={name} />;
+  if (first === 'compare') return <ComparePage />;
+  if (first === 'what-if') return <WhatIfPage />;
+  if (first === 'area') return <AreaPage name={name} key={name} />;
+  return (
+    <p class="empty">
+      There is no page {at}. <a href={address('/now')}>What is now</a>
+    </p>
+  );
+}
+
+/** The frame of all pages: where one can go, which moment is shown, and the page. */
+export function App() {
+  const areas = useAnswer<{ pages: Area[] }>('/api/pages');
+  const links = [
+    ...PAGES,
+    ...(areas.data?.pages ?? []).map(({ name, title }) => ({ to: `/area/${name}`, title })),
+  ];
+  useEffect(
+    () =>
+      addShortcuts(PAGES.map(({ to, title, keys }) => ({ keys, what: title, run: () => go(address(to)) }))),
+    [],
+  );
+  if (connection.value === 'login') return <Login />;
+  return (
+    <div class={at.value === undefined ? 'app' : 'app then'}>
+      <a class="skip" href="#page">
+        To the page
+      </a>
+      <header>
+        <a class="home" href={address('/now')}>
+          Holdfast
+        </a>
+        <nav aria-label="Pages">
+          {links.map(({ to, title }) => (
+            <a key={to} href={address(to)} aria-current={path.value.startsWith(to) ? 'page' : undefined}>
+              {title}
+            </a>
+          ))}
+        </nav>
+        <span class="quiet instance">
+          {log.value?.mode === 'live' ? log.value.instance : log.value && 'a log that is not running'}
+        </span>
+      </header>
+      <TimeBar />
+      {connection.value === 'lost' && (
+        <p class="problem" role="alert">
+          The instance does not answer. What is shown is what was last known; the page tries again by itself.
+        </p>
+      )}
+      <main id="page" tabIndex={-1}>
+        {page(path.value)}
+      </main>
+      <Palette links={links} />
+      <Help />
+    </div>
+  );
+}
+
+function Login() {
+  return (
+    <div class="login">
+      <h1>Holdfast</h1>
+      <p>
+        This console knows its people by a link that is used once. On the machine of the instance, run{' '}
+        <code>holdfast console</code> and open the link that it prints.
+      </p>
+    </div>
+  );
+}

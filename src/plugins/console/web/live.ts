@@ -1,0 +1,88 @@
+import { signal } from '@preact/signals';
+import { ApiError, get } from './api.ts';
+import type { LogFacts, RecordRow } from './model.ts';
+
+/** How the page stands to the instance. */
+export type Connection = 'connecting' | 'live' | 'lost' | 'file' | 'login';
+
+export const connection = signal<Connection>('connecting');
+/** What log this is; undefined until it is known. */
+export const log = signal<LogFacts | undefined>(undefined);
+/** The seq of the newest record that is known of. */
+export const newest = signal(0);
+/** Goes up when there is something new, at most once a second: pages that show now ask again. */
+export const pulse = signal(1);
+/** Newest last; at most `KEPT`. */
+export const latest = signal<readonly RecordRow[]>([]);
+
+const KEPT = 500;
+/** Rows that came are shown together, so that a thousand a second are no more work than ten: milliseconds. */
+const TOGETHER_MS = 100;
+const RETRY_MS = 2_000;
+const PULSE_MS = 1_000;
+
+let pending: RecordRow[] = [];
+let isShowing = false;
+let isPulsing = false;
+
+function show(): void {
+  isShowing = false;
+  const last = pending.at(-1);
+  if (!last) return;
+  latest.value = [...latest.value, ...pending].slice(-KEPT);
+  newest.value = Math.max(newest.value, last.seq);
+  pending = [];
+  if (isPulsing) return;
+  isPulsing = true;
+  setTimeout(() => {
+    isPulsing = false;
+    pulse.value += 1;
+  }, PULSE_MS);
+}
+
+function take(row: RecordRow): void {
+  pending.push(row);
+  if (isShowing) return;
+  isShowing = true;
+  setTimeout(show, TOGETHER_MS);
+}
+
+/** Finds out what log this is, and follows it for as long as the page is open; tries again when the instance is away. */
+export async function follow(): Promise<void> {
+  try {
+    const facts = await get<LogFacts>('/api/log');
+    const other = log.value !== undefined && log.value.instance !== facts.instance;
+    log.value = facts;
+    newest.value = other ? facts.last : Math.max(newest.value, facts.last);
+    if (facts.mode !== 'live') {
+      connection.value = 'file';
+      return;
+    }
+    listen(facts.last);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) {
+      connection.value = 'login';
+      return;
+    }
+    connection.value = 'lost';
+    setTimeout(() => void follow(), RETRY_MS);
+  }
+}
+
+function listen(after: number): void {
+  const source = new EventSource(`/api/events?after=${after}`);
+  source.addEventListener('open', () => {
+    connection.value = 'live';
+  });
+  source.addEventListener('record', (event) => take(JSON.parse(event.data) as RecordRow));
+  source.addEventListener('gap', (event) => {
+    const { to } = JSON.parse(event.data) as { to: number };
+    newest.value = Math.max(newest.value, to);
+  });
+  source.addEventListener('error', () => {
+    // The instance may be another one when it comes back: ask who it is instead of going on where this one was.
+    source.close();
+    connection.value = 'lost';
+    setTimeout(() => void follow(), RETRY_MS);
+  });
+}

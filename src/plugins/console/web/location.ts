@@ -1,0 +1,91 @@
+import { computed, signal } from '@preact/signals';
+
+/** The address of the page: what two people need to see the same thing. */
+interface Place {
+  /** E.g. `/actors/reconciler.leg/lan`. */
+  readonly path: string;
+  readonly params: URLSearchParams;
+}
+
+const read = (): Place => ({
+  path: decodeURIComponent(location.pathname),
+  params: new URLSearchParams(location.search),
+});
+
+const place = signal(read());
+
+/** The path of the page that is shown. */
+export const path = computed(() => place.value.path);
+/** What is selected on it. */
+export const params = computed(() => place.value.params);
+
+/** The moment that every page shows: the seq of a record, undefined for now. */
+export const at = computed(() => {
+  const text = place.value.params.get('at');
+  const seq = text === null ? Number.NaN : Number(text);
+  return Number.isSafeInteger(seq) && seq > 0 ? seq : undefined;
+});
+
+/** The other moment, when two are compared. */
+export const mark = computed(() => {
+  const seq = Number(place.value.params.get('mark') ?? Number.NaN);
+  return Number.isSafeInteger(seq) && seq > 0 ? seq : undefined;
+});
+
+/**
+ * The address of a page. The moment stays as it is unless it is given.
+ *
+ * @param to path, e.g. `/stories`
+ * @param changes parameters; undefined takes one out
+ */
+export function address(
+  to: string,
+  changes: Readonly<Record<string, string | number | undefined>> = {},
+): string {
+  const next = new URLSearchParams();
+  for (const kept of ['at', 'mark']) {
+    const value = place.value.params.get(kept);
+    if (value !== null) next.set(kept, value);
+  }
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined || value === '') next.delete(name);
+    else next.set(name, String(value));
+  }
+  const query = next.toString();
+  const encoded = to.split('/').map(encodeURIComponent).join('/');
+  return query === '' ? encoded : `${encoded}?${query}`;
+}
+
+/** Goes to an address of this console. @param replace leaves no step in the history, as for a moment that moves on */
+export function go(to: string, replace = false): void {
+  if (replace) history.replaceState(null, '', to);
+  else history.pushState(null, '', to);
+  place.value = read();
+}
+
+/** Changes parameters of the page that is shown. */
+export function change(changes: Readonly<Record<string, string | number | undefined>>, replace = true): void {
+  const all = Object.fromEntries(place.value.params);
+  go(address(place.value.path, { ...all, ...changes }), replace);
+}
+
+/** Shows every page as it was then. @param seq of a record; undefined for now */
+export function travel(seq: number | undefined): void {
+  change({ at: seq });
+}
+
+/** Follows links within the console without loading it anew, and the back button. */
+export function listenForNavigation(): void {
+  addEventListener('popstate', () => {
+    place.value = read();
+  });
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest('a[href]') : null;
+    if (!(link instanceof HTMLAnchorElement) || link.origin !== location.origin) return;
+    if (link.target !== '' || link.hasAttribute('download') || link.pathname.startsWith('/api/')) return;
+    event.preventDefault();
+    go(link.pathname + link.search);
+  });
+}

@@ -1,0 +1,113 @@
+import { useAnswer } from '../answer.ts';
+import { address, at } from '../location.ts';
+import type { ActorDetail, MachineGraph, RecordPage as Page, RecordDetail } from '../model.ts';
+import { RecordLine } from '../parts/record-line.tsx';
+import { Rows } from '../parts/rows.tsx';
+import { Statechart } from '../parts/statechart.tsx';
+import { Shown } from '../parts/states.tsx';
+import { Changes, Tree } from '../parts/tree.tsx';
+import { brief, duration, Time } from '../text.tsx';
+
+/** One actor: its statechart with the state it is in, its context, what it waits for, and its records. */
+export function ActorPage({ id }: { id: string }) {
+  const answer = useAnswer<ActorDetail>(`/api/actors/${encodeURIComponent(id)}`, { at: at.value });
+  const graph = useAnswer<MachineGraph>(
+    answer.data && `/api/machines/${encodeURIComponent(answer.data.machine)}`,
+  );
+  return (
+    <Shown of={answer}>
+      {(actor) => (
+        <>
+          <h1>
+            {actor.id} <span class="state">{brief(actor.state)}</span>
+            {actor.last && (
+              <span class="quiet">
+                {' '}
+                since <a href={address(`/records/${actor.last.seq}`)}>{actor.last.event}</a>,{' '}
+                <Time ms={actor.last.time} />
+              </span>
+            )}
+          </h1>
+          <div class="columns">
+            <section class="card">
+              <h2>Statechart of {actor.machine}</h2>
+              <Shown of={graph}>{(machine) => <Statechart graph={machine} actor={actor} />}</Shown>
+            </section>
+            <section class="card">
+              <h2>Context</h2>
+              <LastChanges seq={actor.last?.seq}>
+                {(changed) => <Tree value={actor.context} changed={changed} />}
+              </LastChanges>
+              <h2>Waits for</h2>
+              <Waits actor={actor} />
+            </section>
+          </div>
+          <Records id={id} />
+        </>
+      )}
+    </Shown>
+  );
+}
+
+function LastChanges({
+  seq,
+  children,
+}: {
+  seq: number | undefined;
+  children: (changed: ReadonlySet<string>) => preact.ComponentChildren;
+}) {
+  const { data } = useAnswer<RecordDetail>(seq === undefined ? undefined : `/api/records/${seq}`, {
+    at: seq,
+  });
+  const changes = data?.changes ?? [];
+  return (
+    <>
+      {children(new Set(changes.map(({ path }) => path)))}
+      <details>
+        <summary>What the last record changed</summary>
+        <Changes changes={changes} />
+      </details>
+    </>
+  );
+}
+
+function Waits({ actor: { effects, timers, time } }: { actor: ActorDetail }) {
+  if (effects.length + timers.length === 0)
+    return <p class="quiet">Nothing: no effect is open and no timer is armed.</p>;
+  return (
+    <ul>
+      {effects.map(({ id, type, since }) => (
+        <li key={id}>
+          the effect <code>{type}</code>
+          {since !== undefined && `, for ${duration(time - since)}`}
+        </li>
+      ))}
+      {timers.map(({ name, due }) => (
+        <li key={name}>
+          the timer <code>{name}</code>, due in {duration(due - time)} (<Time ms={due} />)
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Records({ id }: { id: string }) {
+  const before = at.value === undefined ? undefined : at.value + 1;
+  const answer = useAnswer<Page>('/api/records', { actor: id, before, at: at.value, limit: 200 });
+  return (
+    <section>
+      <h2>Its records</h2>
+      <Shown of={answer} isEmpty={({ records }) => records.length === 0}>
+        {({ records }) => (
+          <Rows
+            rows={records}
+            height={26}
+            keyOf={({ seq }) => seq}
+            draw={(row) => <RecordLine row={row} current={row.seq === at.value} />}
+            label={`Records of ${id}`}
+          />
+        )}
+      </Shown>
+    </section>
+  );
+}

@@ -1,0 +1,89 @@
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { type Answer, useAnswer } from '../answer.ts';
+import { get, withQuery } from '../api.ts';
+import { address, at } from '../location.ts';
+import type { StoryPage as Page, StoryRow } from '../model.ts';
+import { Filters, filterQuery } from '../parts/filters.tsx';
+import { Rows } from '../parts/rows.tsx';
+import { Shown } from '../parts/states.tsx';
+import { counted, duration, Time } from '../text.tsx';
+
+const PAGE = 100;
+/** Pixels; the style sheet has the same. */
+const ROW = 44;
+
+/** The stories, newest first; more of them when the end comes near. */
+function useStories(): { answer: Answer<Page>; stories: readonly StoryRow[]; more: () => Promise<void> } {
+  const query = {
+    ...filterQuery(),
+    limit: PAGE,
+    ...(at.value !== undefined && { before: at.value + 1, at: at.value }),
+  };
+  const answer = useAnswer<Page>('/api/stories', query);
+  const [older, setOlder] = useState<readonly StoryRow[]>([]);
+  const [next, setNext] = useState<number | undefined>(undefined);
+  const [asking, setAsking] = useState(false);
+  const key = withQuery('', query);
+  useEffect(() => {
+    setOlder([]);
+    setNext(undefined);
+  }, [key]);
+  const from = older.length > 0 ? next : answer.data?.next;
+  const more = useCallback(async () => {
+    if (from === undefined || asking) return;
+    setAsking(true);
+    try {
+      const page = await get<Page>('/api/stories', { ...filterQuery(), limit: PAGE, before: from });
+      setOlder((known) => [...known, ...page.stories]);
+      setNext(page.next);
+    } finally {
+      setAsking(false);
+    }
+  }, [from, asking]);
+  const fresh = answer.data?.stories ?? [];
+  const known = new Set(fresh.map(({ id }) => id));
+  return { answer, stories: [...fresh, ...older.filter(({ id }) => !known.has(id))], more };
+}
+
+/** The log as what happened: one line a story, newest first. */
+export function StoriesPage() {
+  const { answer, stories, more } = useStories();
+  return (
+    <>
+      <h1 class="hidden">Stories</h1>
+      <Filters fields={['text', 'actor', 'event']} />
+      <Shown
+        of={answer}
+        isEmpty={() => stories.length === 0}
+        empty="No story has all of this. Take a filter away, or look at another moment."
+      >
+        {() => (
+          <Rows
+            rows={stories}
+            height={ROW}
+            keyOf={({ id }) => id}
+            draw={draw}
+            onEnd={() => void more()}
+            label="Stories"
+          />
+        )}
+      </Shown>
+    </>
+  );
+}
+
+function draw({ id, title, start, end, records, actors, failed, first }: StoryRow) {
+  return (
+    <a class={`story${failed ? ' failed' : ''}`} href={address(`/stories/${id}`)}>
+      <Time ms={start} />
+      <span class="title">
+        {failed && <strong>failed: </strong>}
+        {title}
+      </span>
+      <span class="quiet">
+        {counted(records, 'record')} in {duration(end - start)}, from {first}
+      </span>
+      <span class="quiet actors">{actors.slice(0, 3).join(', ')}</span>
+    </a>
+  );
+}

@@ -1,0 +1,47 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { addShortcuts } from '../keys.ts';
+import { change, params } from '../location.ts';
+
+/** What is shown of the log: by actor, event and text, or only what failed. It stands in the address of the page. */
+export function Filters({ fields }: { fields: readonly ('actor' | 'event' | 'text')[] }) {
+  const first = useRef<HTMLInputElement>(null);
+  useEffect(() => addShortcuts([{ keys: '/', what: 'Filter', run: () => first.current?.focus() }]), []);
+  const hints = { actor: 'actor', event: 'event', text: 'text' };
+  return (
+    <search>
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        {fields.map((field, index) => (
+          <label key={field}>
+            <span class="hidden">{hints[field]}</span>
+            <input
+              {...(index === 0 && { ref: first })}
+              type="search"
+              placeholder={hints[field]}
+              value={params.value.get(field) ?? ''}
+              onChange={(event) => change({ [field]: event.currentTarget.value })}
+            />
+          </label>
+        ))}
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={params.value.has('failed')}
+            onChange={(event) => change({ failed: event.currentTarget.checked ? 1 : undefined })}
+          />
+          only what failed or was refused
+        </label>
+      </form>
+    </search>
+  );
+}
+
+/** The filters that are set, as the API takes them. */
+export function filterQuery(): Record<string, string | boolean | undefined> {
+  const text = (name: string) => params.value.get(name) ?? undefined;
+  return {
+    actor: text('actor'),
+    event: text('event'),
+    text: text('text'),
+    failed: params.value.has('failed') || undefined,
+  };
+}
