@@ -3,7 +3,7 @@ import { config, type Observable, Subject, takeUntil } from 'rxjs';
 import { z } from 'zod';
 import { defineTopic, type Topic } from './topic.ts';
 
-/** What a subscriber receives: the payload with its correlation and cause. */
+/** What a subscriber receives: the payload with its correlation and cause. @public */
 export interface Envelope<T = unknown> {
   readonly topic: string;
   readonly payload: T;
@@ -63,6 +63,8 @@ config.onUnhandledError = (error) => {
 /**
  * The process's one message bus (C1). Delivery is synchronous and in order; a throw of one subscriber reaches
  * neither the publisher nor the other subscribers, but the topic `bus.subscriber_failed`.
+ *
+ * @public
  */
 export class Bus {
   readonly #newCorrelation: () => string;

@@ -1,6 +1,10 @@
 import type { ZodType } from 'zod';
 
-/** A named, typed channel of the bus. Two topics of one name are one topic; the schema guards every message. */
+/**
+ * A named, typed channel of the bus. Two topics of one name are one topic; the schema guards every message.
+ *
+ * @public
+ */
 export interface Topic<T = unknown> {
   /** Dotted and lower-case, e.g. `router.iface_change_applied`. */
   readonly name: string;
@@ -17,6 +21,7 @@ export interface Topic<T = unknown> {
  * @param summary what a message means, in one sentence
  * @example
  * export const legLost = defineTopic('reconciler.leg_lost', z.object({ leg: z.string() }), 'A leg lacks its address.');
+ * @public
  */
 export function defineTopic<T>(name: string, schema: ZodType<T>, summary: string): Topic<T> {
   return Object.freeze({ name, schema, summary });

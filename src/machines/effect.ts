@@ -2,6 +2,8 @@
  * The package's `holdfast/machines`, with which machines are written. It exports XState, because a machine must be built by
  * the same copy of XState that runs it.
  */
+
+/** Of XState, by which machines are written. @public */
 export { and, assign, not, or, setup } from 'xstate';
 
 /**
@@ -12,12 +14,13 @@ export { and, assign, not, or, setup } from 'xstate';
  * @example
  * setup({ actions: { 'reconciler.read_leg': effect<{ intf: string }>() } })
  *   .createMachine({ entry: { type: 'reconciler.read_leg', params: ({ context }) => ({ intf: context.intf }) } });
+ * @public
  */
 export function effect<P = undefined>(): (_: unknown, params: P) => void {
   return () => {};
 }
 
-/** Parameters of `alerts.raise`, the effect by which a machine notifies a person; core carries it out. */
+/** Parameters of `alerts.raise`, the effect by which a machine notifies a person; core carries it out. @public */
 export interface Alert {
   /** Stable id of the condition, e.g. `router.ncid_bypassed`. */
   readonly name: string;

@@ -33,8 +33,8 @@ const alert = z.object({
   measured: measured.optional(),
 });
 
-/** An alert as it is raised inside Holdfast; delivery is the work of whoever listens. */
+/** An alert as it is raised inside Holdfast; delivery is the work of whoever listens. @public */
 export type AlertRaised = z.output<typeof alert>;
 
-/** Everything that should reach a person is published here. */
+/** Everything that should reach a person is published here. @public */
 export const alertRaised = defineTopic('alerts.raised', alert, 'Something that a person should know of.');

@@ -2,7 +2,7 @@
 import type { McpServerFactory } from '@modelcontextprotocol/server';
 import { defineContributionPoint } from './token.ts';
 
-/** A program that speaks MCP on its standard input and output; no shell is involved. */
+/** A program that speaks MCP on its standard input and output; no shell is involved. @public */
 export interface McpCommand {
   /** The program, absolute or found in PATH. */
   readonly run: string;
@@ -29,6 +29,8 @@ export interface McpCommand {
 /**
  * One server behind the gateway. Exactly one of `server`, `command` and `url` says where it is; an entry of the same name
  * in the gateway's own options overrides its settings, and replaces it where it has an upstream of its own.
+ *
+ * @public
  */
 export interface McpRoute {
   /** Small letters, digits and underscores; no two plugins bring one name. */
@@ -75,5 +77,5 @@ export interface McpRoute {
   readonly timeoutMs?: number;
 }
 
-/** Where the gateway collects routes. */
+/** Where the gateway collects routes. @public */
 export const mcpRoutes = defineContributionPoint<McpRoute>('mcp.routes');

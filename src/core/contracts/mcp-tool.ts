@@ -7,7 +7,7 @@ const LONGEST_ANSWER = 200_000;
 /** Longer than the systems behind the tools take to answer, milliseconds. */
 const DEADLINE_MS = 30_000;
 
-/** A tool of a server in this process. */
+/** A tool of a server in this process. @public */
 export interface ToolDefinition<S extends z.ZodObject> {
   readonly name: string;
   /** For the agent that chooses among tools: what it answers, and when to take it. */
@@ -24,6 +24,7 @@ export interface ToolDefinition<S extends z.ZodObject> {
  * remedy; so is an answer that is too long.
  *
  * @example addTool(server, { name: 'legs', description: 'Lists the networks.', input: z.object({}), answer: () => legs() })
+ * @public
  */
 export function addTool<S extends z.ZodObject>(
   server: McpServer,

@@ -2,10 +2,14 @@ import { z } from 'zod';
 import { defineTopic, type Topic } from '../../bus/topic.ts';
 import { defineToken, type Token } from './token.ts';
 
-/** A router's whole network config: only ever read and written whole. Secret-bearing: never log or record it. */
+/**
+ * A router's whole network config: only ever read and written whole. Secret-bearing: never log or record it.
+ *
+ * @experimental
+ */
 export type NetworkConfig = { readonly [key: string]: unknown };
 
-/** How the router answered a write. `unknown`: it may or may not have been applied; read again. */
+/** How the router answered a write. `unknown`: it may or may not have been applied; read again. @experimental */
 export type SetAnswer =
   | { readonly kind: 'applied'; readonly ncid: string }
   | { readonly kind: 'conflict' }
@@ -30,7 +34,11 @@ export interface InterfaceView {
   };
 }
 
-/** A router's config API, embedded or remote: it serves the active config whole, and takes whole configs. */
+/**
+ * A router's config API, embedded or remote: it serves the active config whole, and takes whole configs.
+ *
+ * @experimental
+ */
 export interface RouterApi {
   /** @throws HF_ROUTER_UNREACHABLE */
   active(signal?: AbortSignal): Promise<NetworkConfig>;
@@ -62,7 +70,7 @@ export interface RouterApi {
   readonly isSubscribed?: () => boolean;
 }
 
-/** Provided by the router plugin that is enabled. */
+/** Provided by the router plugin that is enabled. @experimental */
 export const RouterApiToken: Token<RouterApi> = defineToken('router.api');
 
 const routerChange = z.object({
@@ -75,13 +83,17 @@ const routerChange = z.object({
   up: z.boolean().optional(),
 });
 
-/** The payload of the router's channels; a real daemon may send nothing at all. */
+/** The payload of the router's channels; a real daemon may send nothing at all. @experimental */
 export type RouterChange = z.output<typeof routerChange>;
 
 const channel = (name: string, summary: string): Topic<RouterChange> =>
   defineTopic(name, routerChange, summary);
 
-/** The router's channels, by the names that its daemon gives them. Published after the config is saved. */
+/**
+ * The router's channels, by the names that its daemon gives them. Published after the config is saved.
+ *
+ * @experimental
+ */
 export const routerChannels = {
   ifaceChangeApplied: channel('router.iface_change_applied', 'An interface has been reapplied.'),
   changeApplied: channel('router.change_applied', 'A config has been applied.'),
@@ -90,7 +102,11 @@ export const routerChannels = {
   apcChangeApplied: channel('router.apc_change_applied', 'The access-point controller took a change.'),
 } as const;
 
-/** The subscription to the router's channels is acknowledged (again); what was published before may be lost. */
+/**
+ * The subscription to the router's channels is acknowledged (again); what was published before may be lost.
+ *
+ * @experimental
+ */
 export const routerConnected = defineTopic(
   'router.connected',
   z.object({}),

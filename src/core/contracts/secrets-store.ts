@@ -10,7 +10,7 @@ export interface SecretDescription {
   readonly changedAt?: number | undefined;
 }
 
-/** A store of secrets that are named by path and property, e.g. a folder of files or a server of secrets. */
+/** A store of secrets that are named by path and property, e.g. a folder of files or a server of secrets. @public */
 export interface SecretsStore {
   /**
    * Reads one secret as it is now. What it gives must never be logged, recorded or put in a URL.
@@ -41,7 +41,7 @@ export interface SecretsStore {
   describe?(path: string, property: string, signal: AbortSignal): Promise<SecretDescription>;
 }
 
-/** Provided by the plugin that keeps secrets, where there is one. */
+/** Provided by the plugin that keeps secrets, where there is one. @public */
 export const SecretsStoreToken: Token<SecretsStore> = defineToken('secrets.store');
 
 /** Errors of secrets stores, whichever plugin speaks to one. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import { defineToken, type Token } from './token.ts';
 
-/** One beat of somebody who is alive. */
+/** One beat of somebody who is alive. @public */
 export interface Heartbeat {
   readonly status: 'up' | 'down';
   readonly msg: string;
@@ -15,6 +15,8 @@ export interface Heartbeat {
 /**
  * How a push ended. Only `delivered` counts: a 2xx whose body says `{"ok":true}`. `msg` is the monitor's own reason, which
  * it records nowhere else (O15).
+ *
+ * @public
  */
 export type PushAnswer =
   | {
@@ -42,6 +44,8 @@ export type PushAnswer =
 /**
  * How a push ended, as the event by which machines of senders learn of it. A push without a usable token has the exit
  * status 3, as wget's when it cannot read a file.
+ *
+ * @public
  */
 export type PushEvent =
   | { readonly type: 'PUSHED'; readonly at: number; readonly status: number }
@@ -70,7 +74,7 @@ export interface TokenAccess {
   readonly policy: { readonly state: 'ok' | 'fail' | 'unknown'; readonly found: string };
 }
 
-/** The monitor to which heartbeats are pushed, by the name of the one who sends them. */
+/** The monitor to which heartbeats are pushed, by the name of the one who sends them. @public */
 export interface UptimeMonitor {
   /** For people: scheme, host and port; never a token. */
   readonly place: string;
@@ -88,7 +92,7 @@ export interface UptimeMonitor {
   access?(monitor: string): Promise<TokenAccess>;
 }
 
-/** Provided by the plugin that speaks to an uptime monitor, or is one. */
+/** Provided by the plugin that speaks to an uptime monitor, or is one. @public */
 export const UptimeMonitorToken: Token<UptimeMonitor> = defineToken('uptime.monitor');
 
 const trouble = z.object({

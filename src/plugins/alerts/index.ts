@@ -24,7 +24,12 @@ import { alertsHealth } from './view.ts';
 
 export { documentedRules } from './rules/documented.ts';
 
-/** @example alerts({ receivers: { phone: { format: 'ntfy', urlFile: '/etc/holdfast/ntfy-url' } } }) */
+/**
+ * The plugin `alerts`: rules over the signals, and who is notified of what is wrong.
+ *
+ * @example alerts({ receivers: { phone: { format: 'ntfy', urlFile: '/etc/holdfast/ntfy-url' } } })
+ * @public
+ */
 export const alerts = definePlugin({
   name: 'alerts',
   about: {

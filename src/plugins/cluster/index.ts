@@ -20,6 +20,7 @@ import { KubeCluster } from './kube-cluster.ts';
  * Provides the cluster, by a kubeconfig or by the account of the pod that Holdfast runs in.
  *
  * @example cluster({ kubeconfig: '/etc/holdfast/kubeconfig', context: 'home' })
+ * @public
  */
 export const cluster = definePlugin({
   name: 'cluster',
@@ -52,7 +53,7 @@ const absolute = (options: ClusterOptions): ClusterOptions => ({
   ...(options.kubeconfig !== undefined && { kubeconfig: resolve(options.kubeconfig) }),
 });
 
-/** The check of `holdfast doctor cluster`. */
+/** The check of `holdfast doctor cluster`. @experimental */
 export function clusterCheck(options: ClusterOptions): CheckDefinition {
   return {
     name: 'cluster.api',

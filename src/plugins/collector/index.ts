@@ -28,6 +28,11 @@ import { registerRotationEffects } from './rotation/effects.ts';
 import { registerSecrets } from './secrets.ts';
 import { registerStackChecks } from './stack/checks.ts';
 
+/**
+ * The plugin `collector`: ingest keys and their rotation, a probe through the pipeline, the keys of the stack.
+ *
+ * @public
+ */
 export const collector = definePlugin({
   name: 'collector',
   about: {

@@ -23,7 +23,12 @@ import { backupFolder, openEngine, schemaOptions } from './open.ts';
 import { columnarOptions, columnarVariables } from './options.ts';
 import { serveQuestions } from './questions/questions.ts';
 
-/** @example columnar({ url: 'https://db.example.org', password: 'clickstack#admin_password', retentionDays: 14 }) */
+/**
+ * The plugin `columnar`: the columnar database, elsewhere or in this process, and questions to it.
+ *
+ * @example columnar({ url: 'https://db.example.org', password: 'clickstack#admin_password', retentionDays: 14 })
+ * @public
+ */
 export const columnar = definePlugin({
   name: 'columnar',
   about: {

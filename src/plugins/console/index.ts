@@ -11,6 +11,7 @@ import { healthRoutes } from './health.ts';
  * Health, readiness, metrics and the life of the process (C14, R29, R40).
  *
  * @example consolePlugin({ port: 7800 })
+ * @public
  */
 export const consolePlugin = definePlugin({
   name: 'console',

@@ -92,6 +92,11 @@ const options = z.strictObject({
   routes: z.array(z.unknown()).max(1_000).default([]),
 });
 
+/**
+ * The plugin `gateway`: one host and one virtual key before the MCP servers.
+ *
+ * @public
+ */
 export const gateway = definePlugin({
   name: 'gateway',
   about: {

@@ -11,7 +11,12 @@ import { IncidentsError } from './errors.ts';
 /** What the gateway waits beyond the deadline of an answer, milliseconds. */
 const MARGIN_MS = 5_000;
 
-/** @example incidents({ deadlineMs: 60_000 }) */
+/**
+ * The plugin `incidents`: the event log as an MCP server, for agents that look for a cause.
+ *
+ * @example incidents({ deadlineMs: 60_000 })
+ * @public
+ */
 export const incidents = definePlugin({
   name: 'incidents',
   about: {

@@ -31,7 +31,12 @@ import {
 } from './view.ts';
 import { type JobSnapshot, JobWatch, jobActor } from './watch.ts';
 
-/** @example jobs({ namespaces: ['observability', 'agent-memory'] }) */
+/**
+ * The plugin `jobs`: scheduled runs, ours and the cluster's: why one failed.
+ *
+ * @example jobs({ namespaces: ['observability', 'agent-memory'] })
+ * @public
+ */
 export const jobs = definePlugin({
   name: 'jobs',
   about: {

@@ -18,7 +18,12 @@ import { MemoryStoreError } from './errors.ts';
 import { EmbeddedScratch } from './scratch.ts';
 import { databaseIn, MemoryServer, memoryStoreOptions, surfaceOf } from './server.ts';
 
-/** @example memoryStore({ port: 6333 }) */
+/**
+ * The plugin `memory-store`: the embedded memory store.
+ *
+ * @example memoryStore({ port: 6333 })
+ * @public
+ */
 export const memoryStore = definePlugin({
   name: 'memory-store',
   about: {

@@ -39,7 +39,12 @@ import { TextIndex } from './text-index.ts';
 /** Reading a large collection takes minutes. */
 const LOOK_MS = 900_000;
 
-/** @example memory({ url: 'http://qdrant.agent-memory:6333', apiKeyRef: 'memory/qdrant#api_key' }) */
+/**
+ * The plugin `memory`: backs up a memory store: snapshots, volume copies, pruning.
+ *
+ * @example memory({ url: 'http://qdrant.agent-memory:6333', apiKeyRef: 'memory/qdrant#api_key' })
+ * @public
+ */
 export const memory = definePlugin({
   name: 'memory',
   about: {

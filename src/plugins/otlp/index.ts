@@ -29,6 +29,11 @@ import { otlpErrorBody, otlpRoutes } from './receive/http.ts';
 import { mtlsListener } from './receive/mtls.ts';
 import { BodyBudget, Receiver } from './receive/receiver.ts';
 
+/**
+ * The plugin `otlp`: receives telemetry: OTLP over HTTP and gRPC.
+ *
+ * @public
+ */
 export const otlp = definePlugin({
   name: 'otlp',
   about: {

@@ -34,6 +34,11 @@ import { deployUla, drillUla } from './rollout.ts';
 import { LegPoster } from './router-access.ts';
 import { registerUnit, resyncRequested, Unit } from './unit.ts';
 
+/**
+ * The plugin `reconciler`: holds legs to their static address, and beats while it does.
+ *
+ * @public
+ */
 export const reconciler = definePlugin({
   name: 'reconciler',
   about: {

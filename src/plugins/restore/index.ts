@@ -31,7 +31,12 @@ import { Drills, registerEffects } from './drills.ts';
 import { RestoreError } from './errors.ts';
 import { type RestoreOptions, restoreOptions } from './options.ts';
 
-/** @example restore({ schedule: { a: '0 5 * * 0' }, overdueMs: 8 * 24 * 3_600_000 }) */
+/**
+ * The plugin `restore`: restore drills into scratch instances.
+ *
+ * @example restore({ schedule: { a: '0 5 * * 0' }, overdueMs: 8 * 24 * 3_600_000 })
+ * @public
+ */
 export const restore = definePlugin({
   name: 'restore',
   about: {

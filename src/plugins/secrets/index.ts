@@ -19,6 +19,7 @@ import { kvStore } from './kv-store.ts';
  * Provides secrets from files of mode 0600 (G19): the secret `<path>#<property>` is the file `<folder>/<path>/<property>`.
  *
  * @example secretsFolder({ folder: '/run/secrets/holdfast' })
+ * @public
  */
 export const secretsFolder = definePlugin({
   name: 'secrets-folder',
@@ -49,6 +50,7 @@ export const secretsFolder = definePlugin({
  * `HOLDFAST_SECRET_<PATH>_<PROPERTY>`.
  *
  * @example secretsEnvironment()
+ * @public
  */
 export const secretsEnvironment = definePlugin({
   name: 'secrets-environment',
@@ -69,6 +71,7 @@ export const secretsEnvironment = definePlugin({
  * Provides secrets from a server of the KV version 2 protocol.
  *
  * @example secretsKv({ url: 'https://vault.example:8200', tokenFile: '/run/secrets/vault-token' })
+ * @public
  */
 export const secretsKv = definePlugin({
   name: 'secrets-kv',
@@ -131,6 +134,7 @@ export const secretsKv = definePlugin({
  * A store whose files are read when their secret is needed, and refused when group or others have any right on them.
  *
  * @param folder absolute path
+ * @experimental
  */
 export function folderStore(folder: string): SecretsStore {
   return {
@@ -147,7 +151,7 @@ export function folderStore(folder: string): SecretsStore {
   };
 }
 
-/** A store that can only be read: whoever starts the process sets its variables. */
+/** A store that can only be read: whoever starts the process sets its variables. @experimental */
 export function environmentStore(env: NodeJS.ProcessEnv = process.env): SecretsStore {
   return {
     async read(path, property) {

@@ -39,6 +39,11 @@ const options = fields.superRefine(({ endpoint, tokenFile, insecure }, context) 
   if (sendsKey) refusePlaintext(context, { url: endpoint, insecure, credential: 'the ingest key' });
 });
 
+/**
+ * The plugin `telemetry`: our own spans and metrics, sent as OTLP.
+ *
+ * @public
+ */
 export const telemetry = definePlugin({
   name: 'telemetry',
   about: {

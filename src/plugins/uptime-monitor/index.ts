@@ -16,7 +16,12 @@ import { monitorSettings, uptimeMonitorOptions } from './options.ts';
 import { PushTokens } from './push-tokens.ts';
 import { monitorRoutes } from './routes.ts';
 
-/** @example uptimeMonitor({ monitors: [{ name: 'backup', interval: 86_400, retries: 1, retryInterval: 3_600 }] }) */
+/**
+ * The plugin `uptime-monitor`: the embedded monitor of beats, with status pages.
+ *
+ * @example uptimeMonitor({ monitors: [{ name: 'backup', interval: 86_400, retries: 1, retryInterval: 3_600 }] })
+ * @public
+ */
 export const uptimeMonitor = definePlugin({
   name: 'uptime-monitor',
   about: {

@@ -16,7 +16,12 @@ import { PushClient } from './push-client.ts';
 import { tokenAccess } from './token-access.ts';
 import { monitorPlace, readPushToken } from './tokens.ts';
 
-/** @example uptime({ url: 'https://status.example.org', connect: '10.0.0.8:443' }) */
+/**
+ * The plugin `uptime`: sends beats to an uptime monitor.
+ *
+ * @example uptime({ url: 'https://status.example.org', connect: '10.0.0.8:443' })
+ * @public
+ */
 export const uptime = definePlugin({
   name: 'uptime',
   about: {

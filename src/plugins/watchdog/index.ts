@@ -20,7 +20,12 @@ import { QuietRuns } from './quiet-runs.ts';
 
 const runFields = z.strictObject({ deadlineMs: z.int().min(1).max(DEADLINE_MS).default(DEADLINE_MS) });
 
-/** @example watchdog({ signals: ['otel_logs'], staleAfter: 300 }) */
+/**
+ * The plugin `watchdog`: checks the stack every five minutes, and sends a heartbeat only if it is healthy.
+ *
+ * @example watchdog({ signals: ['otel_logs'], staleAfter: 300 })
+ * @public
+ */
 export const watchdog = definePlugin({
   name: 'watchdog',
   about: {

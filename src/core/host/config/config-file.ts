@@ -9,7 +9,7 @@ import { loadConfig } from './load.ts';
 /** An editor that saves touches a file several times. */
 const QUIET_MS = 200;
 
-/** A `plugins.config.ts`, read anew whenever a plugin asks. */
+/** A `plugins.config.ts`, read anew whenever a plugin asks. @experimental */
 export class ConfigFile implements OptionsFile {
   readonly file: string;
   readonly #env: Environment;

@@ -72,7 +72,7 @@ const witnessSchema = z.union([
   }),
 ]);
 
-/** What runs here: the plugins with their options, in any order. */
+/** What runs here: the plugins with their options, in any order. @public */
 export interface Config {
   readonly plugins: readonly PluginEntry[];
   readonly data?: DataOptions;
@@ -128,6 +128,7 @@ export const settingsSchema = z.strictObject({
  *
  * @example
  * export default defineConfig({ plugins: [lamp({ port: 8100 }), lampSwitch()] });
+ * @public
  */
 export function defineConfig(config: Config): Config {
   return Object.freeze(config);

@@ -13,6 +13,7 @@ import { type ResolvedConfig, resolveConfig } from './resolve.ts';
 /** The file looked for in the working directory. */
 export const CONFIG_FILE = 'plugins.config.ts';
 
+/** What a configuration file asks for, with every default filled in. @public */
 export interface LoadedConfig extends ResolvedConfig {
   /** Absolute path of the file. */
   readonly file: string;
@@ -33,6 +34,7 @@ let loads = 0;
  * @throws HF_CONFIG_OWNER it was found, not named, and somebody but root and this user could have written it
  * @throws HF_CONFIG_LOAD it cannot be imported, or exports no configuration
  * @throws what `resolveConfig` throws
+ * @public
  */
 export async function loadConfig(source: LoadSource = {}): Promise<LoadedConfig> {
   const file = resolve(source.cwd ?? process.cwd(), source.file ?? CONFIG_FILE);

@@ -41,6 +41,7 @@ export interface ResolvedConfig {
  *
  * @throws HF_CONFIG_PLUGIN, HF_CONFIG_SETTING, HF_CONFIG_OPTION, HF_CONFIG_ENV one thing is wrong
  * @throws HF_CONFIG_INVALID several things are wrong; all are listed
+ * @public
  */
 export function resolveConfig(config: Config, source: ConfigSource = {}): ResolvedConfig {
   const file = source.file ?? 'the configuration';

@@ -8,7 +8,7 @@ import type { SocketOptions } from './listen-options.ts';
 import type { Senders } from './peer.ts';
 import type { UnhandledListener } from './requests.ts';
 
-/** A listener as a plugin asks for it. */
+/** A listener as a plugin asks for it. @public */
 export interface SurfaceOptions {
   /** Its name in `runtime.json`, log lines and metrics, e.g. `console`. */
   readonly name: string;
@@ -75,6 +75,8 @@ export type SurfaceError = CodedError & { readonly status: number };
 /**
  * What a plugin builds its routes on: fastify 5 without the parts that would undo what every surface promises.
  * `request.id` is the correlation id of the request; throw a `HoldfastError` to answer with it.
+ *
+ * @public
  */
 export type HttpSurface = Pick<
   FastifyInstance,

@@ -51,6 +51,7 @@ export function budgetOption(usual: BucketSize = USUAL_WRITES) {
  *
  * @param port unless set
  * @param writes of one caller, unless set
+ * @public
  */
 export function listenOptions(port: number, writes: BucketSize = USUAL_WRITES) {
   return {
@@ -66,7 +67,7 @@ export function listenOptions(port: number, writes: BucketSize = USUAL_WRITES) {
 
 /** Where a surface listens, with defaults. */
 export type AddressOptions = z.output<z.ZodObject<ReturnType<typeof addressOptions>>>;
-/** Where a surface listens and who needs its token, with defaults. */
+/** Where a surface listens and who needs its token, with defaults. @public */
 export type ListenOptions = z.output<z.ZodObject<ReturnType<typeof listenOptions>>>;
 /** A Unix socket to listen on. */
 export type SocketOptions = z.output<typeof socketOptions>;
@@ -81,7 +82,7 @@ export function addressOf({ port, host, allowedHosts, socket, tls, insecure }: A
   };
 }
 
-/** As `addressOf`, with the token. */
+/** The options of a surface (`context.http`) that a plugin with `listenOptions` was given: address, token and limits. @public */
 export function listeningOf(options: ListenOptions) {
   const { auth, tokenFile, writeBudget } = options;
   const file = tokenFile === undefined ? undefined : resolve(tokenFile);

@@ -1,7 +1,7 @@
 import type { Json } from '../../kernel/json.ts';
 import { HostError } from '../errors/host-error.ts';
 
-/** An HTTP answer as a machine asks for it (effect `http.reply`). */
+/** An HTTP answer as a machine asks for it (effect `http.reply`). @public */
 export interface Reply {
   readonly status: number;
   readonly body?: Json;

@@ -42,7 +42,7 @@ export interface OptionsFile {
   watch(changed: () => void, failed: (error: unknown) => void): () => void;
 }
 
-/** What a plugin may use once the runtime starts; nothing of it works before. */
+/** What a plugin may use once the runtime starts; nothing of it works before. @public */
 export interface Services {
   readonly bus: Bus;
   readonly actors: ActorSystem;
@@ -115,6 +115,8 @@ export interface PluginStatus {
 /**
  * The one way in which a plugin says what it brings. Everything here only declares: nothing is called before the plugin
  * has started. What its `start` returned is the last argument of every handler; without a `start`, the services are.
+ *
+ * @public
  */
 export interface PluginContext<S = Services> {
   /** Provides a token that the definition lists in `provides`; the factory runs once, at its first use or right after the start. */
@@ -197,6 +199,7 @@ export interface PluginAbout {
   readonly docs: string;
 }
 
+/** What a plugin is: its name, its options, what it needs and provides, and what it declares. @public */
 export interface PluginDefinition<O extends z.ZodObject = z.ZodObject, S = unknown> {
   readonly name: string;
   /** URL of the module that defines it; `definePlugin` notes it. */
@@ -243,7 +246,7 @@ export function errorTablesOf({ errors = [] }: PluginDefinition): readonly Error
   return ('table' in errors ? [errors] : errors).map(({ table }) => table);
 }
 
-/** A plugin with the options that `plugins.config.ts` gives it. */
+/** A plugin with the options that `plugins.config.ts` gives it. @public */
 export interface PluginEntry {
   readonly definition: PluginDefinition;
   readonly options: unknown;
@@ -255,9 +258,9 @@ export interface ConfiguredPlugin {
   readonly options: Record<string, unknown>;
 }
 
-/** A defined plugin: call it with its options inside `defineConfig({ plugins: [...] })`. */
-export type Plugin<O extends z.ZodObject, S = unknown> = ((options?: z.input<O>) => PluginEntry) & {
-  readonly definition: PluginDefinition<O, S>;
+/** A defined plugin: call it with its options inside `defineConfig({ plugins: [...] })`. @public */
+export type Plugin<O extends z.ZodObject> = ((options?: z.input<O>) => PluginEntry) & {
+  readonly definition: PluginDefinition<O>;
 };
 
 /**
@@ -273,10 +276,11 @@ export type Plugin<O extends z.ZodObject, S = unknown> = ((options?: z.input<O>)
  *     ctx.onStop(({ client }) => client.close());
  *   },
  * });
+ * @public
  */
 export function definePlugin<O extends z.ZodObject, S = Services>(
   definition: PluginDefinition<O, S>,
-): Plugin<O, S> {
+): Plugin<O> {
   if (definition.secretFields) declareSecretFields(definition.secretFields);
   const noted = { file: getCallSites(2)[1]?.scriptName ?? '', ...definition };
   const plugin = (options?: z.input<O>): PluginEntry => ({ definition: noted, options: options ?? {} });

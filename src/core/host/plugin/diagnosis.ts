@@ -1,6 +1,6 @@
 import type { Place } from '../http/contract.ts';
 
-/** What a check found, for a person. No secret may be in it. */
+/** What a check found, for a person. No secret may be in it. @public */
 export interface CheckResult {
   /**
    * `ok` is only said of what was looked at. `fail` is what must be fixed, `warn` what one should know; `unknown` is what
@@ -34,7 +34,7 @@ export interface CheckContext {
   };
 }
 
-/** One thing that `holdfast doctor` looks at. What it throws becomes a `fail` with the error's own remedy. */
+/** One thing that `holdfast doctor` looks at. What it throws becomes a `fail` with the error's own remedy. @public */
 export interface CheckDefinition {
   /** `<area>.<what>`, e.g. `lamp.bulb`; `holdfast doctor lamp` makes the checks of one area. */
   readonly name: string;

@@ -39,6 +39,7 @@ import { startSchedules } from './schedules.ts';
 import { dataControl, Surfaces } from './surfaces.ts';
 import { connectRoutes, observeActors, observeAlerts, observeBus, observeLog } from './wiring.ts';
 
+/** What a runtime consists of, and where it keeps its data. @public */
 export interface RuntimeOptions {
   /** The plugins with their options, as `loadConfig` gives them. */
   readonly plugins: readonly ConfiguredPlugin[];
@@ -80,12 +81,13 @@ const STEP_MS = 30_000;
  * await runtime.start();
  *
  * @throws HF_PLUGIN_* the plugins do not fit together
+ * @public
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   return new Runtime(options);
 }
 
-/** One running Holdfast: the log, the actors, the plugins and their surfaces. */
+/** One running Holdfast: the log, the actors, the plugins and their surfaces. @public */
 export class Runtime {
   readonly registrations: Registrations;
   readonly #options: Required<Omit<RuntimeOptions, Optional | 'plugins' | 'configFile'>> &

@@ -3,7 +3,7 @@ import { isObject, type Json, jsonEqual } from '../../kernel/json.ts';
 import type { EffectRequest, StateValue } from '../../kernel/log/record.ts';
 import type { Story } from './story.ts';
 
-/** What one event should do. */
+/** What one event should do. @public */
 export interface Expected {
   readonly state: StateValue;
   /** Everything asked for, in order; nothing when left out. Timers are not listed here. */

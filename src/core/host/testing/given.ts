@@ -4,16 +4,17 @@ import type { LogEvent } from '../../kernel/log/record.ts';
 import { check, type Expected } from './expectation.ts';
 import { Story } from './story.ts';
 
-/** The passing of a time the machine waits for, see `elapsed`. */
+/** The passing of a time the machine waits for, see `elapsed`. @public */
 export interface Elapsed {
   readonly type: 'elapsed';
   /** The name of the delay in the machine's `setup`. */
   readonly timer: string;
 }
 
-/** An event of the machine, or the passing of a time it waits for. */
+/** An event of the machine, or the passing of a time it waits for. @public */
 export type GivenEvent<M extends AnyStateMachine> = EventFrom<M> | Elapsed;
 
+/** The situation before the event under test. @public */
 export interface Before<M extends AnyStateMachine> {
   /** What the actor starts from; leave it out for machines that take none. */
   readonly input?: InputFrom<M>;
@@ -21,12 +22,14 @@ export interface Before<M extends AnyStateMachine> {
   readonly events?: readonly GivenEvent<M>[];
 }
 
+/** A machine in a situation; `when` sends it an event. @public */
 export interface Given<M extends AnyStateMachine> {
   /** Says what the machine does when it starts (after the events of `given`, if there are any). */
   initially(expected: Expected): Given<M>;
   when(event: GivenEvent<M>): When<M>;
 }
 
+/** A machine after an event; `then` compares what came of it. @public */
 export interface When<M extends AnyStateMachine> {
   /**
    * Compares, and goes on from there.
@@ -48,6 +51,7 @@ export interface When<M extends AnyStateMachine> {
  * given(door, { input: { closeMs: 50 }, events: [{ type: 'OPEN', by: 'ann' }] })
  *   .when(elapsed('close'))
  *   .then({ state: 'closed', effects: [{ type: 'lamp', params: { on: false } }], timers: {} });
+ * @public
  */
 export function given<M extends AnyStateMachine>(machine: M, before: Before<M> = {}): Given<M> {
   let story = Story.begin(machine, before.input as Json | undefined);
@@ -55,7 +59,7 @@ export function given<M extends AnyStateMachine>(machine: M, before: Before<M> =
   return from(story);
 }
 
-/** The passing of a delay, by its name in the machine's `setup`; the machine must be waiting for it. */
+/** The passing of a delay, by its name in the machine's `setup`; the machine must be waiting for it. @public */
 export function elapsed(timer: string): Elapsed {
   return { type: 'elapsed', timer };
 }

@@ -1,7 +1,7 @@
 import type { AnyStateMachine } from 'xstate';
 import { isObject } from '../../kernel/json.ts';
 
-/** Something in a machine that replay could not repeat. */
+/** Something in a machine that replay could not repeat. @public */
 export interface Impurity {
   /** Where it stands, e.g. `states.open.entry` or `setup.guards.known`. */
   readonly where: string;
@@ -29,6 +29,7 @@ export function impureNamesIn(source: string): string[] {
  * `given` too, which freezes every context.
  *
  * @returns an empty list for a machine that may be used
+ * @public
  */
 export function impurities(machine: AnyStateMachine): Impurity[] {
   return [...inSetup(machine), ...inState(machine, machine.config as Config, '')];

@@ -18,6 +18,7 @@ import { PluginHost } from '../plugin/host.ts';
  * @throws HF_LOG_*, HF_PORTABLE_* the log cannot be read; HF_CONFIG_* there is no such configuration
  * @example
  * await replayFixture('test/fixtures/logs/0.2.0/killed.jsonl.gz');
+ * @public
  */
 export async function replayFixture(
   log: string | URL,

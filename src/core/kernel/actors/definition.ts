@@ -14,13 +14,13 @@ import {
 /** How soon a transition's record must be durable before its effects run (C2). */
 export type Durability = 'sync' | 'batched';
 
-/** Where a machine stands and what it knows, as another version recorded it. */
+/** Where a machine stands and what it knows, as another version recorded it. @public */
 export interface MachineState {
   readonly value: StateValue;
   readonly context: JsonObject;
 }
 
-/** The events that a machine declares in its types. */
+/** The events that a machine declares in its types. @public */
 export type EventOf<M extends AnyStateMachine> = EventFrom<M>;
 
 /** An event that no machine's types have checked. */
@@ -29,7 +29,11 @@ export interface UncheckedEvent {
   readonly [field: string]: unknown;
 }
 
-/** A record of an actor whose machine is known: its event is one that the machine declares, or the system's own. */
+/**
+ * A record of an actor whose machine is known: its event is one that the machine declares, or the system's own.
+ *
+ * @public
+ */
 export type RecordOf<M extends AnyStateMachine> = LogRecord & {
   readonly event: EventOf<M> | { readonly type: typeof INIT } | { readonly type: typeof MIGRATE };
 };
@@ -37,10 +41,12 @@ export type RecordOf<M extends AnyStateMachine> = LogRecord & {
 /**
  * What `describe` returns of a routine record: `holdfast log` shows its line only with `--all`. A record that changed a state,
  * requested an effect or failed is shown all the same, with its fields.
+ *
+ * @public
  */
 export const HIDDEN = '';
 
-/** What `describe` returns where it has no words of its own: the line shows the event's type and fields. */
+/** What `describe` returns where it has no words of its own: the line shows the event's type and fields. @public */
 export const DEFAULT_WORDS = undefined;
 
 /**
@@ -64,6 +70,8 @@ export function routineWords(
 /**
  * Everything the actor system needs to know of a type of actor, and the handle by which others send to its actors and
  * read them: the compiler checks events and contexts against the machine.
+ *
+ * @public
  */
 export interface ActorDefinition<M extends AnyStateMachine = AnyStateMachine> {
   /** Dotted type, e.g. `lamp.bulb`; an actor is addressed `<type>/<key>`. */
@@ -102,6 +110,7 @@ export type RecordWords = Readonly<Record<string, ActorDefinition['describe']>>;
  * export const bulbActor = defineActor({ type: 'lamp.bulb', machine: bulb, version: 1 });
  * actors.send(bulbActor, 'hall', { type: 'SWITCHED_ON', … });
  * actors.get(bulbActor, 'hall')?.context.watts;
+ * @public
  */
 export function defineActor<M extends AnyStateMachine>(definition: ActorDefinition<M>): ActorDefinition<M> {
   return Object.freeze({ durability: 'sync', ...definition });
@@ -120,7 +129,11 @@ export interface RouteTarget<M extends AnyStateMachine = AnyStateMachine> {
   readonly event: EventOf<M>;
 }
 
-/** A route as it is registered: topic to actor type, as data, so that `holdfast graph` draws it without running it. */
+/**
+ * A route as it is registered: topic to actor type, as data, so that `holdfast graph` draws it without running it.
+ *
+ * @public
+ */
 export interface Route<T = unknown> {
   readonly topic: Topic<T>;
   /** The type of the actors addressed, e.g. `lamp.bulb`. */

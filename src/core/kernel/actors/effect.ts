@@ -1,7 +1,7 @@
 import type { EffectId, EpochMs, Seq } from '../ids.ts';
 import type { Blobs } from '../log/event-log.ts';
 
-/** What an effect handler gets besides the parameters. */
+/** What an effect handler gets besides the parameters. @public */
 export interface EffectContext {
   /** `<seq>.<index>`, the same again when the effect is retried after a crash: use it as idempotency key. */
   readonly id: EffectId;
@@ -22,12 +22,14 @@ export interface OutcomeEvent {
   readonly [field: string]: unknown;
 }
 
-/** The outcome of an effect: an event for the actor that asked, with bodies to store beside it. */
+/** The outcome of an effect: an event for the actor that asked, with bodies to store beside it. @public */
 export type EffectOutcome = OutcomeEvent | { readonly event: OutcomeEvent; readonly blobs: Blobs };
 
 /**
  * Carries out one type of effect by calling adapters. Returning nothing means "done, nothing to report": the
  * actor gets `effect.done`. A throw becomes `effect.failed` with the error's code.
+ *
+ * @public
  */
 export type EffectHandler<P = unknown, S = void> = (
   params: P,
@@ -35,6 +37,7 @@ export type EffectHandler<P = unknown, S = void> = (
   started: S,
 ) => EffectOutcome | undefined | Promise<EffectOutcome | undefined> | Promise<void> | void;
 
+/** How long an effect may take, and what happens to it after a crash. @public */
 export interface EffectOptions {
   /**
    * After a crash between "asked" and "answered": `retry` runs the handler again with the same id (it must be

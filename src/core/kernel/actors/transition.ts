@@ -43,6 +43,8 @@ export interface OpenEffect extends EffectRequest {
 /**
  * Everything the log says of one actor up to a record: what recovery, replay and snapshots share. Plain data,
  * changed in place by `applyRecord` alone.
+ *
+ * @public
  */
 export interface ActorState {
   readonly ref: string;
@@ -121,7 +123,7 @@ function openEffect(state: ActorState, effect: EffectRequest, id: string, record
   }
 }
 
-/** An actor between two events, in the types of its machine. */
+/** An actor between two events, in the types of its machine. @public */
 export interface ActorSnapshot<M extends AnyStateMachine = AnyStateMachine> {
   readonly ref: ActorRef;
   readonly key: string;

@@ -1,4 +1,4 @@
-/** A code that a person and a program can look up: `HF_<FEATURE>_<WHAT>`. Every plugin brings its own. */
+/** A code that a person and a program can look up: `HF_<FEATURE>_<WHAT>`. Every plugin brings its own. @public */
 export type ErrorCode = `HF_${string}`;
 
 /** One row of a table. `{name}` is filled from the error's details. */
@@ -23,7 +23,7 @@ export const internalError = {
   },
 } as const satisfies ErrorTable;
 
-/** What a person needs of an error: its code, what happened, what to do. */
+/** What a person needs of an error: its code, what happened, what to do. @public */
 export interface CodedError {
   readonly code: ErrorCode;
   readonly what: string;
@@ -41,6 +41,8 @@ export interface ErrorData extends CodedError {
 /**
  * An error that a person can meet. Errors are made by the classes of `defineErrors`, whose tables have their sentences;
  * this is what they share. Never put a secret in the details: they are printed.
+ *
+ * @public
  */
 export class HoldfastError<C extends ErrorCode = ErrorCode> extends Error implements ErrorData {
   readonly code: C;
@@ -73,7 +75,7 @@ export class HoldfastError<C extends ErrorCode = ErrorCode> extends Error implem
   }
 }
 
-/** A class of errors: one table, whose codes are the only ones that it takes. */
+/** A class of errors: one table, whose codes are the only ones that it takes. @public */
 export interface ErrorClass<C extends ErrorCode> {
   /** @param details fill the `{places}` of the sentences */
   new (code: C, details?: ErrorDetails, options?: ErrorOptions): HoldfastError<C>;
@@ -88,6 +90,7 @@ export interface ErrorClass<C extends ErrorCode> {
  *   HF_LOG_RANGE: { status: 400, what: 'There is no record {seq}.', remedy: 'Name one of {first} to {last}.' },
  * });
  * throw new LogError('HF_LOG_RANGE', { seq, first, last });
+ * @public
  */
 export function defineErrors<C extends ErrorCode>(table: Readonly<Record<C, ErrorEntry>>): ErrorClass<C> {
   return class extends HoldfastError<C> {
@@ -100,7 +103,13 @@ export function defineErrors<C extends ErrorCode>(table: Readonly<Record<C, Erro
   };
 }
 
-/** @returns whether an unknown value is one of our coded errors, and of this code when one is given */
+/**
+ * Tells an error of Holdfast, or of a plugin's `defineErrors`, from any other.
+ *
+ * @returns whether the value is one, and of this code when one is given
+ *
+ * @public
+ */
 export function isCoded<C extends ErrorCode>(error: unknown, code?: C): error is HoldfastError<C> {
   return error instanceof HoldfastError && (code === undefined || error.code === code);
 }

@@ -3,7 +3,7 @@ import type { LogRecord } from './record.ts';
 /** Bodies stored in the same transaction as the records that name them, by key. */
 export type Blobs = ReadonlyMap<string, Uint8Array>;
 
-/** Which records to read; bounds are inclusive. */
+/** Which records to read; bounds are inclusive. @public */
 export interface ReadRange {
   readonly from?: number;
   readonly to?: number;
@@ -14,7 +14,7 @@ export interface ReadRange {
   readonly limit?: number;
 }
 
-/** A log that can be read, whoever writes it. */
+/** A log that can be read, whoever writes it. @public */
 export interface LogReader {
   /** Records in order of seq (or newest first). Pages inside; holds nothing open while the caller waits. */
   read(range?: ReadRange): AsyncIterable<LogRecord>;
@@ -66,7 +66,7 @@ export interface CommitStats {
   readonly bytes: number;
 }
 
-/** The log of a running runtime (`docs/log.md`). One process writes it; readers are welcome. */
+/** The log of a running runtime (`docs/log.md`). One process writes it; readers are welcome. @public */
 export interface EventLog extends LogReader {
   /**
    * Queues a record, whose seq must follow the newest. Returns at once; disk trouble shows in `status()` and the

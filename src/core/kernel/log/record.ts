@@ -23,7 +23,7 @@ export interface EffectRequest {
   readonly params?: Json;
 }
 
-/** An event as machines see it and the log keeps it. */
+/** An event as machines see it and the log keeps it. @public */
 export interface LogEvent {
   readonly type: string;
   readonly [field: string]: Json;
@@ -56,6 +56,8 @@ export interface Target {
 /**
  * One transition in the log (`docs/architecture.md`, A record). The actor's first record has the event `init`, whose `input`
  * field is what its machine started from, and no `from`.
+ *
+ * @public
  */
 export interface LogRecord {
   readonly seq: number;

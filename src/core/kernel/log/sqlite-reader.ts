@@ -40,7 +40,11 @@ function rawRecordOf({ seq, actor, correlation, body, hash }: Record<string, SQL
   };
 }
 
-/** Reads the log of a data folder, also while a runtime writes it; or one that `openReader` made of a file. */
+/**
+ * Reads the log of a data folder, also while a runtime writes it; or one that `openReader` made of a file.
+ *
+ * @public
+ */
 export class SqliteReader implements LogReader {
   readonly #db: DatabaseSync;
   /** Whether records of some actors only are here: then gaps are no fault. */

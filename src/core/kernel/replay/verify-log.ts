@@ -13,6 +13,7 @@ const STEP = 2_000;
  *
  * @param definitions the actors' definitions by type
  * @throws HF_LOG_CORRUPT a record is not what was written
+ * @public
  */
 export function verifyLog(
   reader: SqliteReader,

@@ -7,7 +7,7 @@ import { parseActorRef } from '../ids.ts';
 import { jsonEqual } from '../json.ts';
 import { INIT, type LogRecord, MIGRATE } from '../log/record.ts';
 
-/** Where a replay first decided otherwise than the log says. */
+/** Where a replay first decided otherwise than the log says. @experimental */
 export interface Divergence {
   readonly record: LogRecord;
   /** What the log says, and what the machine says now. */
@@ -27,6 +27,7 @@ export interface NotCompared {
   readonly records: number;
 }
 
+/** What a replay of a log found. @experimental */
 export interface ReplayReport {
   readonly records: number;
   readonly actors: number;
@@ -48,6 +49,8 @@ interface Replayed {
  * Runs recorded events through the machines again and compares every decision: states, contexts and effects, record
  * by record (C4), each by the machine of the version that made it. Feed it records in order, from an empty log or on
  * top of the states of a snapshot.
+ *
+ * @experimental
  */
 export class Replay {
   readonly #definitions: ReadonlyMap<string, ActorDefinition>;

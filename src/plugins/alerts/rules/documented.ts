@@ -9,6 +9,8 @@ type RuleInput = z.input<typeof ruleOptions>;
  * installation or a trial of telemetry raises no critical alert, and a signal that has never arrived raises an alert of
  * its own after a day.
  * `alerts({ rules: [...documentedRules, …] })` keeps them beside one's own.
+ *
+ * @experimental
  */
 export const documentedRules: readonly RuleInput[] = [
   {

@@ -148,6 +148,7 @@ type Input<D extends Disposition> = Omit<Extract<RouteInput, { disposition: D }>
  * A route whose upstream credential the gateway holds: it composes `Authorization` itself (G7).
  *
  * @example overwrite({ name: 'library_docs' })
+ * @experimental
  */
 export const overwrite = (input: Input<'overwrite'>): RouteInput => ({ ...input, disposition: 'overwrite' });
 
@@ -155,6 +156,7 @@ export const overwrite = (input: Input<'overwrite'>): RouteInput => ({ ...input,
  * A route that forwards the caller's own token, which the upstream validates (G8).
  *
  * @example relay({ name: 'memory', audience: 'mcp-public', callbackPort: 51338 })
+ * @experimental
  */
 export const relay = (input: Input<'relay'>): RouteInput => ({ ...input, disposition: 'relay' });
 
@@ -162,6 +164,7 @@ export const relay = (input: Input<'relay'>): RouteInput => ({ ...input, disposi
  * A route without any credential (G9).
  *
  * @example credentialFree({ name: 'repo_wiki' })
+ * @experimental
  */
 export const credentialFree = (input: Input<'credential_free'>): RouteInput => ({
   ...input,

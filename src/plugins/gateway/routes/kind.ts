@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** The input of a kind of route for one call. */
+/** The input of a kind of route for one call. @experimental */
 export interface CredentialRequest<O> {
   /** The entry's `options`, as the kind's schema parsed them. */
   readonly options: O;
@@ -8,7 +8,7 @@ export interface CredentialRequest<O> {
   readonly secret: string | undefined;
 }
 
-/** A custom kind of route: which headers carry the credential for its upstream. */
+/** A custom kind of route: which headers carry the credential for its upstream. @experimental */
 export interface RouteKind<O extends z.ZodObject = z.ZodObject> {
   /** In lower case, e.g. `api_key_header`; shown in place of the disposition. */
   readonly name: string;
@@ -20,7 +20,7 @@ export interface RouteKind<O extends z.ZodObject = z.ZodObject> {
   headers(request: CredentialRequest<z.output<O>>): Readonly<Record<string, string>>;
 }
 
-/** An entry of a custom kind: the settings of every route, and those of the kind in `options`. */
+/** An entry of a custom kind: the settings of every route, and those of the kind in `options`. @experimental */
 export interface KindInput<O extends z.ZodObject> {
   readonly name: string;
   readonly url?: string;
@@ -46,6 +46,7 @@ export interface KindInput<O extends z.ZodObject> {
  *   needsSecret: true,
  *   headers: ({ options, secret = '' }) => ({ [options.header]: secret }),
  * });
+ * @experimental
  */
 export function defineRouteKind<O extends z.ZodObject>(
   kind: RouteKind<O>,

@@ -25,7 +25,12 @@ import { registerSimulateCommand, registerSimulations } from './simulate.ts';
 import { registerStoreConnection } from './store/connection.ts';
 import { registerWans } from './wan.ts';
 
-/** @example router({ kernel: 'linux', host: '192.168.1.1', tokenFile: '/etc/holdfast/router-token' }) */
+/**
+ * The plugin `router`: the embedded router: its config's transactions, interfaces, DHCP and WAN.
+ *
+ * @example router({ kernel: 'linux', host: '192.168.1.1', tokenFile: '/etc/holdfast/router-token' })
+ * @public
+ */
 export const router = definePlugin({
   name: 'router',
   about: {

@@ -24,7 +24,12 @@ import { RemoteRouter, routerClient } from './remote-router.ts';
 /** The documented window of an uncommitted transaction. */
 const WINDOW_MS = 120_000;
 
-/** @example routerRemote({ url: 'http://192.168.1.1:8837', redisUrl: 'redis://192.168.1.1:6379', channelPrefix: 'firerouter.' }) */
+/**
+ * The plugin `router-remote`: a router elsewhere, by its config API and its events.
+ *
+ * @example routerRemote({ url: 'http://192.168.1.1:8837', redisUrl: 'redis://192.168.1.1:6379', channelPrefix: 'firerouter.' })
+ * @public
+ */
 export const routerRemote = definePlugin({
   name: 'router-remote',
   about: {
