@@ -166,6 +166,14 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.lost', effect: 'reconciler.push_heartbeat' },
     ],
   },
+  'console-access': {
+    events: [
+      { type: 'LOGGED_IN', at: 1_000, by: 'ann', from: 'loopback', until: 9_000 },
+      { type: 'LOGIN_REFUSED', at: 2_000, from: 'loopback' },
+      { type: 'ACTED', at: 3_000, by: 'ann', action: 'commit' },
+      { type: 'LOGGED_OUT', at: 4_000, by: 'ann' },
+    ],
+  },
   'watchdog-run': {
     events: [
       { type: 'START', at: 1_000 },

@@ -122,7 +122,7 @@ test.serial(
       if (types === 'handler') t.true([401, 403, 404, 415].includes(status), `${name} ${status}`);
       else t.is(status, 415, name);
     }
-    t.is(surfaces.size, 6, 'all but the console write, and the control socket does');
+    t.is(surfaces.size, 7, 'all write, and the control socket does');
     t.true(writes.length > 25);
     t.deepEqual([...exceptions].toSorted(), [
       '/:server/mcp/: any',

@@ -39,13 +39,6 @@ export function healthRoutes(http: HttpSurface, services: Services): void {
     const { metrics } = services;
     return reply.type(metrics.contentType).send(await metrics.text());
   });
-
-  http.get('/', (_request, reply) =>
-    reply
-      .type('text/html; charset=utf-8')
-      .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
-      .send(INDEX),
-  );
 }
 
 function vitals({ log, actors, plugins }: Services): Vitals {
@@ -65,21 +58,6 @@ function shown({ startedAt, ...run }: Run & Partial<EndedRun>) {
     stoppedAt: stoppedAt === undefined ? undefined : new Date(stoppedAt).toISOString(),
   };
 }
-
-const INDEX = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Holdfast</title>
-<style>body { font: 1rem/1.5 system-ui, sans-serif; margin: 3rem auto; max-width: 40rem; padding: 0 1rem }</style>
-<h1>Holdfast</h1>
-<ul>
-<li><a href="/livez">/livez</a>: whether the process answers at all; for the liveness probe of a supervisor
-<li><a href="/readyz">/readyz</a>: whether it takes requests; for the readiness probe of a load balancer
-<li><a href="/healthz">/healthz</a>: how it is, and why; for monitoring that reads the field <code>status</code>, no probe
-<li><a href="/metrics">/metrics</a>: numbers for Prometheus
-</ul>
-</html>
-`;
 
 /**
  * - `ok`: everything works.

@@ -1,14 +1,23 @@
 /**
- * The console plugin: one HTTP surface (7800) with the health of the runtime, how its last run ended, its metrics and
- * an index. It decides nothing and has no actor. Imported by `plugins.config.ts` only.
+ * The console plugin: one HTTP surface (7800) with the health of the runtime, its metrics, and the console: a JSON API over
+ * the log and the pages that draw it, for whoever is logged in. Imported by `plugins.config.ts` only.
  */
 import { z } from 'zod';
+import { liveSource } from '../../core/host/history/live-source.ts';
 import { listeningOf, listenOptions } from '../../core/host/http/listen-options.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { Access } from './access/access.ts';
+import { accessActor } from './access/actor.ts';
+import { consoleCommand } from './access/command.ts';
+import { loginRoutes, serveCodes } from './access/routes.ts';
+import { apiRoutes } from './api/serve.ts';
+import { errorBody } from './error-body.ts';
+import { ConsoleError } from './errors.ts';
 import { healthRoutes } from './health.ts';
+import { pageRoutes } from './static-files.ts';
 
 /**
- * Health, readiness, metrics and the life of the process (C14, R29, R40).
+ * Health, readiness, metrics and the life of the process (C14, R29, R40), and the console (C15).
  *
  * @example consolePlugin({ port: 7800 })
  * @public
@@ -17,17 +26,37 @@ export const consolePlugin = definePlugin({
   name: 'console',
   about: {
     area: 'Runtime',
-    what: 'health, readiness and metrics of the process',
-    docs: 'health.md',
+    what: 'health, readiness and metrics of the process, and the console',
+    docs: 'console.md',
   },
-  options: z.strictObject(listenOptions(7800)),
+  options: z.strictObject({
+    ...listenOptions(7800),
+    /** After which a login ends, milliseconds; all end with the instance. */
+    sessionMs: z.int().min(60_000).max(2_592_000_000).default(43_200_000),
+  }),
   env: { HOLDFAST_CONSOLE_PORT: 'port' },
   variables: {
-    HOLDFAST_CONSOLE_PORT: 'Port of health, readiness and metrics.',
+    HOLDFAST_CONSOLE_PORT: 'Port of the console, and of health, readiness and metrics.',
+  },
+  errors: ConsoleError,
+  start(services, { sessionMs, ...listen }) {
+    const { token } = listeningOf(listen);
+    return { services, access: new Access(services, { sessionMs, token }) };
   },
 
-  register(context, options) {
+  register(context, { sessionMs: _, ...listen }) {
     const portVariable = 'HOLDFAST_CONSOLE_PORT';
-    context.http({ name: 'console', portVariable, readOnly: true, ...listeningOf(options) }, healthRoutes);
+    context.actor(accessActor);
+    context.command(consoleCommand);
+    context.control((surface, { access, services }) =>
+      serveCodes(surface, access, () => services.surfaces().console?.url),
+    );
+    const options = { name: 'console', portVariable, readOnly: true, errorBody, ...listeningOf(listen) };
+    context.http(options, (http, { services, access }) => {
+      healthRoutes(http, services);
+      loginRoutes(http, access);
+      apiRoutes(http, { access, services, source: liveSource(services) });
+      pageRoutes(http, access);
+    });
   },
 });

@@ -1,40 +1,13 @@
+import { textOf } from '../../core/host/history/answer-text.ts';
 import { recordText } from '../../core/host/history/record-text.ts';
 import { shown } from '../../core/host/history/shown.ts';
 import type { StoryLine } from '../../core/host/history/story.ts';
 import type { Describe } from '../../core/host/history/words.ts';
-import { redact } from '../../core/host/logging/redact.ts';
-import { cut, plainText } from '../../core/host/terminal.ts';
-import type { Json } from '../../core/kernel/json.ts';
-import { isObject } from '../../core/kernel/json.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { isoOf } from './places.ts';
 
 /** A page ends before its items have more characters than this, so that it fits into an agent's context. */
 const PAGE_CHARACTERS = 24_000;
-/** The longest text of one sentence or line, characters. */
-const LONGEST_LINE = 600;
-/** How much of one free value is shown, such as an actor's context. */
-const FREE = { depth: 12, values: 600, text: 1_000, allText: 8_000 };
-
-/** A sentence or line: redacted, of one line, bounded, and without characters that act on anything. */
-export function textOf(text: string, longest = LONGEST_LINE): string {
-  return cut(plainText(String(redact(text))), longest);
-}
-
-/** Free data, such as a context: redacted and bounded, and no text of it acts on anything. */
-export function freeOf(value: unknown): Json {
-  return inert(redact(value, FREE));
-}
-
-function inert(value: Json): Json {
-  if (typeof value === 'string') return plainText(value);
-  if (Array.isArray(value)) return value.map(inert);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [plainText(name), inert(inner as Json)]),
-  );
-}
-
 /** As many of the first items as fit on a page. */
 export function fitting<T>(items: readonly T[], most: number): readonly T[] {
   let characters = 0;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ALERT_RAISE } from '../../core/contracts/alerts.ts';
+import { freeOf, textOf } from '../../core/host/history/answer-text.ts';
 import { Pace } from '../../core/host/history/pace.ts';
 import { isFailure } from '../../core/host/history/select.ts';
 import { markedRanges } from '../../core/host/integrity/damaged-ranges.ts';
@@ -9,7 +10,7 @@ import { parseActorRef } from '../../core/kernel/ids.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { AlertContext } from '../../machines/alerts/escalation.ts';
-import { fitting, freeOf, type Line, recordLine, textOf } from './output.ts';
+import { fitting, type Line, recordLine } from './output.ts';
 import { isoOf, parsePlace } from './places.ts';
 import { line } from './search.ts';
 import { momentOf } from './states.ts';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { freeOf, textOf } from '../../core/host/history/answer-text.ts';
 import { explanationOf } from '../../core/host/history/explanation.ts';
 import { familyOf, type RequestedEffect } from '../../core/host/history/family.ts';
 import { shown } from '../../core/host/history/shown.ts';
-import { freeOf, recordLine, textOf } from './output.ts';
+import { recordLine } from './output.ts';
 import { isoOf } from './places.ts';
 import { line } from './search.ts';
 import { type Answer, defineTool, type Question, recordNumber } from './tool.ts';

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { textOf } from '../../core/host/history/answer-text.ts';
 import { firstSeqAt } from '../../core/host/history/place.ts';
 import { printedText } from '../../core/host/history/record-text.ts';
 import { isAddress, type Selection } from '../../core/host/history/select.ts';
 import { newestLines, type StoryLine } from '../../core/host/history/story.ts';
-import { fitting, lineOf, textOf } from './output.ts';
+import { fitting, lineOf } from './output.ts';
 import { cursorOf, parsePlace, positionOf, seqOf } from './places.ts';
 import { cursor, defineTool, place, type Question } from './tool.ts';
 

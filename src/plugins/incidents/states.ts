@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { freeOf, textOf } from '../../core/host/history/answer-text.ts';
 import { differencesOf, enteredState, waits } from '../../core/host/history/moment.ts';
 import { runSteps } from '../../core/host/history/pace.ts';
 import { actorMatcher } from '../../core/host/history/select.ts';
 import { shownState } from '../../core/host/history/shown.ts';
 import { stateName } from '../../core/host/terminal.ts';
 import { type Moment, momentSteps } from '../../core/kernel/actors/recover.ts';
-import { fitting, freeOf, textOf } from './output.ts';
+import { fitting } from './output.ts';
 import { cursorOf, isoOf, positionOf, seqOf } from './places.ts';
 import { type Answer, cursor, defineTool, place, type Question } from './tool.ts';
 

@@ -1,24 +1,17 @@
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { Semaphore } from '../../core/host/concurrency.ts';
-import { PluginWords } from '../../core/host/history/words.ts';
+import { textOf } from '../../core/host/history/answer-text.ts';
+import { liveSource } from '../../core/host/history/live-source.ts';
+import { type LogQuestion, LogQuestions } from '../../core/host/history/questions.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { IncidentsError } from './errors.ts';
-import { textOf } from './output.ts';
 
-/** What an answer is made from: the log as it is now, open for the time of one question. */
-export interface Question {
-  readonly log: SqliteReader;
-  readonly words: PluginWords;
+/** What an answer is made from. */
+export interface Question extends LogQuestion {
   readonly services: Services;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Aborted when the client leaves, and at the deadline. */
-  readonly signal: AbortSignal;
-  /** When a search stops and answers with what it has; by `performance.now`. */
-  readonly enoughAt: number;
 }
 
 /** An answer: the fields of the output schema, and the text of it where that is more than those fields as JSON. */
@@ -59,7 +52,7 @@ export const cursor = z
 
 export const recordNumber = z.int().positive();
 
-/** Asked at once; more wait, so that questions never take more than a part of the processor. */
+/** Asked at once; more wait. */
 const AT_ONCE = 2;
 /** After this part of the deadline a search answers with what it has. */
 const ENOUGH = 0.5;
@@ -67,13 +60,18 @@ const ENOUGH = 0.5;
 /** Answers questions from the log of one data folder. */
 export class Questions {
   readonly #services: Services;
-  readonly #deadlineMs: number;
-  readonly #permits = new Semaphore(AT_ONCE);
+  readonly #questions: LogQuestions;
 
   /** @param deadlineMs by which an answer must be there, milliseconds */
   constructor(services: Services, deadlineMs: number) {
     this.#services = services;
-    this.#deadlineMs = deadlineMs;
+    const limits = {
+      deadlineMs,
+      enoughMs: deadlineMs * ENOUGH,
+      atOnce: AT_ONCE,
+      late: () => new IncidentsError('HF_INCIDENTS_DEADLINE', { seconds: deadlineMs / 1_000 }),
+    };
+    this.#questions = new LogQuestions(liveSource(services), limits, services.logger);
   }
 
   /** Runs a tool. A failure is an answer, too: it says what to do. */
@@ -98,29 +96,11 @@ export class Questions {
   }
 
   /** @throws HF_INCIDENTS_DEADLINE; what `work` throws */
-  async ask<T>(work: (question: Question) => Promise<T>, { mcpReq }: ServerContext): Promise<T> {
-    const late = AbortSignal.timeout(this.#deadlineMs);
-    const signal = AbortSignal.any([mcpReq.signal, late]);
-    const enoughAt = performance.now() + this.#deadlineMs * ENOUGH;
-    const { dataDir, clock, declarations, logger } = this.#services;
-    try {
-      return await this.#permits.run(async () => {
-        signal.throwIfAborted();
-        const log = new SqliteReader(dataDir);
-        const words = new PluginWords({
-          wordsOf: async () =>
-            Object.fromEntries(declarations().actors.map(({ type, describe }) => [type, describe])),
-          note: (line) => logger.warn({ reason: line }, 'incidents.words_missing'),
-        });
-        try {
-          return await work({ log, words, services: this.#services, now: clock.now(), signal, enoughAt });
-        } finally {
-          log.close();
-        }
-      });
-    } catch (error) {
-      if (error !== late.reason || !late.aborted) throw error;
-      throw new IncidentsError('HF_INCIDENTS_DEADLINE', { seconds: this.#deadlineMs / 1_000 });
-    }
+  ask<T>(work: (question: Question) => Promise<T>, { mcpReq }: ServerContext): Promise<T> {
+    const services = this.#services;
+    return this.#questions.ask(
+      (question) => work({ ...question, services, now: services.clock.now() }),
+      mcpReq.signal,
+    );
   }
 }

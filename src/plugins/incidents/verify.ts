@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { textOf } from '../../core/host/history/answer-text.ts';
 import { startWorker } from '../../core/kernel/worker.ts';
 import { IncidentsError } from './errors.ts';
-import { textOf } from './output.ts';
 import { defineTool } from './tool.ts';
 import type { Verdict } from './verify-worker.ts';
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { textOf } from '../../core/host/history/answer-text.ts';
 import { inWords, short } from '../../core/host/history/decision-text.ts';
 import { runSteps } from '../../core/host/history/pace.ts';
 import { shownDifference } from '../../core/host/history/shown.ts';
@@ -8,7 +9,7 @@ import { alterEvent, type Change } from '../../core/kernel/replay/changes.ts';
 import type { Difference } from '../../core/kernel/replay/findings.ts';
 import { whatIfSteps } from '../../core/kernel/replay/what-if.ts';
 import { IncidentsError } from './errors.ts';
-import { fitting, textOf } from './output.ts';
+import { fitting } from './output.ts';
 import { isoOf, seqOf } from './places.ts';
 import { defineTool, place, type Question, recordNumber } from './tool.ts';
 

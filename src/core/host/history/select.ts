@@ -80,7 +80,7 @@ export async function newest(
   signal?: AbortSignal,
 ): Promise<{ records: LogRecord[]; more: boolean }> {
   const records: LogRecord[] = [];
-  for await (const record of search(reader, selection, true, signal)) {
+  for await (const record of selected(reader, selection, true, signal)) {
     if (records.length === limit) return { records: records.reverse(), more: true };
     records.push(record);
   }
@@ -94,7 +94,7 @@ export async function* inBatches(
   signal?: AbortSignal,
 ): AsyncIterable<LogRecord[]> {
   let batch: LogRecord[] = [];
-  for await (const record of search(reader, selection, false, signal)) {
+  for await (const record of selected(reader, selection, false, signal)) {
     batch.push(record);
     if (batch.length < BATCH) continue;
     yield batch;
@@ -103,7 +103,8 @@ export async function* inBatches(
   if (batch.length > 0) yield batch;
 }
 
-async function* search(
+/** The records of a selection, oldest first or newest first. The event loop gets its turn meanwhile. */
+export async function* selected(
   reader: LogReader,
   selection: Selection,
   reverse: boolean,

@@ -112,9 +112,9 @@ export class Admission {
   }
 
   #hasToken(headers: IncomingHttpHeaders): boolean {
-    const bearer = /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+    const bearer = bearerOf(headers);
     const other = this.#tokenHeader === undefined ? undefined : headers[this.#tokenHeader];
-    return isToken(typeof other === 'string' ? other : bearer, this.#token());
+    return isSameSecret(typeof other === 'string' ? other : bearer, this.#token());
   }
 
   #serves(header: string, socket: Pick<Socket, 'localAddress'>): boolean {
@@ -132,8 +132,13 @@ export class Admission {
   }
 }
 
+/** The token of an `Authorization: Bearer` header. */
+export function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | undefined {
+  return /^bearer +(\S+)$/i.exec(authorization)?.[1];
+}
+
 /** Compares in a time that depends on neither value; hashing first makes their lengths equal. */
-function isToken(given: string | undefined, token: string | undefined): boolean {
+export function isSameSecret(given: string | undefined, token: string | undefined): boolean {
   if (given === undefined || token === undefined || token === '') return false;
   return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', token, 'buffer'));
 }

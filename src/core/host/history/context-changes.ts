@@ -1,0 +1,47 @@
+import { isObject, type Json, jsonEqual } from '../../kernel/json.ts';
+
+/** One value of a context that changed; `from` or `to` is absent where there was or is none. */
+export interface ContextChange {
+  /** E.g. `legs["eth1.20"].since`. */
+  readonly path: string;
+  readonly from?: Json;
+  readonly to?: Json;
+}
+
+/** So many changes are listed. */
+const MOST = 200;
+
+/** The values that differ between two contexts. Lists are compared as a whole. */
+export function contextChanges(before: Json | undefined, after: Json | undefined): ContextChange[] {
+  const changes: ContextChange[] = [];
+  collect(before, after, '', changes);
+  return changes;
+}
+
+function collect(
+  before: Json | undefined,
+  after: Json | undefined,
+  path: string,
+  changes: ContextChange[],
+): void {
+  if (changes.length >= MOST || before === after) return;
+  if (isObject(before) && isObject(after)) {
+    for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+      const inner = (of: object) =>
+        Object.hasOwn(of, key) ? (of as Readonly<Record<string, Json>>)[key] : undefined;
+      collect(inner(before), inner(after), joined(path, key), changes);
+    }
+    return;
+  }
+  if (jsonEqual(before, after)) return;
+  changes.push({
+    path,
+    ...(before !== undefined && { from: before }),
+    ...(after !== undefined && { to: after }),
+  });
+}
+
+function joined(path: string, key: string): string {
+  if (!/^[A-Za-z_]\w*$/.test(key)) return `${path}[${JSON.stringify(key)}]`;
+  return path === '' ? key : `${path}.${key}`;
+}

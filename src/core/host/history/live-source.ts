@@ -1,0 +1,14 @@
+import type { Services } from '../plugin/definition.ts';
+import { type LogSource, openFolder } from './log-source.ts';
+
+/** The log of the running instance: what is durable of it. Words and machines are those that its plugins declare. */
+export function liveSource({ dataDir, declarations }: Pick<Services, 'dataDir' | 'declarations'>): LogSource {
+  return {
+    mode: 'live',
+    place: dataDir,
+    open: () => openFolder(dataDir),
+    wordsOf: async () =>
+      Object.fromEntries(declarations().actors.map(({ type, describe }) => [type, describe])),
+    actors: async () => declarations().actors,
+  };
+}

@@ -1,0 +1,27 @@
+import type { ActorDefinition, RecordWords } from '../../kernel/actors/definition.ts';
+import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+
+/** A log that is asked questions: of the running instance, of a data folder where none runs, or of an exported file. */
+export interface LogSource {
+  readonly mode: 'live' | 'folder' | 'file';
+  /** The data folder, or the file; absolute. */
+  readonly place: string;
+  /** Opens it for one question, which closes it with `close`. @throws HF_LOG_*, HF_PORTABLE_* */
+  open(): Promise<OpenedLog>;
+  /** The words for the records of some types of actors. */
+  wordsOf(types: Iterable<string>): Promise<RecordWords>;
+  /** The types of actors whose machines are known here. */
+  actors(): Promise<readonly ActorDefinition[]>;
+}
+
+/** A log that is open for one question. */
+export interface OpenedLog {
+  readonly log: SqliteReader;
+  close(): void;
+}
+
+/** Opens a data folder anew for each question, also while an instance writes it. */
+export function openFolder(dataDir: string): Promise<OpenedLog> {
+  const log = new SqliteReader(dataDir);
+  return Promise.resolve({ log, close: () => log.close() });
+}

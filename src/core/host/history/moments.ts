@@ -1,0 +1,86 @@
+import { LRUCache } from 'lru-cache';
+import { type Moment, savedStates } from '../../kernel/actors/recover.ts';
+import { type ActorState, applyRecord } from '../../kernel/actors/transition.ts';
+import { KernelError } from '../../kernel/errors/kernel-error.ts';
+import { parseRecord } from '../../kernel/log/record.ts';
+import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { Pace } from './pace.ts';
+
+/** So many moments are kept, so that a step to the next record folds one record. */
+const KEPT = 3;
+
+interface Kept {
+  readonly at: number;
+  readonly states: ReadonlyMap<string, ActorState>;
+}
+
+/**
+ * Every actor as of any record, for somebody who goes from moment to moment: the fold begins at the nearest one that is known.
+ * Unlike `momentSteps` it does not check the chain of the records.
+ */
+export class Moments {
+  readonly #kept = new LRUCache<number, Kept>({ max: KEPT });
+
+  /**
+   * @param seq in a log of some actors only, the newest record not after it counts
+   * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT; the signal's reason
+   */
+  async at(log: SqliteReader, seq: number, signal?: AbortSignal): Promise<Moment> {
+    const [first, last] = [log.firstSeq(), log.lastSeq()];
+    if (first === 0 || seq < first || seq > last) throw new KernelError('HF_LOG_RANGE', { seq, first, last });
+    const { states, at } = this.#kept.get(seq) ?? (await this.#fold(log, seq, signal));
+    const actors = [...states.values()].sort((a, b) => (a.ref < b.ref ? -1 : 1));
+    return { seq, at, actors };
+  }
+
+  async #fold(log: SqliteReader, seq: number, signal: AbortSignal | undefined): Promise<Kept> {
+    const saved = log.snapshotSeq(seq);
+    const near = Math.max(0, ...[...this.#kept.keys()].filter((each) => each <= seq));
+    const known = near > saved ? this.#kept.get(near) : undefined;
+    const from = known ? near : saved;
+    const base = known ? [...known.states.values()] : savedStates(log, saved);
+    const states = new Map(base.map((state) => [state.ref, state]));
+    let at = known?.at ?? base.reduce((newest, one) => Math.max(newest, one.at), 0);
+    /** The states that are this fold's own: those of another moment must not change. */
+    const own = new Set<ActorState>();
+    const pace = new Pace(signal);
+    for (const page of log.pages({ from: from + 1, to: seq })) {
+      for (const raw of page) {
+        const record = parseRecord(raw.seq, raw.body);
+        const before = states.get(record.actor);
+        const next = applyRecord(before && !own.has(before) ? copyOf(before) : before, record);
+        own.add(next);
+        states.set(record.actor, next);
+        at = record.at;
+        await pace.next();
+      }
+    }
+    const moment = { at, states };
+    this.#kept.set(seq, moment);
+    return moment;
+  }
+}
+
+/** A copy that `applyRecord` may change: contexts are replaced as a whole. */
+function copyOf(state: ActorState): ActorState {
+  return { ...state, timers: { ...state.timers }, effects: { ...state.effects } };
+}
+
+/** One actor as of a record. @returns undefined where it did not exist yet @throws HF_LOG_CORRUPT; the signal's reason */
+export async function actorAt(
+  log: SqliteReader,
+  ref: string,
+  seq: number,
+  signal?: AbortSignal,
+): Promise<ActorState | undefined> {
+  const saved = log.snapshotOf(ref, seq);
+  let state = saved === undefined ? undefined : (JSON.parse(saved) as ActorState);
+  const pace = new Pace(signal);
+  for (const page of log.pages({ from: (state?.seq ?? 0) + 1, to: seq, actor: ref })) {
+    for (const raw of page) {
+      state = applyRecord(state, parseRecord(raw.seq, raw.body));
+      await pace.next();
+    }
+  }
+  return state;
+}

@@ -1,0 +1,110 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { LogSource } from '../../../core/host/history/log-source.ts';
+import { LogQuestions } from '../../../core/host/history/questions.ts';
+import type { HttpSurface } from '../../../core/host/http/contract.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import type { Access } from '../access/access.ts';
+import { requireCaller } from '../access/routes.ts';
+import { ConsoleError } from '../errors.ts';
+import type { Endpoint } from './endpoint.ts';
+import { PATHS } from './paths.ts';
+
+/** By when an answer must be there, and when a search ends with what it has; milliseconds. */
+const DEADLINE_MS = 20_000;
+const ENOUGH_MS = 300;
+/** Questions at once: each holds the event loop for some milliseconds at a time. */
+const AT_ONCE = 2;
+/** The largest question that is posted, bytes. */
+const BODY_LIMIT = 64 * 1024;
+
+export interface ApiOptions {
+  readonly access: Access;
+  readonly source: LogSource;
+  /** Of the running instance; absent where the log is one that nothing writes. */
+  readonly services?: Services;
+}
+
+/** Serves the API. What answers is loaded with the first question: without an open console it costs nothing. */
+export function apiRoutes(http: HttpSurface, options: ApiOptions): void {
+  let loading: ReturnType<typeof load> | undefined;
+  for (const method of ['GET', 'POST'] as const) {
+    for (const path of PATHS[method]) {
+      http.route({
+        method,
+        url: urlOf(path),
+        config: { credential: 'open' },
+        bodyLimit: BODY_LIMIT,
+        handler: async (request, reply) => {
+          const caller = requireCaller(options.access, request);
+          loading ??= load(options);
+          const { answer } = await loading;
+          return answer(`${method} ${path}`, { request, reply, caller });
+        },
+      });
+    }
+  }
+  http.get('/api/*', { config: { credential: 'open' } }, (request) => {
+    requireCaller(options.access, request);
+    throw new ConsoleError('HF_CONSOLE_PATH');
+  });
+}
+
+/** A path of OpenAPI as the surface takes it; an address has slashes, so its parameter is what is left of the path. */
+function urlOf(path: string): string {
+  return path.replace(/\{id\}$/, '*').replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
+interface Exchange {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly caller: ReturnType<typeof requireCaller>;
+}
+
+async function load({ source, services }: ApiOptions) {
+  const [{ ENDPOINTS }, { openApiOf }, { Moments }] = await Promise.all([
+    import('./endpoints.ts'),
+    import('./openapi.ts'),
+    import('../../../core/host/history/moments.ts'),
+  ]);
+  const endpoints = new Map<string, Endpoint>(ENDPOINTS.map((one) => [`${one.method} ${one.path}`, one]));
+  const limits = {
+    deadlineMs: DEADLINE_MS,
+    enoughMs: ENOUGH_MS,
+    atOnce: AT_ONCE,
+    late: () => new ConsoleError('HF_CONSOLE_DEADLINE', { seconds: DEADLINE_MS / 1_000 }),
+  };
+  const parts = {
+    source,
+    services,
+    questions: new LogQuestions(source, limits, services?.logger),
+    moments: new Moments(),
+  };
+  return {
+    async answer(name: string, { request, reply, caller }: Exchange): Promise<unknown> {
+      if (name === 'GET /api/openapi.json') return openApiOf(ENDPOINTS);
+      const endpoint = endpoints.get(name);
+      if (!endpoint) throw new Error(`nothing answers ${name}`);
+      const gone = new AbortController();
+      reply.raw.once('close', () => gone.abort(new Error('nobody waits for it any more')));
+      const { params, query, body } = request;
+      const input = { params: namedParams(params), query, body };
+      try {
+        return await endpoint.handle(input, {
+          ...parts,
+          caller,
+          correlation: request.id,
+          gone: gone.signal,
+          ask: (work) => parts.questions.ask(work, gone.signal),
+        });
+      } catch (error) {
+        if (gone.signal.aborted) return {}; // nobody reads it
+        throw error;
+      }
+    },
+  };
+}
+
+function namedParams(params: unknown): unknown {
+  const { '*': id, ...rest } = params as Readonly<Record<string, string>>;
+  return id === undefined ? rest : { ...rest, id };
+}

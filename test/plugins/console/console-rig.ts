@@ -1,0 +1,121 @@
+import type { ExecutionContext } from 'ava';
+import { request } from 'undici';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { postControl } from '../../../src/core/host/operations/control-client.ts';
+import type { PluginEntry } from '../../../src/core/host/plugin/definition.ts';
+import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
+import { consolePlugin } from '../../../src/plugins/console/index.ts';
+import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  readonly body: any;
+}
+
+interface Sent {
+  readonly method?: 'GET' | 'POST';
+  readonly headers?: Record<string, string>;
+  readonly body?: unknown;
+}
+
+/** A runtime with a console, spoken to from outside as a browser does. */
+export class ConsoleRig {
+  readonly runtime: Runtime;
+  readonly dataDir: string;
+  readonly lines: string[];
+  cookie = '';
+
+  constructor(runtime: Runtime, dataDir: string, lines: string[]) {
+    this.runtime = runtime;
+    this.dataDir = dataDir;
+    this.lines = lines;
+  }
+
+  static async start(
+    t: ExecutionContext<any>,
+    {
+      dataDir = tempDir(t),
+      others = [],
+      options = {},
+    }: {
+      dataDir?: string;
+      others?: readonly PluginEntry[];
+      options?: Parameters<typeof consolePlugin>[0];
+    } = {},
+  ): Promise<ConsoleRig> {
+    const lines: string[] = [];
+    const { plugins } = resolveConfig(
+      { plugins: [consolePlugin({ port: 0, ...options }), ...others] },
+      { env: {} },
+    );
+    const logger = createLogger({ destination: { write: (line) => void lines.push(line) } });
+    const runtime = createRuntime({ plugins, dataDir, logger });
+    t.teardown(() => runtime.stop('test over'));
+    await runtime.start();
+    return new ConsoleRig(runtime, dataDir, lines);
+  }
+
+  get url(): string {
+    return this.runtime.surfaces.console?.url ?? '';
+  }
+
+  async send(path: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<Answered> {
+    const answer = await request(this.url + path, {
+      method,
+      headers: {
+        ...(this.cookie && { cookie: this.cookie }),
+        ...(method === 'POST' && { origin: this.url, 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(method === 'POST' && { body: JSON.stringify(body ?? {}) }),
+    });
+    const text = await answer.body.text();
+    const isJson = String(answer.headers['content-type']).includes('json');
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      text,
+      body: isJson ? JSON.parse(text) : undefined,
+    };
+  }
+
+  /** What `holdfast console` gets. */
+  async code(): Promise<string> {
+    const { body } = await postControl(
+      this.dataDir,
+      '/console/code',
+      { by: 'ada' },
+      AbortSignal.timeout(PATIENCE_MS),
+    );
+    return (body as { code: string }).code;
+  }
+
+  async login(): Promise<void> {
+    const { status, headers } = await this.send('/api/login', {
+      method: 'POST',
+      body: { code: await this.code() },
+    });
+    if (status !== 200) throw new Error(`the login was answered ${status}`);
+    this.cookie = String(headers['set-cookie']).split(';', 1)[0] ?? '';
+  }
+
+  /** Asks as somebody who is logged in. */
+  async ask(path: string): Promise<any> {
+    if (!this.cookie) await this.login();
+    const { status, text, body } = await this.send(path);
+    if (status !== 200) throw new Error(`${path} was answered ${status}: ${text}`);
+    return body;
+  }
+
+  /** Waits until everything that was recorded is durable. */
+  async durable(): Promise<number> {
+    const { log } = this.runtime.services;
+    const { seq } = log.status();
+    await log.whenDurable(seq);
+    return seq;
+  }
+}
