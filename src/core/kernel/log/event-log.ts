@@ -39,7 +39,7 @@ export interface LogStatus {
 
 /** One append: the record, how soon it must be durable, and the bodies that belong to it. */
 export interface AppendOptions {
-  /** `sync` commits now, with everything queued before it; `batched` waits for the linger. */
+  /** `sync` commits now, with everything queued before it; `batched` waits for the linger, unless somebody waits for it. */
   readonly durability: 'sync' | 'batched';
   readonly blobs?: Blobs | undefined;
 }
@@ -75,7 +75,7 @@ export interface EventLog extends LogReader {
    * @throws HF_LOG_CLOSED
    */
   append(record: LogRecord, options: AppendOptions): void;
-  /** Resolves when the record of this seq is durable. */
+  /** Resolves when the record of this seq is durable; a `batched` one that lingers is committed at once. */
   whenDurable(seq: number): Promise<void>;
   /** Calls back with the newest durable seq after each commit, before `whenDurable` resolves. */
   onDurable(listener: (seq: number, stats: CommitStats) => void): void;

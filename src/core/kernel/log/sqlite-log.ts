@@ -61,6 +61,8 @@ export class SqliteLog implements EventLog {
   #waiters: Waiter[] = [];
   #cancelLinger: (() => void) | undefined;
   #scheduled = false;
+  /** The newest record that does not linger any more. */
+  #dueSeq: number;
   #seq: number;
   #durableSeq: number;
   /** The record at which states were saved last, and the bytes written since. */
@@ -95,6 +97,7 @@ export class SqliteLog implements EventLog {
       throw error;
     }
     this.#seq = this.#reader.lastSeq();
+    this.#dueSeq = this.#seq;
     this.#durableSeq = this.#seq;
     this.#savedSeq = this.#seq;
     this.#queue = new CommitQueue(this.#seq + 1);
@@ -128,6 +131,7 @@ export class SqliteLog implements EventLog {
     if (this.#closed) throw new KernelError('HF_LOG_CLOSED');
     const waiter = { seq, ...Promise.withResolvers<void>() };
     this.#waiters.push(waiter);
+    if (seq > this.#dueSeq) this.#commitSoon();
     return waiter.promise;
   }
 
@@ -243,6 +247,7 @@ export class SqliteLog implements EventLog {
   #commit(): void {
     this.#cancelLinger?.();
     this.#cancelLinger = undefined;
+    this.#dueSeq = this.#seq;
     this.#pipeline.run();
   }
 

@@ -67,6 +67,14 @@ test('[C2] batched records wait for the linger, or for the next commit that must
   t.is(log.status().durableSeq, 3);
 });
 
+test('[C2] a batched record that somebody waits for does not linger', async (t) => {
+  const { log, clock } = open(t);
+  log.append(record(1), { durability: 'batched' });
+  await log.whenDurable(1);
+  t.is(clock.monotonic(), 0);
+  t.is(clock.armed, 0);
+});
+
 test('[C2] batched records that come while a commit is under way wait for the linger all the same', async (t) => {
   const { log, clock } = open(t);
   const commits: number[] = [];
