@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { VirtualClock } from './virtual-clock.ts';
 
@@ -74,4 +75,22 @@ test('a timer that arms itself anew without a delay is reported instead of hangi
   const again = () => void clock.after(0, again);
   clock.after(0, again);
   t.throws(() => clock.jump(1), { message: /more than 100000 timers/ });
+});
+
+test('virtual time passes until work that waits for it has ended, or failed', async (t) => {
+  const clock = new VirtualClock(0);
+  const wait = (ms: number) => new Promise<void>((resolve) => clock.after(ms, resolve));
+  const outside = async () => {
+    await delay(5);
+    await wait(350);
+    await delay(5);
+    return wait(50).then(() => 'done');
+  };
+  t.is(await clock.passUntil(outside()), 'done');
+  t.true(clock.now() >= 400);
+  const failed = clock.passUntil(wait(10).then(() => Promise.reject(new Error('refused'))));
+  await t.throwsAsync(failed, { message: 'refused' });
+  const before = clock.now();
+  t.is(await clock.passUntil(Promise.resolve('now')), 'now');
+  t.is(clock.now(), before, 'no time passes for what needs none');
 });

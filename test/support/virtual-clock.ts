@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../src/core/kernel/clock.ts';
 import { asEpochMs, type EpochMs } from '../../src/core/kernel/ids.ts';
+import { PATIENCE_MS } from './until.ts';
 
 interface Timer {
   readonly due: number;
@@ -87,6 +89,32 @@ export class VirtualClock implements Clock {
     await turn();
     for (let fired = 0; this.#fireNext(end, fired); fired += 1) await turn();
     this.#now = end;
+  }
+
+  /**
+   * Lets time pass until a promise settles: for work outside of this clock, such as a request or a commit, that at some
+   * point waits for this clock too. Awaiting it alone would never end.
+   *
+   * @param stepMs how far time moves at once; between two steps the world outside has a moment of real time
+   * @returns what the promise resolves to
+   * @throws what it rejects with, and an error when it does not settle within the patience of a test
+   */
+  async passUntil<T>(work: Promise<T>, stepMs = 100): Promise<T> {
+    let isPending = true;
+    const settle = () => {
+      isPending = false;
+    };
+    work.then(settle, settle);
+    await this.advance(0);
+    for (const end = performance.now() + PATIENCE_MS; isPending; ) {
+      if (performance.now() > end)
+        throw new Error(
+          `after ${PATIENCE_MS} ms, in which ${this.monotonic()} ms of virtual time passed, it has not ended`,
+        );
+      await this.advance(stepMs);
+      await delay(2);
+    }
+    return work;
   }
 
   /** Like `advance`, in one synchronous go: promises settle only after it. For code that awaits nothing. */

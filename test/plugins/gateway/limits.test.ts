@@ -149,26 +149,21 @@ test('[G14,C2] a revoked key in a loop is refused to the last call, is counted t
 test('[G16,C2] calls that wait with a refused one are decided each for itself when the first is admitted', async (t) => {
   const clock = new VirtualClock();
   const { rig, master, client } = await setUp(t, {}, clock);
-  /** Lets time pass until it is done: a record that lingers before its commit needs it, too. */
-  const passing = async <T>(work: Promise<T>): Promise<T> => {
-    const timer = setInterval(() => void clock.advance(100), 5);
-    return work.finally(() => clearInterval(timer));
-  };
-  const { body } = await passing(master({ object_permission: { mcp_servers: [] } }));
-  const { call } = await passing(client(body.key));
+  const { body } = await clock.passUntil(master({ object_permission: { mcp_servers: [] } }));
+  const { call } = await clock.passUntil(client(body.key));
   const wave = () => Promise.all(Array.from({ length: 60 }, () => call()));
-  const refused = await passing(wave());
+  const refused = await clock.passUntil(wave());
   for (const answer of refused) t.true(((await answer.json()) as { result: any }).result.isError);
-  const before = (await passing(rig.records())).length;
+  const before = (await clock.passUntil(rig.records())).length;
   const waiting = Promise.all(Array.from({ length: 8 }, () => call()));
   // No time passes, so the calls wait for as long as the change takes.
   const changed = await rig.admin('POST', '/key/update', { key: body.key, object_permission, rpm_limit: 3 });
   t.is(changed.status, 200);
-  const answers = await passing(waiting);
+  const answers = await clock.passUntil(waiting);
   const streams = answers.filter((answer) => /event-stream/.test(answer.headers.get('content-type') ?? ''));
   t.is(streams.length, 3, 'the limit holds among them');
   for (const stream of streams) await stream.body?.cancel();
-  const records = (await passing(rig.records())).slice(before);
+  const records = (await clock.passUntil(rig.records())).slice(before);
   const admitted = records.filter(({ effects }) => effects.some(({ type }) => type === 'gateway.forward'));
   t.is(admitted.length, 3);
   t.is(admitted.filter(({ event }) => 'count' in event).length, 1);

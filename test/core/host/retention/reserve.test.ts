@@ -108,7 +108,7 @@ test.serial(
     t.true(alerts.includes('log.reserve_used resolved'));
 
     fill(filler);
-    await runtime.stop('SIGTERM');
+    await clock.passUntil(runtime.stop('SIGTERM'));
     const reader = new SqliteReader(dir);
     t.teardown(() => reader.close());
     const records = await Array.fromAsync(reader.read());
