@@ -40,8 +40,7 @@ export function readPublicInterface(): PublicInterface {
   try {
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     const build = ['-p', join(root, 'tsconfig.build.json'), '--emitDeclarationOnly', '--noCheck'];
-    const maps = ['--declarationMap', 'false', '--sourceMap', 'false'];
-    execFileSync(process.execPath, [tsc, ...build, ...maps, '--outDir', dir]);
+    execFileSync(process.execPath, [tsc, ...build, '--outDir', dir]);
     return interfaceOf(entryFiles(dir));
   } finally {
     rmSync(dir, { recursive: true });

@@ -51,7 +51,13 @@ export async function assembleRootfs({ target, release }: RootfsOptions): Promis
   if (existsSync(target)) throw new Error(`${target} is there already: name a new folder.`);
   const home = join(target, HOME);
   mkdirSync(home, { recursive: true });
-  execFileSync('tar', ['-xzf', release, '-C', home, '--strip-components=1', '--no-same-owner']);
+  execFileSync('tar', [
+    '-xzf',
+    release,
+    '-C',
+    home,
+    ...['--strip-components=1', '--no-same-owner', '--exclude=*.map'],
+  ]);
   copyDependencies(home);
   await copyNode(target);
   for (const [path, mode] of Object.entries(MOUNT_POINTS)) {
