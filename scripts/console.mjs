@@ -1,5 +1,6 @@
-// Builds the pages of the console into dist/console, where the plugin serves them from: one script, one style sheet,
-// both named by a digest of what they hold, and index.html. Does nothing when they are built from the same sources.
+// Builds the pages of the console into dist/console, where the plugin serves them from: index.html, one script and one
+// style sheet, both named by a digest of what they hold, and the drawings of the product's machines. Does nothing when
+// all of it was built from the same sources.
 //   node scripts/console.mjs            builds what is out of date
 //   node scripts/console.mjs --force    builds in any case
 import { createHash } from 'node:crypto';
@@ -19,8 +20,9 @@ const digestOf = (...contents) => {
   return hash.digest('hex');
 };
 
+/** The drawings depend on the machines, which are all over the source. */
 function digestOfSources() {
-  const files = readdirSync(source, { recursive: true, withFileTypes: true })
+  const files = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
@@ -62,20 +64,24 @@ async function main() {
     'console.css': readFileSync(join(source, 'console.css'), 'utf8'),
     'icon.svg': readFileSync(join(source, 'icon.svg'), 'utf8'),
   };
+  const { drawMachines } = await import('./console/drawings.ts'); // reads the whole product: only when it has to be built
+  const drawings = await drawMachines(root);
   let page = readFileSync(join(source, 'index.html'), 'utf8');
   rmSync(target, { recursive: true, force: true });
-  mkdirSync(target, { recursive: true });
+  mkdirSync(join(target, 'assets'), { recursive: true });
   for (const [name, content] of Object.entries(files)) {
-    const hashed = name.replace('.', `-${digestOf(content).slice(0, 12)}.`);
+    const hashed = `assets/${name.replace('.', `-${digestOf(content).slice(0, 12)}.`)}`;
     writeFileSync(join(target, hashed), content);
     page = page.replace(`"${name}"`, `"/${hashed}"`);
   }
+  mkdirSync(join(target, 'machines'));
+  for (const [name, drawing] of drawings)
+    writeFileSync(join(target, 'machines', `${name}.json`), JSON.stringify(drawing));
   writeFileSync(join(target, 'index.html'), page);
   writeFileSync(digestFile, `${digest}\n`);
+  const took = ((performance.now() - started) / 1000).toFixed(1);
   const kilobytes = Math.round(Buffer.byteLength(files['console.js']) / 1000);
-  console.log(
-    `console: built in ${((performance.now() - started) / 1000).toFixed(1)} s, ${kilobytes} kB of script`,
-  );
+  console.log(`console: built in ${took} s, ${kilobytes} kB of script, ${drawings.size} statecharts`);
 }
 
 await main();

@@ -40,7 +40,8 @@ export function readPublicInterface(): PublicInterface {
   try {
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     const build = ['-p', join(root, 'tsconfig.build.json'), '--emitDeclarationOnly', '--noCheck'];
-    execFileSync(process.execPath, [tsc, ...build, '--outDir', dir]);
+    const maps = ['--declarationMap', 'false', '--sourceMap', 'false'];
+    execFileSync(process.execPath, [tsc, ...build, ...maps, '--outDir', dir]);
     return interfaceOf(entryFiles(dir));
   } finally {
     rmSync(dir, { recursive: true });

@@ -51,13 +51,7 @@ export async function assembleRootfs({ target, release }: RootfsOptions): Promis
   if (existsSync(target)) throw new Error(`${target} is there already: name a new folder.`);
   const home = join(target, HOME);
   mkdirSync(home, { recursive: true });
-  execFileSync('tar', [
-    '-xzf',
-    release,
-    '-C',
-    home,
-    ...['--strip-components=1', '--no-same-owner', '--exclude=*.map'],
-  ]);
+  execFileSync('tar', ['-xzf', release, '-C', home, '--strip-components=1', '--no-same-owner']);
   copyDependencies(home);
   await copyNode(target);
   for (const [path, mode] of Object.entries(MOUNT_POINTS)) {

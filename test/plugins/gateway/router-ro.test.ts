@@ -87,54 +87,6 @@ test('[G19,R13,R31] history and diff show what a save changed, by pages, and no 
   t.deepEqual(await rig.traces(PSK), []);
 });
 
-test('[G19,R32] what no schema knows is shown without its secrets by every tool and resource, and with its facts', async (t) => {
-  const { client, api } = await open(t);
-  const [unknown, secrets] = [
-    (round: number) => ({
-      keyboard: `fact-keyboard-${round}`,
-      passive: 'fact-passive',
-      dialer: { pppUser: 'fact-user', pppPass: `canary-${round}-pass`, retries: 3 },
-      vpn: [{ name: 'office', pre_shared: `canary-${round}-shared`, 'wpa-key': `canary-${round}-wpa` }],
-      monitoring: { snmp: { community: `canary-${round}-community`, port: 161 } },
-      radius: { server: 'fact-radius', key: `canary-${round}-radius` },
-    }),
-    /canary/,
-  ];
-  for (let round = 0; round < 2; round += 1) {
-    await save(api, (config) => {
-      config.vendor = unknown(round);
-      const [vlan] = Object.values(config.interface.vlan) as any[];
-      vlan.extra = { ...vlan.extra, ...unknown(round) };
-    });
-  }
-  const { data } = await call(client, 'legs');
-  const [one, other] = data.legs.filter(({ ipv6 }: any) => ipv6.length > 0);
-  const bare = (address: string) => address.split('/')[0];
-  const config = await call(client, 'config');
-  const answers = [
-    config,
-    await call(client, 'config', { path: '/vendor/dialer' }),
-    await call(client, 'config', { path: '/vendor/vpn/0/pre_shared' }),
-    await call(client, 'legs'),
-    await call(client, 'history'),
-    await call(client, 'diff', { from: 'seed' }),
-    await call(client, 'diff', { from: '2', to: '1' }),
-    await call(client, 'explain', { from: bare(one.ipv6[0]), to: bare(other.ipv6[0]) }),
-    await call(client, 'advertisements'),
-    await client.readResource({ uri: 'router://config' }),
-    await client.readResource({ uri: 'router://legs' }),
-    await (await fetch(`${api}/v1/interface/${one.intf}`)).json(),
-  ];
-  for (const answer of answers) t.notRegex(JSON.stringify(answer), secrets);
-  t.like(config.data.config.vendor, {
-    keyboard: 'fact-keyboard-1',
-    passive: 'fact-passive',
-    dialer: { retries: 3 },
-    monitoring: { snmp: { port: 161 } },
-    radius: { server: 'fact-radius' },
-  });
-});
-
 test('[G1] what the router refuses is the error of the tool, with its remedy', async (t) => {
   const { client } = await open(t);
   const { isError, text } = await call(client, 'diff', { from: 'ffffffff' });

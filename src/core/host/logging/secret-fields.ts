@@ -7,10 +7,7 @@ export interface SecretFields {
   readonly names?: readonly string[];
   /** Parts of a document, by their name, in which every value is held back. */
   readonly parts?: readonly string[];
-  /**
-   * Parts of a document, by their name, and which names in them are secret there, at any depth: a name is looked at without
-   * separators, and as its words joined by `_`, so that `^pass$|_pass$` means `pppPass` and not `bypass`.
-   */
+  /** Parts of a document, by their name, and which names in them are secret there. */
   readonly inside?: Readonly<Record<string, RegExp>>;
   /** Names that are secret in an object that has another name too, e.g. `{ key: 'ssid' }`. */
   readonly beside?: Readonly<Record<string, string>>;
@@ -62,60 +59,27 @@ function listOf(ends: ReadonlySet<string>): RegExp {
   return new RegExp(`(?:${[...ends].join('|')})s$`);
 }
 
-/** The declared parts of a document that a walk is inside of, joined by spaces; undefined outside of all. */
+/** The declared part of a document that a walk is inside of; undefined outside of all. */
 export type Scope = string | undefined;
 
 /** Names come from anywhere, so the memory of what they reduce to is bounded. */
 const NAMES_KEPT = 4_096;
-const names = new Map<string, ClassifiedName>();
+const names = new Map<string, { readonly name: string; readonly secret: boolean; readonly list: boolean }>();
 
-interface ClassifiedName {
-  /** In lower case and without separators. */
-  readonly name: string;
-  /** In lower case, joined by `_`. */
-  readonly words: string;
-  readonly secret: boolean;
-  readonly list: boolean;
-}
-
-function classifyName(key: string): ClassifiedName {
+function classifyName(key: string) {
   const found = names.get(key);
   if (found) return found;
   const name = key.toLowerCase().replace(/[^a-z0-9]/g, '');
-  const entry = { name, words: wordsOf(key), secret: secretName.test(name), list: secretList.test(name) };
+  const entry = { name, secret: secretName.test(name), list: secretList.test(name) };
   if (names.size >= NAMES_KEPT) names.clear();
   names.set(key, entry);
   return entry;
 }
 
-/** Longer names have no words that anybody chose. */
-const LONGEST_NAME = 128;
-
-/** `WPA2Key`, `wpa2-key` and `wpa2.key` are `wpa2_key`. */
-function wordsOf(key: string): string {
-  return key
-    .slice(-LONGEST_NAME)
-    .replace(/([a-z0-9])(?=[A-Z])/g, '$1_')
-    .replace(/([A-Z])(?=[A-Z][a-z])/g, '$1_')
-    .replace(/[^A-Za-z0-9]+/g, '_')
-    .toLowerCase();
-}
-
-/** @returns the scope inside the value of `key`: what was secret around it is secret in it, too */
+/** @returns the scope inside the value of `key` */
 export function scopeInside(scope: Scope, key: string): Scope {
   const { name } = classifyName(key);
-  if (!inside.has(name)) return scope;
-  return scope === undefined || scope.split(' ').includes(name) ? (scope ?? name) : `${scope} ${name}`;
-}
-
-/** Whether a name is a secret in one of the parts around it. */
-function isSecretInside(scope: Scope, key: string): boolean {
-  if (scope === undefined) return false;
-  const { name, words } = classifyName(key);
-  return scope.split(' ').some((part) => {
-    const secrets = inside.get(part);
-    return secrets !== undefined && (secrets.test(name) || secrets.test(words));
-  });
+  return inside.has(name) ? name : scope;
 }
 
 /** @returns whether every value inside of `key` is held back */
@@ -140,14 +104,11 @@ export function isSecretField(scope: Scope, parent: Record<string, unknown>, key
   if (name === 'authorization' && KINDS.has(value)) return false;
   if (secret || secretParts.has(name)) return true;
   if (list) return typeof value === 'string' || Array.isArray(value);
-  const counts = typeof value === 'number' && /[^s]s$/.test(name);
-  if (!counts && isSecretInside(scope, key)) return true;
+  if (scope !== undefined && inside.get(scope)?.test(name)) return true;
   const other = beside.get(name);
   if (other !== undefined && other in parent) return true;
   // Headers and attributes come as name and value.
   if (name === 'value')
-    return [parent.name, parent.key].some(
-      (n) => typeof n === 'string' && (isSecretName(n) || isSecretInside(scope, n)),
-    );
+    return [parent.name, parent.key].some((n) => typeof n === 'string' && isSecretName(n));
   return false;
 }

@@ -6,6 +6,7 @@ export const PATHS = {
     '/api/records',
     '/api/records/at',
     '/api/records/{seq}',
+    '/api/machines/{type}',
     '/api/openapi.json',
   ],
   POST: [],

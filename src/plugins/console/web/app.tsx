@@ -60,7 +60,6 @@ export function App() {
       addShortcuts(PAGES.map(({ to, title, keys }) => ({ keys, what: title, run: () => go(address(to)) }))),
     [],
   );
-  if (connection.value === 'login') return <Login />;
   return (
     <div class={at.value === undefined ? 'app' : 'app then'}>
       <a class="skip" href="#page">
@@ -92,18 +91,6 @@ export function App() {
       </main>
       <Palette links={links} />
       <Help />
-    </div>
-  );
-}
-
-function Login() {
-  return (
-    <div class="login">
-      <h1>Holdfast</h1>
-      <p>
-        This console knows its people by a link that is used once. On the machine of the instance, run{' '}
-        <code>holdfast console</code> and open the link that it prints.
-      </p>
     </div>
   );
 }

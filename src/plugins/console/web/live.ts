@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals';
+import type { LogAnswer, RecordRow } from '../api/types.ts';
 import { ApiError, get } from './api.ts';
-import type { LogFacts, RecordRow } from './model.ts';
 
 /** How the page stands to the instance. */
-export type Connection = 'connecting' | 'live' | 'lost' | 'file' | 'login';
+export type Connection = 'connecting' | 'live' | 'lost' | 'file';
 
 export const connection = signal<Connection>('connecting');
 /** What log this is; undefined until it is known. */
-export const log = signal<LogFacts | undefined>(undefined);
+export const log = signal<LogAnswer | undefined>(undefined);
 /** The seq of the newest record that is known of. */
 export const newest = signal(0);
 /** Goes up when there is something new, at most once a second: pages that show now ask again. */
@@ -50,7 +50,7 @@ function take(row: RecordRow): void {
 /** Finds out what log this is, and follows it for as long as the page is open; tries again when the instance is away. */
 export async function follow(): Promise<void> {
   try {
-    const facts = await get<LogFacts>('/api/log');
+    const facts = await get<LogAnswer>('/api/log');
     const other = log.value !== undefined && log.value.instance !== facts.instance;
     log.value = facts;
     newest.value = other ? facts.last : Math.max(newest.value, facts.last);
@@ -61,7 +61,7 @@ export async function follow(): Promise<void> {
     listen(facts.last);
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) {
-      connection.value = 'login';
+      location.assign('/login');
       return;
     }
     connection.value = 'lost';

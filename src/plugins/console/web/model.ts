@@ -1,14 +1,5 @@
-/** What the API answers: see `/api/openapi.json`. */
-export interface LogFacts {
-  readonly mode: 'live' | 'folder' | 'file';
-  readonly instance?: string;
-  readonly version: string;
-  readonly first: number;
-  readonly last: number;
-  readonly firstTime: number;
-  readonly lastTime: number;
-  readonly state: string;
-}
+/** What the API answers, as far as its own types do not say it yet. */
+import type { RecordRow } from '../api/types.ts';
 
 export type Health = 'ok' | 'degraded' | 'failing' | 'unknown';
 
@@ -29,41 +20,10 @@ export interface Overview {
   readonly items: readonly OverviewItem[];
 }
 
-export interface RecordRow {
-  readonly seq: number;
-  readonly time: number;
-  readonly actor: string;
-  readonly machine: string;
-  readonly event: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly correlation: string;
-  readonly cause?: number;
-  readonly failed: boolean;
-  readonly text: string;
-  readonly effects: readonly { readonly id: string; readonly type: string }[];
-}
-
-export interface RecordPage {
-  readonly records: readonly RecordRow[];
-  readonly next?: number;
-}
-
 export interface Change {
   readonly path: string;
   readonly from?: unknown;
   readonly to?: unknown;
-}
-
-export interface RecordDetail {
-  readonly record: Readonly<Record<string, unknown>>;
-  readonly row: RecordRow;
-  readonly explanation: readonly { readonly text: string; readonly seq?: number }[];
-  readonly previous?: number;
-  readonly next?: number;
-  readonly previousOfActor?: number;
-  readonly nextOfActor?: number;
-  readonly changes: readonly Change[];
 }
 
 export interface StoryRow {
@@ -144,37 +104,14 @@ export interface ActorDetail {
   readonly time: number;
   readonly id: string;
   readonly machine: string;
-  readonly state: unknown;
+  readonly state: string;
+  /** As XState has it. */
+  readonly value: unknown;
   readonly context: unknown;
   readonly effects: readonly { readonly id: string; readonly type: string; readonly since?: number }[];
   readonly timers: readonly { readonly name: string; readonly due: number }[];
   readonly last?: RecordRow;
   readonly taken: readonly TransitionCount[];
-}
-
-/** A state of a machine with those inside of it. */
-export interface StateNode {
-  readonly id: string;
-  readonly name: string;
-  readonly kind: 'atomic' | 'compound' | 'parallel' | 'final' | 'history';
-  readonly initial?: string;
-  readonly states: readonly StateNode[];
-}
-
-export interface TransitionEdge {
-  readonly from: string;
-  readonly to: string;
-  readonly event: string;
-  readonly guard?: string;
-  readonly delay?: string;
-  readonly effects: readonly string[];
-}
-
-export interface MachineGraph {
-  readonly name: string;
-  readonly version: number;
-  readonly root: StateNode;
-  readonly transitions: readonly TransitionEdge[];
 }
 
 export interface ActorComparison {

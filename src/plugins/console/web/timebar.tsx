@@ -1,10 +1,11 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
+import type { RecordAnswer } from '../api/types.ts';
 import { useAnswer } from './answer.ts';
 import { get } from './api.ts';
 import { addShortcuts } from './keys.ts';
 import { connection, log, newest } from './live.ts';
 import { at, travel } from './location.ts';
-import type { Bucket, RecordDetail } from './model.ts';
+import type { Bucket } from './model.ts';
 import { Canvas, colours } from './parts/canvas.tsx';
 import { duration, shortTime, Time } from './text.tsx';
 
@@ -46,7 +47,7 @@ async function step(direction: 1 | -1): Promise<void> {
 /** Goes to the neighbour of the record that is shown, of the same actor. */
 async function stepOfActor(direction: 1 | -1): Promise<void> {
   const seq = at.value ?? newest.value;
-  const detail = await get<RecordDetail>(`/api/records/${seq}`);
+  const detail = await get<RecordAnswer>(`/api/records/${seq}`);
   const to = direction === 1 ? detail.nextOfActor : detail.previousOfActor;
   if (to !== undefined) travel(to);
 }
@@ -158,7 +159,7 @@ export function TimeBar() {
 /** Which moment is shown, and the ways to another. */
 function Moment() {
   const seq = at.value;
-  const detail = useAnswer<RecordDetail>(seq === undefined ? undefined : `/api/records/${seq}`, { at: seq });
+  const detail = useAnswer<RecordAnswer>(seq === undefined ? undefined : `/api/records/${seq}`, { at: seq });
   return (
     <div class="moment">
       <button
@@ -213,5 +214,4 @@ const CONNECTIONS = {
   live: 'now, live',
   lost: 'connection lost: trying again',
   file: 'end of this log',
-  login: 'not logged in',
 } as const;

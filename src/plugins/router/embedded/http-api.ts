@@ -6,7 +6,6 @@ import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import { interfaceOf } from '../config/network-config.ts';
 import { RouterError } from '../errors.ts';
-import { NETWORK_CONFIG } from '../secret-fields.ts';
 import { CONFIG_KEY, configActor } from './config-actor.ts';
 import type { ConfigWrites, Writer } from './config-writes.ts';
 import type { EmbeddedRouter, RouterAccess } from './embedded-router.ts';
@@ -68,7 +67,7 @@ export function routerRoutes(
 
   surface.get<{ Params: { intf: string } }>('/v1/interface/:intf', async ({ params: { intf } }) => {
     // A single interface is never posted back, so its secrets are not needed.
-    return redact(await router.interface(intf), PAGE, NETWORK_CONFIG);
+    return redact(await router.interface(intf), PAGE);
   });
   readRoutes(surface, router);
 }

@@ -1,25 +1,26 @@
+import type { MachineAnswer, RecordsAnswer as Page, RecordAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { address, at } from '../location.ts';
-import type { ActorDetail, MachineGraph, RecordPage as Page, RecordDetail } from '../model.ts';
+import type { ActorDetail } from '../model.ts';
 import { RecordLine } from '../parts/record-line.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { Statechart } from '../parts/statechart.tsx';
 import { Shown } from '../parts/states.tsx';
 import { Changes, Tree } from '../parts/tree.tsx';
-import { brief, duration, Time } from '../text.tsx';
+import { duration, Time } from '../text.tsx';
 
 /** One actor: its statechart with the state it is in, its context, what it waits for, and its records. */
 export function ActorPage({ id }: { id: string }) {
   const answer = useAnswer<ActorDetail>(`/api/actors/${encodeURIComponent(id)}`, { at: at.value });
-  const graph = useAnswer<MachineGraph>(
-    answer.data && `/api/machines/${encodeURIComponent(answer.data.machine)}`,
+  const graph = useAnswer<MachineAnswer>(
+    answer.data && `/api/machines/${encodeURIComponent(id.split('/', 1)[0] ?? '')}`,
   );
   return (
     <Shown of={answer}>
       {(actor) => (
         <>
           <h1>
-            {actor.id} <span class="state">{brief(actor.state)}</span>
+            {actor.id} <span class="state">{actor.state}</span>
             {actor.last && (
               <span class="quiet">
                 {' '}
@@ -31,7 +32,7 @@ export function ActorPage({ id }: { id: string }) {
           <div class="columns">
             <section class="card">
               <h2>Statechart of {actor.machine}</h2>
-              <Shown of={graph}>{(machine) => <Statechart graph={machine} actor={actor} />}</Shown>
+              <Shown of={graph}>{(machine) => <Statechart machine={machine} actor={actor} />}</Shown>
             </section>
             <section class="card">
               <h2>Context</h2>
@@ -56,7 +57,7 @@ function LastChanges({
   seq: number | undefined;
   children: (changed: ReadonlySet<string>) => preact.ComponentChildren;
 }) {
-  const { data } = useAnswer<RecordDetail>(seq === undefined ? undefined : `/api/records/${seq}`, {
+  const { data } = useAnswer<RecordAnswer>(seq === undefined ? undefined : `/api/records/${seq}`, {
     at: seq,
   });
   const changes = data?.changes ?? [];

@@ -1,6 +1,6 @@
+import type { RecordAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { address, at, change, travel } from '../location.ts';
-import type { RecordDetail } from '../model.ts';
 import { Shown } from '../parts/states.tsx';
 import { Changes, Tree } from '../parts/tree.tsx';
 import { Time } from '../text.tsx';
@@ -8,7 +8,7 @@ import { Time } from '../text.tsx';
 /** Why a record came to be, what it changed, and what it asked for. */
 export function RecordPage({ seq }: { seq: number }) {
   const shown = at.value ?? seq;
-  const answer = useAnswer<RecordDetail>(`/api/records/${shown}`, { at: shown });
+  const answer = useAnswer<RecordAnswer>(`/api/records/${shown}`, { at: shown });
   return (
     <Shown of={answer}>
       {({ row, record, explanation, changes, previousOfActor, nextOfActor }) => (

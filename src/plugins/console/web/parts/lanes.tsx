@@ -1,6 +1,7 @@
 import { useCallback, useMemo, useState } from 'preact/hooks';
+import type { RecordRow } from '../../api/types.ts';
 import { at, travel } from '../location.ts';
-import type { RecordRow, StoryDetail } from '../model.ts';
+import type { StoryDetail } from '../model.ts';
 import { duration } from '../text.tsx';
 import { Canvas, colours } from './canvas.tsx';
 

@@ -1,5 +1,5 @@
+import type { RecordRow } from '../../api/types.ts';
 import { address } from '../location.ts';
-import type { RecordRow } from '../model.ts';
 import { Time } from '../text.tsx';
 
 /** A record as one line, with the ways to its actor and to its explanation. */

@@ -1,12 +1,13 @@
 import { Component, type ComponentChildren } from 'preact';
-import type { ActorDetail, MachineGraph, StateNode } from '../model.ts';
+import { useState } from 'preact/hooks';
+import type { MachineAnswer } from '../../api/types.ts';
+import type { ActorDetail } from '../model.ts';
 import { counted } from '../text.tsx';
 
-/** The ids of states that are active: `a`, `a.b` for the value `{ a: 'b' }`. */
-function activeStates(value: unknown, prefix = ''): string[] {
-  const inside = (name: string) => (prefix === '' ? name : `${prefix}.${name}`);
-  if (typeof value === 'string')
-    return value.split('.').map((_, index, all) => inside(all.slice(0, index + 1).join('.')));
+/** The ids of states that are active: `a` and `a.b` for the value `{ a: 'b' }`. */
+function activeStates(value: unknown, around = ''): string[] {
+  const inside = (name: string) => (around === '' ? name : `${around}.${name}`);
+  if (typeof value === 'string') return [inside(value)];
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, below]) => [
     inside(name),
@@ -15,59 +16,161 @@ function activeStates(value: unknown, prefix = ''): string[] {
 }
 
 interface Shown {
-  readonly graph: MachineGraph;
+  readonly machine: MachineAnswer;
   readonly actor: ActorDetail;
 }
 
-/** A machine drawn from itself, with the state that is current; where no drawing can be made, an outline of the same facts. */
-export function Statechart({ graph, actor }: Shown) {
-  const active = new Set(activeStates(actor.state));
+/** A machine drawn from itself, with the state that is current; beside it, or where there is no drawing, an outline of the same facts. */
+export function Statechart({ machine, actor }: Shown) {
+  const active = new Set(activeStates(actor.value));
+  const outline = <Outline machine={machine} actor={actor} active={active} />;
+  if (!machine.drawing) return outline;
   return (
-    <Careful otherwise={<p class="quiet">This machine cannot be drawn.</p>}>
-      <ul class="outline" aria-label={`States of ${graph.name}`}>
-        {graph.root.states.map((state) => (
-          <State key={state.id} state={state} graph={graph} actor={actor} active={active} />
-        ))}
-      </ul>
+    <Careful otherwise={outline}>
+      <Drawn machine={machine} actor={actor} active={active} />
+      <details>
+        <summary>All of its transitions</summary>
+        {outline}
+      </details>
     </Careful>
   );
 }
 
-function State({ state, graph, actor, active }: Shown & { state: StateNode; active: ReadonlySet<string> }) {
+type WithActive = Shown & { readonly active: ReadonlySet<string> };
+
+function Outline({ machine, actor, active }: WithActive) {
+  return (
+    <ul class="outline">
+      <Ways from="" machine={machine} actor={actor} />
+      {machine.states.map((state) => (
+        <State key={state.id} state={state} machine={machine} actor={actor} active={active} />
+      ))}
+    </ul>
+  );
+}
+
+function State({ state, machine, actor, active }: WithActive & { state: MachineAnswer['states'][number] }) {
   const isActive = active.has(state.id);
-  const out = graph.transitions.filter(({ from }) => from === state.id);
-  const taken = (event: string, to: string) =>
-    actor.taken
-      .filter((one) => one.event === event && one.from.startsWith(state.id) && one.to.startsWith(to))
-      .reduce((sum, { count }) => sum + count, 0);
   return (
     <li class={isActive ? 'active' : undefined} aria-current={isActive ? 'true' : undefined}>
       <span class="state">{state.name}</span>
       {state.kind !== 'atomic' && <span class="quiet"> {state.kind}</span>}
       {isActive && <strong> current</strong>}
-      {out.length > 0 && (
-        <ul class="transitions">
-          {out.map(({ event, to, guard, delay, effects }) => {
-            const times = taken(event, to);
-            return (
-              <li key={`${event} ${to} ${guard}`} class={times > 0 ? 'taken' : undefined}>
-                <code>{delay ? `after ${delay}` : event}</code>
-                {guard && <span class="quiet"> if {guard}</span>} → <span class="state">{to}</span>
-                {effects.length > 0 && <span class="quiet"> / {effects.join(', ')}</span>}
-                {times > 0 && <span class="times"> {counted(times, 'time')}</span>}
-              </li>
-            );
-          })}
-        </ul>
-      )}
+      <Ways from={state.id} machine={machine} actor={actor} />
       {state.states.length > 0 && (
         <ul class="outline">
           {state.states.map((inner) => (
-            <State key={inner.id} state={inner} graph={graph} actor={actor} active={active} />
+            <State key={inner.id} state={inner} machine={machine} actor={actor} active={active} />
           ))}
         </ul>
       )}
     </li>
+  );
+}
+
+/** The ways out of a state, with how often each was taken. */
+function Ways({ from, machine, actor }: Shown & { from: string }) {
+  const ways = machine.transitions.filter((one) => one.from === from);
+  if (ways.length === 0) return null;
+  return (
+    <ul class="transitions">
+      {ways.map(({ event, to, guard, delay, effects }) => {
+        const times = timesTaken(actor, from, event, to);
+        return (
+          <li key={`${event} ${delay} ${to} ${guard}`}>
+            <code>{delay === undefined ? event || 'at once' : `after ${delay}`}</code>
+            {guard && <span class="quiet"> if {guard}</span>}
+            {to !== from && (
+              <>
+                {' → '}
+                <span class="state">{to}</span>
+              </>
+            )}
+            {effects.length > 0 && <span class="quiet"> / {effects.join(', ')}</span>}
+            {times > 0 && <span class="times"> {counted(times, 'time')}</span>}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+const isWithin = (state: string, around: string) =>
+  around === '' || state === around || state.startsWith(`${around}.`) || state.includes(around);
+
+function timesTaken({ taken }: ActorDetail, from: string, event: string, to: string): number {
+  return taken
+    .filter((one) => one.event === event && isWithin(one.from, from) && isWithin(one.to, to))
+    .reduce((sum, { count }) => sum + count, 0);
+}
+
+const ZOOMS = [0.5, 0.75, 1, 1.5] as const;
+
+function Drawn({ machine, actor, active }: WithActive) {
+  const [zoom, setZoom] = useState(1);
+  const { drawing } = machine;
+  if (!drawing) return null;
+  const { width, height, states, transitions } = drawing;
+  const current = [...active].join(', ');
+  const last = actor.last;
+  return (
+    <>
+      <div class="scroll chart">
+        <svg
+          viewBox={`0 0 ${width} ${height}`}
+          width={width * zoom}
+          height={height * zoom}
+          role="img"
+          aria-label={`${machine.name}: ${states.length} states; current is ${current}`}
+        >
+          <title>{`${machine.name}, current: ${current}`}</title>
+          <defs>
+            <marker
+              id="tip"
+              viewBox="0 0 8 8"
+              refX="7"
+              refY="4"
+              markerWidth="7"
+              markerHeight="7"
+              orient="auto-start-reverse"
+            >
+              <path d="M0 0 8 4 0 8z" />
+            </marker>
+          </defs>
+          {states.map(({ id, name, kind, x, y, width: wide, height: tall, isInitial }) => (
+            <g key={id} class={`node ${kind}${active.has(id) ? ' active' : ''}`}>
+              <rect x={x} y={y} width={wide} height={tall} rx="6" />
+              {kind === 'final' && <rect x={x + 3} y={y + 3} width={wide - 6} height={tall - 6} rx="4" />}
+              {isInitial && <circle class="initial" cx={x} cy={y} r="4" />}
+              <text x={x + 12} y={y + 19}>
+                {name}
+              </text>
+            </g>
+          ))}
+          {transitions.map(({ from, to, points, label }) => {
+            const isLast =
+              last?.from !== undefined && isWithin(last.from, from) && isWithin(last.to ?? '', to);
+            return (
+              <g key={`${from} ${to}`} class={isLast ? 'way last' : 'way'}>
+                <polyline points={points.map(({ x, y }) => `${x},${y}`).join(' ')} marker-end="url(#tip)" />
+                {label.lines.map((line, index) => (
+                  <text key={line} x={label.x + 3} y={label.y + 11 + index * 14}>
+                    {line}
+                  </text>
+                ))}
+              </g>
+            );
+          })}
+        </svg>
+      </div>
+      <p class="actions">
+        {ZOOMS.map((one) => (
+          <button key={one} type="button" aria-pressed={zoom === one} onClick={() => setZoom(one)}>
+            {one * 100} %
+          </button>
+        ))}
+      </p>
+    </>
   );
 }
 

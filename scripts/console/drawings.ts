@@ -1,0 +1,20 @@
+import { loadConfig } from '../../src/core/host/config/load.ts';
+import { PluginHost } from '../../src/core/host/plugin/host.ts';
+import {
+  graphDigest,
+  type MachineDrawing,
+  machineGraph,
+} from '../../src/plugins/console/statechart/graph.ts';
+import { layOut } from './layout.ts';
+
+/** Draws the machines of the shipped configuration, by type of actor. */
+export async function drawMachines(root: string): Promise<Map<string, MachineDrawing>> {
+  const { plugins } = await loadConfig({ cwd: root, env: {} });
+  const drawings = new Map<string, MachineDrawing>();
+  for (const { type, machine } of new PluginHost(plugins).register().actors) {
+    const graph = machineGraph(machine);
+    const drawing = await layOut(graph);
+    if (drawing) drawings.set(type, { of: graphDigest(graph), drawing });
+  }
+  return drawings;
+}
