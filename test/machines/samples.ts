@@ -455,6 +455,22 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'CALL_ENDED', outcome: 'ok', status: 200, ms: 1 },
     ],
   },
+  'gateway-approval': {
+    input: { place: '1' },
+    events: [
+      {
+        type: 'ASKED',
+        at: 1_000,
+        until: 901_000,
+        request: { id: 'r1', key: 'k_1', alias: 'a', route: 'memory', tool: 'wipe', digest: 'fp_1' },
+      },
+      { type: 'DECIDED', at: 2_000, id: 'r1', verdict: 'approved', by: 'ann', why: 'x' },
+      { type: 'DECIDED', at: 2_000, id: 'r1', verdict: 'denied', by: 'ann', why: 'x' },
+      { type: 'CLAIMED', at: 3_000, id: 'r1', call: 'c1' },
+      { type: 'RETURNED', at: 4_000, id: 'r1', call: 'c1' },
+      { type: 'WITHDRAWN', at: 5_000, id: 'r1', reason: 'x' },
+    ],
+  },
   'gateway-route-health': {
     input: { route: 'memory' },
     events: [

@@ -130,6 +130,7 @@ test.serial(
       '/:server/mcp: handler',
       '/:server/sse: any',
       '/api/push/:token: any',
+      '/call-approvals/:id: application/x-www-form-urlencoded',
       '/collections/:collection/snapshots/upload: multipart/form-data',
       '/mcp/: handler',
       '/mcp/sse: handler',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
+import { defineContributionPoint } from './token.ts';
 
 /** What a rule measured, as its receivers see it. */
 const measured = z.object({
@@ -38,3 +39,12 @@ export type AlertRaised = z.output<typeof alert>;
 
 /** Everything that should reach a person is published here. @public */
 export const alertRaised = defineTopic('alerts.raised', alert, 'Something that a person should know of.');
+
+/** What makes links by which a person acts on an alert. */
+export interface AlertLinkMaker {
+  /** @returns the link, which is added to the alert when it is sent, and is never recorded; undefined where it has none */
+  linkOf(alert: Pick<AlertRaised, 'name' | 'labels'>): string | undefined;
+}
+
+/** Where the delivery of alerts collects such links: who has one may act, so that none stands in the log. */
+export const alertLinks = defineContributionPoint<AlertLinkMaker>('alerts.links');

@@ -58,7 +58,9 @@ export interface McpRoute {
   readonly tools?: string[];
   /** What happens when the definitions of its tools change: told, or withheld until a person accepts them; `follow` unless set. */
   readonly pin?: 'follow' | 'ask' | 'block';
-  /** What is changed of single tools, by the server's own names: a name, a text, hidden, arguments fixed or with a default. */
+  /** With `ask`, each call of a tool waits until a person approves it; `none` unless set, here or for a single tool. */
+  readonly approval?: 'none' | 'ask';
+  /** What is changed of single tools, by the server's own names: a name, a text, hidden, arguments fixed or with a default, approval. */
   readonly toolSettings?: Record<
     string,
     {
@@ -67,6 +69,7 @@ export interface McpRoute {
       readonly hidden?: boolean;
       readonly fixed?: Record<string, unknown>;
       readonly defaults?: Record<string, unknown>;
+      readonly approval?: 'none' | 'ask';
     }
   >;
   /** Cost of a call by the server's own name of the tool; `*` stands for all other tools. */

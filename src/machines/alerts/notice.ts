@@ -26,10 +26,12 @@ export interface Notice {
   readonly instance?: string;
   /** The record that raised it, in words. */
   readonly cause?: string;
+  /** By which a person acts on it. It is added to what is sent and never recorded, for who has it may act. */
+  readonly link?: string;
 }
 
 /** What an alert says, whatever its state. */
-export type AlertContent = Omit<Notice, 'state' | 'since' | 'alert' | 'host' | 'instance' | 'cause'>;
+export type AlertContent = Omit<Notice, 'state' | 'since' | 'alert' | 'host' | 'instance' | 'cause' | 'link'>;
 
 /** A notice in a receiver's queue. */
 export interface Queued {

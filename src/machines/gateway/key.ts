@@ -175,7 +175,7 @@ export const virtualKey = setup({
     // A call that never reached its upstream costs nothing.
     refund: assign(({ context, event }) => {
       if (event.type !== 'CALL_ENDED' || !event.cost) return {};
-      const reached = event.outcome !== 'unreachable' && event.outcome !== 'gone';
+      const reached = !['unreachable', 'gone', 'answered'].includes(event.outcome);
       return reached ? {} : { spend: add(context.spend, -event.cost) };
     }),
   },

@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
+import { type AlertLinkMaker, alertLinks } from '../../core/contracts/alerts.ts';
 import { type SecretsStore, SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { parseActorRef } from '../../core/kernel/ids.ts';
@@ -113,6 +115,7 @@ export function registerDelivery(
         now: () => clock.now(),
         store,
         signal,
+        links: linksOf(services),
       });
       return outcome.type === 'POSTED' ? { ...outcome, type: 'REPOSTED', count: items.length } : outcome;
     },
@@ -120,9 +123,11 @@ export function registerDelivery(
   );
   context.effect<{ receiver: string; items: readonly Queued[] }>(
     'alerts.post',
-    ({ receiver, items }, { signal }, { clock, find }) => {
+    ({ receiver, items }, { signal }, services) => {
+      const { clock, find } = services;
       const store = find(SecretsStoreToken);
-      return deliver(receiver, receivers[receiver], items, { now: () => clock.now(), store, signal });
+      const links = linksOf(services);
+      return deliver(receiver, receivers[receiver], items, { now: () => clock.now(), store, signal, links });
     },
     { onRecovery: 'retry', adapter: 'alerts.webhook' },
   );
@@ -151,6 +156,18 @@ interface DeliveryOptions {
   readonly now: () => number;
   readonly store: SecretsStore | undefined;
   readonly signal: AbortSignal;
+  readonly links: readonly AlertLinkMaker[];
+}
+
+const linksOf = ({ contributions }: Services): readonly AlertLinkMaker[] =>
+  contributions(alertLinks).map(({ value }) => value);
+
+/** The notices as they are sent: with links that the records of them do not have. */
+function withLinks(items: readonly Queued[], makers: readonly AlertLinkMaker[]): readonly Queued[] {
+  return items.map((item) => {
+    const [link] = makers.flatMap((maker) => maker.linkOf(item.notice) ?? []);
+    return link === undefined ? item : { ...item, notice: { ...item.notice, link } };
+  });
 }
 
 /** Posts notices to a receiver, and reports its answer as an event of its outbox. */
@@ -158,12 +175,12 @@ async function deliver(
   name: string,
   receiver: Receiver | undefined,
   items: readonly Queued[],
-  { now, store, signal }: DeliveryOptions,
+  { now, store, signal, links }: DeliveryOptions,
 ): Promise<LogEvent> {
   if (!receiver) return { type: 'REFUSED', at: now(), reason: 'it is no longer listed' };
   try {
     const target = await readTarget(name, receiver, process.env, store);
-    const answer = await post(target, items, now(), signal);
+    const answer = await post(target, withLinks(items, links), now(), signal);
     if (answer.kind === 'taken') return { type: 'POSTED', at: now(), answer: bounded(answer) };
     const { reason, retryAfterMs, status, body = '' } = answer;
     return {
@@ -179,9 +196,10 @@ async function deliver(
   }
 }
 
+/** A receiver may repeat what it got, links included. */
 const bounded = ({ status, body }: { readonly status: number; readonly body: string }) => ({
   status,
-  body: body.slice(0, ANSWER_KEPT),
+  body: maskText(body).slice(0, ANSWER_KEPT),
 });
 
 /**

@@ -53,6 +53,13 @@ const GUIDANCE: readonly (readonly [string, Guidance])[] = [
     ),
   ],
   [
+    'gateway.approval_waiting',
+    step(
+      '`holdfast gateway approvals` shows what the call asks; `holdfast gateway approve` or `deny`, with its id and --why, decides.',
+      'gateway.md#approval',
+    ),
+  ],
+  [
     'gateway.',
     step(
       '`holdfast doctor gateway` and `holdfast log list --actor gateway` show which route or key it is; the other routes go on.',

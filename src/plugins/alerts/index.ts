@@ -3,7 +3,7 @@
  * to receivers (`delivery.ts`). The machines `alerts-*` decide;
  * this plugin carries out, shows (`view.ts`) and operates (`operate.ts`, `commands.ts`).
  */
-import { alertRaised } from '../../core/contracts/alerts.ts';
+import { alertLinks, alertRaised } from '../../core/contracts/alerts.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { ScheduledRunsToken } from '../../core/contracts/jobs.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
@@ -44,6 +44,7 @@ export const alerts = definePlugin({
     'HOLDFAST_ALERTS_<RECEIVER>_URL_FILE': 'File (mode 0600) with that address.',
   },
   errors: AlertsError,
+  collects: [alertLinks],
   wants: [ColumnarDatabaseToken, ScheduledRunsToken, SecretsStoreToken],
   onFailure: 'continue',
   start(services, options) {

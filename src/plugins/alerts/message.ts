@@ -7,7 +7,7 @@ import type { Notice, Queued } from '../../machines/alerts/notice.ts';
  * @param queued the notice, and when it was queued
  */
 export function personText({ at, notice }: Pick<Queued, 'at' | 'notice'>): string {
-  const { state, text, since, cause, firstStep, runbook } = notice;
+  const { state, text, since, cause, firstStep, runbook, link } = notice;
   const lasted = at - since >= MINUTE_MS ? `, for ${durationText(at - since)}` : '';
   const isOver = state === 'resolved';
   const lines = [
@@ -15,6 +15,7 @@ export function personText({ at, notice }: Pick<Queued, 'at' | 'notice'>): strin
     row('Where', placesOf(notice)),
     row('Since', `${timeText(since)}${lasted}${isOver ? `, until ${timeText(at)}` : ''}`),
     row('Cause', isOver ? undefined : cause),
+    row('Decide', isOver ? undefined : link),
     row('First', isOver ? undefined : firstStep),
     row('More', runbook),
   ];

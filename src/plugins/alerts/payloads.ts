@@ -31,9 +31,9 @@ export const formats: Readonly<
     };
   },
   ntfy(items, key) {
-    const { runbook = '', severity } = withPriority(leadOf(items).notice);
+    const { runbook = '', link = runbook, severity } = withPriority(leadOf(items).notice);
     const firing = stateOf(items) === 'firing';
-    const click = /^https?:\/\//.test(runbook) ? { click: runbook } : {};
+    const click = /^https?:\/\//.test(link) ? { click: link } : {};
     return {
       headers: {
         'content-type': 'text/plain; charset=utf-8',
@@ -110,7 +110,7 @@ function genericOf(item: Queued) {
   const { id, at } = item;
   const { state, title, text, name, severity, value, threshold, window, runbook, since, ...rest } =
     withPriority(item.notice);
-  const { labels, places = [], host, instance, cause, firstStep } = rest;
+  const { labels, places = [], host, instance, cause, firstStep, link } = rest;
   return {
     title,
     state: state === 'resolved' ? 'resolved' : 'firing',
@@ -130,6 +130,7 @@ function genericOf(item: Queued) {
     where: { places, host: host ?? null, instance: instance ?? null },
     cause: cause ?? null,
     firstStep: firstStep ?? null,
+    ...(link !== undefined && { link }),
   };
 }
 

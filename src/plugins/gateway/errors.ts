@@ -59,6 +59,22 @@ export const GatewayError = defineErrors({
     what: 'There is nothing to accept: {reason}.',
     remedy: '`holdfast gateway tools list` shows whose tools changed.',
   },
+  HF_GATEWAY_APPROVAL_UNKNOWN: {
+    status: 404,
+    what: 'No request for approval is known as {id}.',
+    remedy:
+      '`holdfast gateway approvals` lists them; one that is over gives its place to the next after a while.',
+  },
+  HF_GATEWAY_APPROVAL_DECIDED: {
+    status: 409,
+    what: 'The request {id} does not wait any more: {state}.',
+    remedy: 'Nothing was changed; the client may call again, and a person is then asked again.',
+  },
+  HF_GATEWAY_APPROVAL_LINK: {
+    status: 403,
+    what: 'The link is not valid: {reason}.',
+    remedy: 'Use the whole link of the alert before its time is over, or `holdfast gateway approvals`.',
+  },
   HF_GATEWAY_ROLLBACK: {
     status: 409,
     what: 'The route can not be rolled back: {reason}.',

@@ -9,6 +9,7 @@
 
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { alertLinks } from '../../core/contracts/alerts.ts';
 import { mcpRoutes } from '../../core/contracts/mcp-routes.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
@@ -16,6 +17,11 @@ import { HttpClient } from '../../core/host/http/client.ts';
 import { addressOf, addressOptions, budgetOption } from '../../core/host/http/listen-options.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { aggregateEndpoint } from './aggregate/endpoint.ts';
+import { registerApprovals } from './approvals/actor.ts';
+import { Approvals } from './approvals/approvals.ts';
+import { ApprovalLinks } from './approvals/link.ts';
+import { serveApprovalOperations } from './approvals/operations.ts';
+import { approvalPages } from './approvals/page.ts';
 import { BrowserOrigins, originSchema } from './browser-origins.ts';
 import { Decisions, registerCallEffects } from './calls/decisions.ts';
 import { mcpEndpoint } from './calls/endpoint.ts';
@@ -24,6 +30,7 @@ import { OpenCalls } from './calls/open-calls.ts';
 import { RejectionLimiter, registerRejections } from './calls/rejection-limiter.ts';
 import { RenewedSessions } from './calls/renewed-sessions.ts';
 import { endUnhandled } from './calls/unhandled.ts';
+import { approvalCommands } from './commands/approvals.ts';
 import { clientConfigCommand } from './commands/client-config.ts';
 import { keyCommands } from './commands/keys.ts';
 import { reloadCommand, rollbackCommand, routesCommand } from './commands/routes.ts';
@@ -88,6 +95,21 @@ const options = z.strictObject({
   aggregateDeadlineMs: z.int().min(100).max(120_000).default(10_000),
   /** Interval of the probes of each route's upstream, milliseconds; 0 disables them. */
   probeEveryMs: z.int().min(0).max(86_400_000).default(60_000),
+  /** How calls wait that a person must approve. */
+  approvals: z
+    .strictObject({
+      /** How long a person has to decide, and how long a denial stands, milliseconds. */
+      deadlineMs: z
+        .int()
+        .min(10_000)
+        .max(86_400_000)
+        .default(15 * 60_000),
+      /** Requests at once, denied ones included until their time is over. */
+      maxWaiting: z.int().min(1).max(1_000).default(100),
+      /** The same of one key. */
+      maxWaitingPerKey: z.int().min(1).max(1_000).default(10),
+    })
+    .prefault({}),
   /** Made with `overwrite`, `relay`, `credentialFree` or a custom kind. Each entry is checked separately. */
   routes: z.array(z.unknown()).max(1_000).default([]),
 });
@@ -134,12 +156,15 @@ export const gateway = definePlugin({
     registerKeys(context);
     registerRejections(context);
     registerCallEffects(context);
+    registerApprovals(context);
     registerRoutes(context);
     context.control(serveKeyOperations);
+    context.control(serveApprovalOperations);
+    context.contribute(alertLinks, ({ approvalLinks }) => approvalLinks);
     for (const command of [routesCommand, reloadCommand, rollbackCommand, toolsCommand, acceptToolsCommand])
       context.command(command);
     for (const command of [clientConfigCommand(settings), doctorCommand(settings)]) context.command(command);
-    for (const command of keyCommands) context.command(command);
+    for (const command of [...keyCommands, ...approvalCommands]) context.command(command);
 
     context.http(
       {
@@ -162,6 +187,7 @@ export const gateway = definePlugin({
         const origins = new BrowserOrigins(settings.corsOrigins);
         mcpEndpoint(http, started, origins);
         aggregateEndpoint(http, started, settings.aggregateDeadlineMs, origins);
+        approvalPages(http, started);
         edgeRoutes(http, started);
         discoveryRoutes(http, started, origins);
         watchUnknownPaths(http, started);
@@ -196,6 +222,7 @@ async function startGateway(services: Services, settings: Settings) {
     longestBody: settings.bodyLimit,
   });
   const decisions = new Decisions(services, usage);
+  const approvals = new Approvals(services, settings.approvals);
   const telemetry = await callTelemetry(services, settings);
   const agent = new UpstreamDispatcher(upstreamAgent());
   const http = new HttpClient({
@@ -211,6 +238,8 @@ async function startGateway(services: Services, settings: Settings) {
     clock,
     logger,
     decisions,
+    approvals,
+    approvalLinks: new ApprovalLinks({ approvals, clock, dataDir, publicBase }),
     openCalls: new OpenCalls(clock),
     usage,
     rejections: new RejectionLimiter(services, decisions, settings.strangerBudget),

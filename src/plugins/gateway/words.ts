@@ -6,6 +6,7 @@ import {
   type RecordWords,
   routineWords,
 } from '../../core/kernel/actors/definition.ts';
+import { type approval, callText } from '../../machines/gateway/approval.ts';
 import type {
   AnswerParams,
   ForwardParams,
@@ -25,6 +26,7 @@ export const words: RecordWords = {
   'gateway.routes': describeRoutesRecord,
   'gateway.route_health': describeHealthRecord,
   'gateway.tool_pins': describeToolsRecord,
+  'gateway.approval': describeApprovalRecord,
 };
 
 export function describeGatewayRecord({
@@ -172,6 +174,25 @@ export function describeToolsRecord({ event }: RecordOf<typeof toolPins>): strin
     }
     case 'ACCEPTED':
       return `its tools are accepted by ${event.by}`;
+  }
+}
+
+export function describeApprovalRecord(record: RecordOf<typeof approval>): string | undefined {
+  const { event, ignored } = record;
+  if (ignored) return DEFAULT_WORDS;
+  switch (event.type) {
+    case 'ASKED':
+      return `waits for a person (${event.request.id}): ${callText(event.request)}`;
+    case 'DECIDED':
+      return `${event.verdict} by ${event.by} (${event.id}): ${event.why}`;
+    case 'CLAIMED':
+      return `goes to its upstream (${event.id})`;
+    case 'RETURNED':
+      return `did not reach its upstream (${event.id}), and may be called again`;
+    case 'WITHDRAWN':
+      return `withdrawn (${event.id}): ${event.reason}`;
+    default:
+      return routineWords(record, { deadline: `its time is over: ${String(record.to.value)}` });
   }
 }
 

@@ -82,6 +82,7 @@ test('[G10] a tool that an upstream adds under the name of a renamed one is not 
     name: 'files',
     prefix: true,
     tools: undefined,
+    approval: 'none',
     toolSettings: { read: { name: 'open' } },
   });
   const listed = { tools: [{ name: 'read' }, { name: 'open', description: 'Calls go elsewhere.' }] };

@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../../core/kernel/errors/kernel-error.ts';
 import type { AnswerParams, CallEnded, CallRequest, ForwardParams } from '../../../machines/gateway/key.ts';
+import type { Approvals } from '../approvals/approvals.ts';
+import type { AskedTool } from '../approvals/asked-call.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Answer, INTERNAL_ERROR, plainRefusal, rpcError } from '../mcp/answers.ts';
@@ -30,6 +32,8 @@ export interface CallTarget {
 export interface CallServices extends SpanServices {
   readonly logger: Logger;
   readonly routes: ServedRoutes;
+  /** Where calls wait that a person must approve. */
+  readonly approvals: Approvals;
 }
 
 /** A call as the gateway received it: who calls, with what message, and for which server. */
@@ -48,9 +52,12 @@ export interface ReceivedCall<Services extends CallServices = CallServices> {
  */
 export abstract class GatewayCall<Services extends CallServices = CallServices> {
   readonly gateway: Services;
-  readonly exchange: Exchange;
+  /** Another one once it had to wait: then its answer may be the end of an event stream. */
+  exchange: Exchange;
   readonly key: AuthenticatedKey;
   readonly message: Message | undefined;
+  /** The tool, where a person must approve the call. */
+  readonly #asked: AskedTool | undefined;
   /** What the key's machine decides by; time and usage are added when it is asked. */
   readonly facts: DecisionFacts;
   /** Equal for calls that would get the same decision. */
@@ -66,6 +73,9 @@ export abstract class GatewayCall<Services extends CallServices = CallServices> 
     this.exchange = exchange;
     this.key = key;
     this.message = message;
+    const { route } = target;
+    const asked = message && route?.tools.asked(message);
+    this.#asked = route && asked !== undefined ? { route, tool: asked } : undefined;
     startSpan(gateway, exchange, target.path, key.id, message);
     this.facts = decisionFacts(gateway, exchange.method, key, message, target);
     const { presented, method, tool = '', authorization = '', misplaced, routes } = this.facts;
@@ -90,11 +100,12 @@ export abstract class GatewayCall<Services extends CallServices = CallServices> 
       if (exchange.hasLeft) this.abort(new Error('the client has left'));
     });
     exchange.admitted(signal);
+    if (this.message?.method === 'notifications/cancelled') this.gateway.approvals.cancelled(this);
     let outcome: CallOutcome;
     try {
-      outcome = await this.carryOut(params);
+      outcome = await (this.#asked ? this.#approved(this.#asked, params) : this.carryOut(params));
     } catch (error) {
-      outcome = signal.aborted ? stopped(exchange, signal, true) : this.#fail(error);
+      outcome = signal.aborted ? stopped(this.exchange, signal, true) : this.#fail(error);
     }
     return this.#ended(outcome, params.cost);
   }
@@ -116,6 +127,10 @@ export abstract class GatewayCall<Services extends CallServices = CallServices> 
 
   /** Answers what was refused. */
   protected abstract refuse(params: AnswerParams): void;
+
+  #approved(asked: AskedTool, params: ForwardParams): Promise<CallOutcome> {
+    return this.gateway.approvals.hold(this, asked, params, () => this.carryOut(params));
+  }
 
   #fail(cause: unknown): CallOutcome {
     const { exchange, message } = this;

@@ -153,10 +153,17 @@ export function toolRefusal(
     rate_limited: `Rate limit of this key exceeded. Try again in ${seconds} s.`,
     over_budget: 'Budget of this key exceeded. Ask its owner to raise max_budget.',
   };
-  const content = [{ type: 'text', text: `Error: ${texts[rule] ?? DENIED}` }];
-  return result(
-    id,
-    { content, isError: true, ...(era === 'stateless' && COMPLETE) },
-    retryAfterMs === undefined ? undefined : { 'retry-after': String(seconds) },
-  );
+  const headers = retryAfterMs === undefined ? undefined : { 'retry-after': String(seconds) };
+  return toolError(id, texts[rule] ?? DENIED, era, headers);
+}
+
+/** A tool's result that is an error of the gateway's own. */
+export function toolError(
+  id: RequestId | null,
+  text: string,
+  era: 'sessions' | 'stateless',
+  headers?: Readonly<Record<string, string>>,
+): Answer {
+  const content = [{ type: 'text', text: `Error: ${text}` }];
+  return result(id, { content, isError: true, ...(era === 'stateless' && COMPLETE) }, headers);
 }

@@ -19,6 +19,7 @@ const name = z
 /** A `scope-token` (RFC 6749). */
 const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope has no spaces and no quotes');
 const toolName = z.string().min(1).max(128);
+const approval = z.enum(['none', 'ask']);
 
 /** One tool as the operator wants clients to see it. */
 const toolSettings = z.strictObject({
@@ -32,6 +33,8 @@ const toolSettings = z.strictObject({
   fixed: z.record(z.string().min(1).max(128), z.json()).optional(),
   /** Arguments that a call without them gets. */
   defaults: z.record(z.string().min(1).max(128), z.json()).optional(),
+  /** Whether a person must approve each call; as the route says unless set. */
+  approval: approval.optional(),
 });
 export type ToolSettings = z.output<typeof toolSettings>;
 
@@ -75,6 +78,8 @@ const common = {
    * and new ones, with `block` all are withheld until a person accepts them. An identity route is not probed, so it follows.
    */
   pin: z.enum(['follow', 'ask', 'block']).default('follow'),
+  /** With `ask`, each call of a tool waits until a person approves it; `toolSettings` may say otherwise of single tools. */
+  approval: approval.default('none'),
   /** What is changed of single tools, by the upstream's own names. */
   toolSettings: z.record(toolName, toolSettings).default({}),
   /** Cost of a call by the upstream's own name of the tool; `*` stands for all other tools. */

@@ -1,6 +1,6 @@
 /** The tools of a route as clients see them: names with the server's prefix, and what the operator changed of single tools. */
 import { isObject } from '../../../core/kernel/json.ts';
-import { type CalledTool, NONE } from '../mcp/message.ts';
+import { type CalledTool, type Message, NONE } from '../mcp/message.ts';
 import type { RoutePins } from '../pins/tool-pins.ts';
 import type { RouteEntry, ToolSettings } from './entry.ts';
 
@@ -13,7 +13,7 @@ export function serverOf(shown: string): string | undefined {
   return at > 0 ? shown.slice(0, at) : undefined;
 }
 
-type Shown = Pick<RouteEntry, 'name' | 'prefix' | 'tools' | 'toolSettings'>;
+type Shown = Pick<RouteEntry, 'name' | 'prefix' | 'tools' | 'toolSettings' | 'approval'>;
 
 export class RouteTools {
   readonly #entry: Shown;
@@ -24,13 +24,16 @@ export class RouteTools {
   readonly #settings: ReadonlyMap<string, ToolSettings>;
   /** The upstream's names, by those that clients know. */
   readonly #renamed: ReadonlyMap<string, string>;
+  /** Whether a person must approve calls of any tool. */
+  readonly #asksAny: boolean;
 
   /**
    * @param entry of the route
    * @param pins what is pinned of its tools, unless the entry follows its upstream
    */
   constructor(entry: Shown, pins?: RoutePins) {
-    const { name, prefix, tools, toolSettings } = entry;
+    const { name, prefix, tools, toolSettings, approval } = entry;
+    this.#asksAny = [approval, ...Object.values(toolSettings).map((tool) => tool.approval)].includes('ask');
     this.#entry = entry;
     this.#pins = pins;
     this.#prefix = prefix ? `${name}${JOINT}` : '';
@@ -45,6 +48,13 @@ export class RouteTools {
   offers(tool: string): boolean {
     const isListed = (this.#offered?.has(tool) ?? true) && this.#settings.get(tool)?.hidden !== true;
     return isListed && this.#pins?.withholds(tool) !== true;
+  }
+
+  /** @returns the tool that a message calls, by the upstream's own name of it, where a person must approve the call */
+  asked({ method, name = '' }: Pick<Message, 'method' | 'name'>): string | undefined {
+    if (!this.#asksAny || method !== 'tools/call') return undefined;
+    const tool = this.upstreamName(name) ?? '';
+    return (this.#settings.get(tool)?.approval ?? this.#entry.approval) === 'ask' ? tool : undefined;
   }
 
   /** The same tools, with the server's name before theirs in any case. */

@@ -1,0 +1,336 @@
+import { randomBytes } from 'node:crypto';
+import { unlessAborted } from '../../../core/host/deadline.ts';
+import { maskText } from '../../../core/host/logging/mask-text.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import type { ActorSnapshot } from '../../../core/kernel/actors/transition.ts';
+import type { approval } from '../../../machines/gateway/approval.ts';
+import type { ForwardParams } from '../../../machines/gateway/key.ts';
+import type { Exchange } from '../exchange.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
+import { keyActor } from '../keys/virtual-keys.ts';
+import { INVALID_REQUEST, rpcError, toolError, toolRefusal } from '../mcp/answers.ts';
+import type { Message } from '../mcp/message.ts';
+import { eraOf } from '../mcp/protocol.ts';
+import { KEY_ENDED, stopped } from '../upstream/failures.ts';
+import type { CallOutcome } from '../upstream/inspection.ts';
+import { approvalActor } from './actor.ts';
+import { type AskedCall, type AskedTool, askedCall } from './asked-call.ts';
+import { ParkedExchange } from './parked-exchange.ts';
+
+/** How often a client that waits hears something: its own patience, and that of proxies, ends after some silence. */
+const SAY_EVERY_MS = 10_000;
+const PURPOSE = 'gateway.approval';
+const CANCELLED: unique symbol = Symbol('the client cancelled its request');
+/** States in which the same call belongs to a request that is there. */
+const STANDING = ['waiting', 'approved', 'denied'];
+
+/** Limits of the operator's. */
+export interface ApprovalLimits {
+  /** How long a person has, and how long a denial stands, milliseconds. */
+  readonly deadlineMs: number;
+  readonly maxWaiting: number;
+  readonly maxWaitingPerKey: number;
+}
+
+/** A call that may have to wait. */
+export interface HeldCall {
+  exchange: Exchange;
+  readonly key: AuthenticatedKey;
+  readonly message: Message | undefined;
+  readonly signal: AbortSignal;
+  abort(reason: unknown): void;
+}
+
+type Place = ActorSnapshot<typeof approval>;
+
+/** One request in one place. */
+interface Standing {
+  readonly place: string;
+  readonly id: string;
+}
+
+type ApprovalServices = Pick<Services, 'actors' | 'clock' | 'log' | 'vault'>;
+
+/**
+ * Holds calls until a person approves them. What is asked and decided is the state of actors, so that it outlasts the client's
+ * connection and this process; held in memory are only the connections that wait.
+ */
+export class Approvals {
+  readonly #services: ApprovalServices;
+  readonly #limits: ApprovalLimits;
+  /** Who waits, by the id of the request. */
+  readonly #waiting = new Map<string, Set<() => void>>();
+  /** Calls that wait, by the request of their client. */
+  readonly #parked = new Map<string, HeldCall>();
+
+  constructor(services: ApprovalServices, limits: ApprovalLimits) {
+    this.#services = services;
+    this.#limits = limits;
+  }
+
+  /**
+   * Has a call wait until a person has decided, and carries it out if it is approved and no other call took the approval.
+   *
+   * @param params of its decision
+   * @param carryOut asks the upstream
+   */
+  async hold(
+    call: HeldCall,
+    asked: AskedTool,
+    params: ForwardParams,
+    carryOut: () => Promise<CallOutcome>,
+  ): Promise<CallOutcome> {
+    const { message, exchange, key } = call;
+    if (message?.kind !== 'request' || message.id === undefined) {
+      exchange.send(rpcError(400, null, INVALID_REQUEST, 'Invalid Request: tools/call without an id'));
+      return { outcome: 'answered', refusal: 'no_id' };
+    }
+    const { authorization } = exchange.headers;
+    const wanted = askedCall(asked, { key, message, authorization }, params, this.#services.vault);
+    const standing = await this.#standing(wanted, exchange.correlation);
+    if ('refusal' in standing) return refuse(call, standing.text, standing.refusal);
+    const parked = new ParkedExchange(exchange, message.id);
+    call.exchange = parked;
+    const found = await this.#decided(call, message, parked, standing);
+    if (found === CANCELLED) {
+      parked.endUnanswered();
+      return { outcome: 'cancelled' };
+    }
+    if (call.signal.aborted) {
+      this.#withdrawIfRevoked(call, asked, standing);
+      return stopped(parked, call.signal, true);
+    }
+    if (found?.value !== 'approved') return refuse(call, ...whyNot(found, standing.id));
+    // While it waited, the upstream may have changed what the tool does.
+    if (!asked.route.tools.offers(asked.tool)) {
+      call.exchange.send(
+        toolRefusal(message.id, { rule: 'tool_not_allowed', revision: params.revision }, era(call)),
+      );
+      return { outcome: 'answered', refusal: 'tool_not_allowed' };
+    }
+    return this.#carryOutOnce(call, standing, carryOut);
+  }
+
+  /** A client says that it does not wait any more: its call ends, and the request goes on. */
+  cancelled(notification: HeldCall): void {
+    if (this.#parked.size === 0) return;
+    const { requestId } = (notification.message?.body.params ?? {}) as { requestId?: unknown };
+    this.#parked.get(clientRequest(notification, requestId))?.abort(CANCELLED);
+  }
+
+  /** Something became of a request: those who wait for it look. */
+  wake(id: string): void {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    for (const look of waiting ?? []) look();
+  }
+
+  /** @returns the number of calls that wait for a request at present */
+  waitersOf(id: string): number {
+    return this.#waiting.get(id)?.size ?? 0;
+  }
+
+  /** All places that were ever asked in. */
+  places(): readonly Place[] {
+    const { actors } = this.#services;
+    const places: Place[] = [];
+    for (let number = 1; ; number += 1) {
+      const place = actors.get(approvalActor, String(number));
+      if (!place) return places.filter(({ context }) => context.request);
+      places.push(place);
+    }
+  }
+
+  /** @returns the place with a request, which may be over */
+  find(id: string): Place | undefined {
+    return this.places().find(({ context }) => context.request?.id === id);
+  }
+
+  /** @returns the arguments as a person sees them; undefined when the request is over */
+  shownArguments({ context: { digest } }: Place): string | undefined {
+    const { log, vault } = this.#services;
+    const sealed = digest === undefined ? undefined : log.blob(digest);
+    return sealed && vault.open(sealed, PURPOSE);
+  }
+
+  /** @returns the request that the same call belongs to, or a new one; or why there can't be one */
+  async #standing(
+    { shown, ...wanted }: AskedCall,
+    correlation: string,
+  ): Promise<Standing | { readonly text: string; readonly refusal: string }> {
+    const { actors, clock, vault } = this.#services;
+    const places = this.places();
+    const standing = places.filter(({ value }) => STANDING.includes(String(value)));
+    const same = standing.find(({ context }) => context.digest === wanted.digest);
+    if (same) return { place: same.key, id: same.context.request?.id ?? '' };
+    const { maxWaiting, maxWaitingPerKey, deadlineMs } = this.#limits;
+    const ofKey = standing.filter(({ context }) => context.request?.key === wanted.key).length;
+    if (ofKey >= maxWaitingPerKey) return TOO_MANY_OF_KEY;
+    if (standing.length >= maxWaiting) return TOO_MANY;
+    const at = clock.now();
+    const id = randomBytes(5).toString('hex');
+    const place = freePlace(places, standing);
+    const request = { id, ...wanted };
+    const record = await actors
+      .send(
+        approvalActor,
+        place,
+        { type: 'ASKED', at, until: at + deadlineMs, request },
+        { correlation, blobs: new Map([[wanted.digest, vault.seal(shown, PURPOSE)]]) },
+      )
+      .durable();
+    return record.ignored ? TOO_MANY : { place, id };
+  }
+
+  /** Waits while nobody has decided. */
+  async #decided(
+    call: HeldCall,
+    message: Message,
+    parked: ParkedExchange,
+    { place, id }: Standing,
+  ): Promise<Place | typeof CANCELLED | undefined> {
+    const name = clientRequest(call, message.id);
+    this.#parked.set(name, call);
+    const silence = this.#sayThatItWaits(message, parked, place, id);
+    try {
+      for (;;) {
+        const now = this.#services.actors.get(approvalActor, place);
+        const state = now?.context.request?.id === id ? now : undefined;
+        if (state?.value !== 'waiting') return state;
+        await this.#next(id, call.signal);
+      }
+    } catch (error) {
+      if (error === CANCELLED) return CANCELLED;
+      if (call.signal.aborted) return undefined;
+      throw error;
+    } finally {
+      silence();
+      if (this.#parked.get(name) === call) this.#parked.delete(name);
+    }
+  }
+
+  /** Waits until something becomes of a request. @throws the signal's reason */
+  async #next(id: string, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiting = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, waiting.add(resolve));
+    try {
+      await unlessAborted(promise, signal);
+    } finally {
+      waiting.delete(resolve);
+      if (waiting.size === 0 && this.#waiting.get(id) === waiting) this.#waiting.delete(id);
+    }
+  }
+
+  /** Says at intervals that the call waits: by progress where the client asked for it, else by a comment. @returns ends it */
+  #sayThatItWaits(message: Message, parked: ParkedExchange, place: string, id: string): () => void {
+    const { actors, clock } = this.#services;
+    const token = progressTokenOf(message);
+    let cancel = () => {};
+    const say = () => {
+      const left = Math.ceil(((actors.get(approvalActor, place)?.context.until ?? 0) - clock.now()) / 1_000);
+      parked.say(token === undefined ? ': waits for approval\n\n' : progressEvent(token, id, left));
+      cancel = clock.after(SAY_EVERY_MS, say);
+    };
+    if (token === undefined) cancel = clock.after(SAY_EVERY_MS, say);
+    else say();
+    return () => cancel();
+  }
+
+  /** Takes the approval, durably before the upstream is asked: after a crash no call takes it again. */
+  async #carryOutOnce(
+    call: HeldCall,
+    { place, id }: Standing,
+    carryOut: () => Promise<CallOutcome>,
+  ): Promise<CallOutcome> {
+    const { actors, clock } = this.#services;
+    const { correlation } = call.exchange;
+    const event = { type: 'CLAIMED', at: clock.now(), id, call: correlation } as const;
+    const { from, to } = await actors.send(approvalActor, place, event, { correlation }).durable();
+    if (from !== 'approved' || to.value !== 'used') return refuse(call, ...TAKEN);
+    const outcome = call.signal.aborted ? undefined : await carryOut();
+    if (outcome === undefined || outcome.outcome === 'unreachable') {
+      actors.send(approvalActor, place, { ...event, type: 'RETURNED', at: clock.now() }, { correlation });
+    }
+    return outcome ?? stopped(call.exchange, call.signal, true);
+  }
+
+  /** Nobody need decide about a call whose key may not make it any more. */
+  #withdrawIfRevoked(call: HeldCall, { route }: AskedTool, { place, id }: Standing): void {
+    const { actors, clock } = this.#services;
+    if (call.signal.reason !== KEY_ENDED) return;
+    const { terms, revokedAt } = actors.get(keyActor, call.key.id)?.context ?? {};
+    const mayCall = revokedAt === undefined && !terms?.blocked && terms?.servers.includes(route.name);
+    if (mayCall) return;
+    const reason = 'its key may not call it any more';
+    actors.send(approvalActor, place, { type: 'WITHDRAWN', at: clock.now(), id, reason });
+  }
+}
+
+/** A place whose request is over, or a new one; else one whose approval was used. */
+function freePlace(places: readonly Place[], standing: readonly Place[]): string {
+  const taken = new Set(standing.map(({ key }) => key));
+  const over = places.find(({ key, value }) => !taken.has(key) && value !== 'used');
+  const used = places.find(({ key, value }) => !taken.has(key) && value === 'used');
+  return (over ?? used)?.key ?? String(places.length + 1);
+}
+
+const era = ({ exchange, message }: HeldCall) => eraOf(exchange.headers, message);
+
+/** Which request of which client: ids of requests are unique within a session. */
+const clientRequest = ({ key, exchange }: HeldCall, id: unknown): string =>
+  `${key.id} ${exchange.headers['mcp-session-id'] ?? exchange.correlation} ${JSON.stringify(id)}`;
+
+function refuse(call: HeldCall, text: string, refusal: string): CallOutcome {
+  call.exchange.send(toolError(call.message?.id ?? null, text, era(call)));
+  return { outcome: 'answered', refusal };
+}
+
+function progressTokenOf({ body }: Message): unknown {
+  const { _meta } = (body.params ?? {}) as { _meta?: { progressToken?: unknown } };
+  return _meta?.progressToken;
+}
+
+/**
+ * Progress must grow, and that of the upstream begins at 0 or above: so it is the seconds that are left, below zero.
+ *
+ * @param left seconds
+ */
+function progressEvent(progressToken: unknown, id: string, left: number): string {
+  const message = `Waits for a person to approve it (${id}), for ${left} s more at most`;
+  const params = { progressToken, progress: -Math.max(0, left), message };
+  return `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })}\n\n`;
+}
+
+const TOO_MANY = {
+  text: 'Too many calls wait for a person. Try again later.',
+  refusal: 'too_many_waiting',
+};
+const TOO_MANY_OF_KEY = {
+  text: 'Too many calls of this key wait for a person, or were denied a short time ago. Try again later.',
+  refusal: 'too_many_waiting',
+};
+const TAKEN = [
+  'The call was approved once, and another call that is the same took the approval. Call again to ask for another one.',
+  'approval_taken',
+] as const;
+
+/** @returns what the client is told, and what the log says, of a request that is not approved */
+function whyNot(found: Place | undefined, id: string): readonly [text: string, refusal: string] {
+  const { decision } = found?.context ?? {};
+  switch (found?.value) {
+    case 'denied': {
+      const { by, why } = decision ?? { by: 'a person', why: '' };
+      return [`The call was denied by ${by}: ${maskText(why, 500)} (${id}). Do not repeat it.`, 'denied'];
+    }
+    case 'used':
+      return TAKEN;
+    case 'withdrawn':
+      return [`The request for approval was withdrawn (${id}).`, 'withdrawn'];
+    default:
+      return [
+        `Nobody approved the call in time, so it was not made (${id}). Call again to ask once more.`,
+        'approval_expired',
+      ];
+  }
+}
