@@ -46,19 +46,6 @@ test('virtual time unfolds awaits between timers, and a cancelled timer never fi
   t.is(clock.armed, 0);
 });
 
-test('virtual time tells when the next timer of a delay is armed, and not of an earlier one or another delay', async (t) => {
-  const clock = new VirtualClock(0);
-  const seen: string[] = [];
-  clock.after(10, () => {});
-  const armed = clock.nextArmed(10).then(() => seen.push('armed'));
-  clock.after(11, () => {});
-  await clock.advance(0);
-  t.deepEqual(seen, []);
-  clock.after(10, () => {});
-  await armed;
-  t.deepEqual(seen, ['armed']);
-});
-
 test('a synchronous jump fires timers that callbacks arm on the way', (t) => {
   const clock = new VirtualClock(0);
   const seen: number[] = [];

@@ -20,7 +20,6 @@ export class VirtualClock implements Clock {
   readonly #began: number;
   #ahead = 0;
   readonly #timers = new Set<Timer>();
-  readonly #awaited: { readonly delayMs: number; readonly resolve: () => void }[] = [];
 
   constructor(now: number = START) {
     this.#now = now;
@@ -50,8 +49,6 @@ export class VirtualClock implements Clock {
   after(delayMs: number, callback: () => void): () => void {
     const timer = { due: this.#now + Math.max(0, delayMs), callback };
     this.#timers.add(timer);
-    const awaited = this.#awaited.findIndex((each) => each.delayMs === delayMs);
-    if (awaited >= 0) this.#awaited.splice(awaited, 1)[0]?.resolve();
     return () => this.#timers.delete(timer);
   }
 
@@ -64,18 +61,6 @@ export class VirtualClock implements Clock {
   get untilNext(): number | undefined {
     if (this.#timers.size === 0) return undefined;
     return Math.min(...[...this.#timers].map(({ due }) => due)) - this.#now;
-  }
-
-  /**
-   * Waits for work that has yet to come so far, e.g. before time moves past the deadline which that work sets itself.
-   *
-   * @param delayMs of the timer
-   * @returns resolves when the next timer of that delay is armed
-   */
-  nextArmed(delayMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#awaited.push({ delayMs, resolve });
-    return promise;
   }
 
   /**
