@@ -14,4 +14,4 @@ export {
   type When,
 } from './given.ts';
 export { type Impurity, impurities } from './purity.ts';
-export { replayFixture } from './replay-fixture.ts';
+export { type FixtureReport, replayFixture } from './replay-fixture.ts';
