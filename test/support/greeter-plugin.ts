@@ -9,12 +9,13 @@ export const greeter = definePlugin({
     words: z.string().default('hello'),
     route: z.string().default('greeter'),
     url: z.url().optional(),
+    onDemand: z.boolean().default(false),
   }),
   start: () => ({ greeted: [] as string[] }),
-  register(context, { words, route, url }) {
+  register(context, { words, route, url, onDemand }) {
     context.contribute(mcpRoutes, ({ greeted }) => ({
       name: route,
-      ...(url === undefined ? { server: () => greetingServer(words, greeted) } : { url }),
+      ...(url === undefined ? { onDemand, server: () => greetingServer(words, greeted) } : { url }),
     }));
   },
 });

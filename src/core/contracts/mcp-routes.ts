@@ -37,6 +37,11 @@ export interface McpRoute {
   readonly name: string;
   /** Makes the official SDK's server, for each session and each request without one: it runs in this process, without a port. */
   readonly server?: McpServerFactory;
+  /**
+   * The `server` loads what it needs with the first request, which a probe must not be: until a client calls the route, its
+   * health is unknown.
+   */
+  readonly onDemand?: boolean;
   readonly command?: McpCommand;
   /** The upstream's MCP endpoint. */
   readonly url?: string;

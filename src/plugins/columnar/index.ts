@@ -85,12 +85,13 @@ export const columnar = definePlugin({
     context.health('columnar', ({ watch }) => watch.health());
     context.contribute(mcpRoutes, ({ database }) => ({
       name: 'columnar_ro',
+      onDemand: true,
       server: async () => (await import('./mcp-server.ts')).columnarServer(database),
     }));
     context.contribute(mcpRoutes, ({ engine }) => {
       const tables = new AgentTables(engine);
       const server = async () => (await import('./mcp-server.ts')).agentTablesServer(tables);
-      return { name: 'columnar_rw', server, writes: true };
+      return { name: 'columnar_rw', onDemand: true, server, writes: true };
     });
     for (const command of [verifyCommand, nasCommand, queryCommand]) context.command(command(options));
     for (const check of databaseChecks(options)) context.check(check);

@@ -98,6 +98,7 @@ export async function startRoutes(
     services,
     everyMs: options.probeEveryMs,
     probe: (route, stop) => probe(route, http, documents, stop, pins),
+    isUnloaded: ({ entry, url }) => entry.onDemand === true && locals.isUnloaded(url),
     random: Math.random,
   });
   prober.follow(await loader.serve());

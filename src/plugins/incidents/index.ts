@@ -50,6 +50,7 @@ export const incidents = definePlugin({
   register(context, { deadlineMs }) {
     context.contribute(mcpRoutes, ({ server }) => ({
       name: 'incidents',
+      onDemand: true,
       server,
       timeoutMs: deadlineMs + MARGIN_MS,
     }));

@@ -100,7 +100,7 @@ export const memory = definePlugin({
         texts.index ??= new TextIndex(store, collection, clock);
         return memoryServer({ store, collection, vectorSize: options.vectorSize, index: texts.index });
       };
-      return { name: 'memory', server, writes: true };
+      return { name: 'memory', onDemand: true, server, writes: true };
     });
     context.provide(SnapshotRecordsToken, ({ backups }) => backups);
     registerBackupActors(context, options);

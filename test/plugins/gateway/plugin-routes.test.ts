@@ -3,10 +3,12 @@ import { Client as StatelessClient, StreamableHTTPClientTransport } from '@model
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import test, { type ExecutionContext } from 'ava';
 import type { PluginEntry } from '../../../src/index.ts';
+import { routeHealthActor } from '../../../src/plugins/gateway/health/actor.ts';
 import { credentialFree, overwrite } from '../../../src/plugins/gateway/index.ts';
 import { root } from '../../support/cli.ts';
 import { greeter, rival } from '../../support/greeter-plugin.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
 import { FileRig } from './file-rig.ts';
 import { admission, Rig, rpc } from './rig.ts';
 import { until } from './talkers.ts';
@@ -140,6 +142,35 @@ test('[G24,C11] a changed file changes the route of a plugin without a restart, 
 
   t.is((await rig.reload('')).status, 200);
   t.deepEqual(await routes(), []);
+});
+
+test('[G17] a server that is loaded on demand is not probed and unknown, also after a restart, until a client calls it', async (t) => {
+  const dataDir = tempDir(t);
+  const { url, asked } = await startUpstream(t);
+  const options = { probeEveryMs: 200, routes: [credentialFree({ name: 'other', url })] };
+  const begin = () => Rig.start(t, options, dataDir, undefined, [greeter({ onDemand: true })]);
+  const found = (rig: Rig) =>
+    (rig.runtime.health().gateway as { upstreams: Record<string, { state: string }> }).upstreams.greeter;
+  /** Each route is probed within 200 ms, then every 180 to 220: the third of one comes after the first of all. */
+  const threeProbes = async () => {
+    const probes = () => asked.filter(({ method }) => method === 'DELETE').length;
+    const before = probes();
+    await until(t, 'the other route is probed', () => probes() >= before + 3);
+  };
+  const unknown = { state: 'unknown', reason: 'not called yet: its server is loaded with the first call' };
+  const rig = await begin();
+  await threeProbes();
+  t.deepEqual(found(rig), unknown);
+
+  t.is(await greet(await rig.connect(t, 'greeter', await rig.mint({ servers: ['greeter'] }))), 'hello Ada');
+  await until(t, 'it is probed after the call', () => found(rig)?.state === 'healthy');
+  t.like(found(rig), { tools: 1 });
+  await rig.runtime.stop('test');
+
+  const again = await begin();
+  await threeProbes();
+  t.deepEqual(found(again), unknown);
+  t.is(again.runtime.services.actors.get(routeHealthActor, 'greeter')?.value, 'unknown');
 });
 
 test('[G17] the probe lists the tools of a server in this process', async (t) => {

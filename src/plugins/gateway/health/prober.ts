@@ -11,6 +11,8 @@ export interface ProberOptions {
   /** Time between two probes of one route, milliseconds; it varies by a tenth. With 0 nothing is probed. */
   readonly everyMs: number;
   readonly probe: (route: Route, stop: AbortSignal) => Promise<ProbeResult>;
+  /** @returns whether its server is loaded with the first call, and nobody has called yet: a probe must not load it */
+  readonly isUnloaded: (route: Route) => boolean;
   /** @returns a number from 0 up to 1 */
   readonly random: () => number;
 }
@@ -23,6 +25,8 @@ type CallFailure = 'timed_out' | 'unreachable';
 const ANSWERED: ReadonlySet<string> = new Set(['ok', 'tool_error', 'rpc_error', 'http_error']);
 /** Age of the last result of a route that is down, from which on whoever wants it has it probed at once. */
 const HALF_OPEN_MS = 5_000;
+/** Why nothing is known of a server that is loaded with the first call. */
+const NOT_CALLED = 'not called yet: its server is loaded with the first call';
 /** How long a probe waits when too many run. */
 const WAIT_MS = 1_000;
 
@@ -37,6 +41,8 @@ export class Prober {
   readonly #probing = new Set<string>();
   /** How the last call of a route failed; routes whose last call was answered are not here. */
   readonly #failing = new Map<string, CallFailure>();
+  /** Routes that were not probed because nobody has called them. */
+  readonly #uncalled = new Set<string>();
   readonly #stop = new AbortController();
   #routes: ReadonlyMap<string, Route> = new Map();
 
@@ -65,6 +71,8 @@ export class Prober {
 
   /** @returns the health of a route as its actor knows it */
   health(name: string): RouteHealth | undefined {
+    const route = this.#routes.get(name);
+    if (route && this.#options.isUnloaded(route)) return { state: 'unknown', reason: NOT_CALLED };
     const state = this.#options.services.actors.get(routeHealthActor, name);
     if (!state) return undefined;
     const { reason: found, tools, checkedAt, token } = state.context;
@@ -93,10 +101,7 @@ export class Prober {
     if (route?.entry.disposition === 'relay' && !AWAY.has(reason)) return undefined;
     const { services } = this.#options;
     const age = services.clock.now() - (this.#checkedAt.get(name) ?? 0);
-    if (age >= HALF_OPEN_MS || age < 0) {
-      this.#cancels.get(name)?.();
-      this.#begin(name);
-    }
+    if (age >= HALF_OPEN_MS || age < 0) this.#probeNow(name);
     return reason;
   }
 
@@ -106,6 +111,7 @@ export class Prober {
    * @param method of the JSON-RPC message
    */
   callEnded(name: string, outcome: CallEnded['outcome'], method: string | undefined): void {
+    if (this.#uncalled.delete(name)) this.#probeNow(name);
     const isToolCall = method === 'tools/call';
     if (outcome === 'timed_out' || outcome === 'unreachable') {
       // A tool may be slow by itself.
@@ -147,6 +153,12 @@ export class Prober {
     this.#cancels.set(name, cancel);
   }
 
+  /** In place of the next one that is due. */
+  #probeNow(name: string): void {
+    this.#cancels.get(name)?.();
+    this.#begin(name);
+  }
+
   #begin(name: string): void {
     const { logger } = this.#options.services;
     this.#probe(name).catch((error) => logger.error({ err: error, route: name }, 'gateway.probe_failed'));
@@ -158,7 +170,10 @@ export class Prober {
     this.#probing.add(name);
     try {
       this.#publishToken(name, route);
-      if (route.reason === undefined) await this.#publishResult(name, route);
+      if (this.#options.isUnloaded(route)) {
+        this.#uncalled.add(name);
+        this.#reset(name, NOT_CALLED); // what an earlier process found
+      } else if (route.reason === undefined) await this.#publishResult(name, route);
       else if (!this.#context(name)?.token) this.#reset(name, route.reason);
     } finally {
       this.#probing.delete(name);

@@ -56,6 +56,11 @@ export class InProcessServer implements LocalServer {
     this.#options = options;
   }
 
+  /** Whether it was asked for anything yet. */
+  get isLoaded(): boolean {
+    return this.#sdk !== undefined;
+  }
+
   async fetch(request: Request, key?: string): Promise<Response> {
     if (new URL(request.url).pathname !== '/mcp') return new Response(null, { status: 404 });
     this.#sdk ??= import('@modelcontextprotocol/server');

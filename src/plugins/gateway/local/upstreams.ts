@@ -4,7 +4,6 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import { parseSecretReference } from '../../../core/host/secrets/secret-reference.ts';
 import type { UpstreamDispatcher } from './dispatcher.ts';
 import { InProcessServer } from './in-process.ts';
-import type { LocalServer } from './server.ts';
 import type { WholeCommand } from './stdio/environment.ts';
 import { type StdioFacts, StdioServer } from './stdio/stdio-server.ts';
 
@@ -22,8 +21,8 @@ interface LocalEntry {
 export class LocalUpstreams {
   readonly #services: Pick<Services, 'clock' | 'logger' | 'dataDir' | 'find'>;
   readonly #dispatcher: UpstreamDispatcher;
-  /** Programs by the origin at which the dispatcher reaches them. */
-  readonly #programs = new Map<string, StdioServer>();
+  /** By the origin at which the dispatcher reaches them. */
+  readonly #servers = new Map<string, InProcessServer | StdioServer>();
 
   constructor(
     services: Pick<Services, 'clock' | 'logger' | 'dataDir' | 'find'>,
@@ -37,22 +36,29 @@ export class LocalUpstreams {
   open(entry: LocalEntry): URL | undefined {
     const server = this.#make(entry);
     const url = server && this.#dispatcher.serve(entry.name, server);
-    if (url && server instanceof StdioServer) this.#programs.set(url.origin, server);
+    if (url && server) this.#servers.set(url.origin, server);
     return url;
   }
 
   /** @returns what there is to say of the processes of a server; undefined when it is no program. @param url that `open` gave */
   facts(url: URL | undefined): StdioFacts | undefined {
-    return url && this.#programs.get(url.origin)?.facts();
+    const server = url && this.#servers.get(url.origin);
+    return server instanceof StdioServer ? server.facts() : undefined;
+  }
+
+  /** @returns whether it is a server in this process that nobody has called yet. @param url that `open` gave */
+  isUnloaded(url: URL | undefined): boolean {
+    const server = url && this.#servers.get(url.origin);
+    return server instanceof InProcessServer && !server.isLoaded;
   }
 
   /** Ends a server. @param url that `open` gave */
   close(url: URL): Promise<void> {
-    this.#programs.delete(url.origin);
+    this.#servers.delete(url.origin);
     return this.#dispatcher.remove(url);
   }
 
-  #make({ name, server, command }: LocalEntry): LocalServer | undefined {
+  #make({ name, server, command }: LocalEntry): InProcessServer | StdioServer | undefined {
     const { clock, logger, dataDir } = this.#services;
     if (command) {
       const readSecret = (reference: string) => this.#readSecret(reference);

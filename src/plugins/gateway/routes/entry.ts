@@ -67,6 +67,8 @@ const common = {
   url: z.url({ protocol: /^https?$/ }).optional(),
   /** The official SDK's server, which runs in this process. Plugins bring it: the file holds no functions that a rollback could find. */
   server: z.custom<McpServerFactory>((value) => typeof value === 'function').optional(),
+  /** The `server` is loaded with the first call of a client: until then it is not probed, and its health is unknown. */
+  onDemand: z.boolean().optional(),
   /** A program that speaks MCP on its standard input and output, in place of a URL. */
   command: commandSchema.optional(),
   /** Whether tool names get the server's name as a prefix. */

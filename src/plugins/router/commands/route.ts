@@ -11,6 +11,7 @@ export function routerRoute(
   const { raSources } = settings;
   return {
     name: 'router_ro',
+    onDemand: true,
     server: async () => {
       const { routerServer } = await import('../mcp-server.ts');
       return routerServer({ target: openTarget({}, { dataDir }, settings), dataDir, raSources, transaction });
