@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import { request } from 'undici';
+import { Agent, request } from 'undici';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
@@ -28,6 +28,8 @@ export class ConsoleRig {
   readonly dataDir: string;
   readonly lines: string[];
   cookie = '';
+  /** One connection: who is at its other end is asked for once. */
+  readonly dispatcher: Agent = new Agent({ connections: 1 });
 
   constructor(runtime: Runtime, dataDir: string, lines: string[]) {
     this.runtime = runtime;
@@ -56,7 +58,9 @@ export class ConsoleRig {
     const runtime = createRuntime({ plugins, dataDir, logger });
     t.teardown(() => runtime.stop('test over'));
     await runtime.start();
-    return new ConsoleRig(runtime, dataDir, lines);
+    const rig = new ConsoleRig(runtime, dataDir, lines);
+    t.teardown(() => rig.dispatcher.destroy());
+    return rig;
   }
 
   get url(): string {
@@ -66,6 +70,7 @@ export class ConsoleRig {
   async send(path: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<Answered> {
     const answer = await request(this.url + path, {
       method,
+      dispatcher: this.dispatcher,
       headers: {
         ...(this.cookie && { cookie: this.cookie }),
         ...(method === 'POST' && { origin: this.url, 'content-type': 'application/json' }),
