@@ -1,4 +1,3 @@
-import type { ExecutionContext } from 'ava';
 import { Agent, request } from 'undici';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
@@ -6,6 +5,7 @@ import { postControl } from '../../../src/core/host/operations/control-client.ts
 import type { PluginEntry } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';
+import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { PATIENCE_MS } from '../../support/until.ts';
 
@@ -38,7 +38,7 @@ export class ConsoleRig {
   }
 
   static async start(
-    t: ExecutionContext<any>,
+    t: Scope,
     {
       dataDir = tempDir(t),
       others = [],

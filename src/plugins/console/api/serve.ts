@@ -36,7 +36,7 @@ export function apiRoutes(http: HttpSurface, options: ApiOptions): void {
         bodyLimit: BODY_LIMIT,
         handler: async (request, reply) => {
           const caller = requireCaller(options.access, request);
-          loading ??= load(options);
+          loading ??= load(options, http.draining);
           const { answer } = await loading;
           return answer(`${method} ${path}`, { request, reply, caller });
         },
@@ -60,10 +60,11 @@ interface Exchange {
   readonly caller: ReturnType<typeof requireCaller>;
 }
 
-async function load({ source, services }: ApiOptions) {
-  const [{ ENDPOINTS }, { openApiOf }, { Moments }] = await Promise.all([
+async function load({ source, services, access }: ApiOptions, draining: AbortSignal) {
+  const [{ ENDPOINTS }, { openApiOf }, { LiveRecords }, { Moments }] = await Promise.all([
     import('./endpoints.ts'),
     import('./openapi.ts'),
+    import('./events.ts'),
     import('../../../core/host/history/moments.ts'),
   ]);
   const endpoints = new Map<string, Endpoint>(ENDPOINTS.map((one) => [`${one.method} ${one.path}`, one]));
@@ -79,9 +80,17 @@ async function load({ source, services }: ApiOptions) {
     questions: new LogQuestions(source, limits, services?.logger),
     moments: new Moments(),
   };
+  const live = services && new LiveRecords(source, services, parts.questions.words(), () => access.sweep());
+  const follow = async ({ request, reply, caller }: Exchange): Promise<unknown> => {
+    if (!live) throw new ConsoleError('HF_CONSOLE_NOT_LIVE', { what: 'following it' });
+    const ends = [draining, ...(caller.session ? [caller.session.ended] : [])];
+    const stream = await live.open(lastSeen(request), ends);
+    return reply.type('text/event-stream').header('x-accel-buffering', 'no').send(stream);
+  };
   return {
     async answer(name: string, { request, reply, caller }: Exchange): Promise<unknown> {
       if (name === 'GET /api/openapi.json') return openApiOf(ENDPOINTS);
+      if (name === 'GET /api/events') return follow({ request, reply, caller });
       const endpoint = endpoints.get(name);
       if (!endpoint) throw new Error(`nothing answers ${name}`);
       const gone = new AbortController();
@@ -107,4 +116,14 @@ async function load({ source, services }: ApiOptions) {
 function namedParams(params: unknown): unknown {
   const { '*': id, ...rest } = params as Readonly<Record<string, string>>;
   return id === undefined ? rest : { ...rest, id };
+}
+
+/** The last record that a window has: a browser that lost its connection says so in a header. @throws HF_CONSOLE_REQUEST */
+function lastSeen({ headers, query }: FastifyRequest): number | undefined {
+  const { after, ...rest } = query as Readonly<Record<string, unknown>>;
+  const wanted = headers['last-event-id'] ?? after;
+  const isKnown = wanted === undefined || (typeof wanted === 'string' && /^\d{1,15}$/.test(wanted));
+  if (!isKnown || Object.keys(rest).length > 0)
+    throw new ConsoleError('HF_CONSOLE_REQUEST', { reason: '`after` is the number of a record' });
+  return wanted === undefined ? undefined : Number(wanted);
 }

@@ -1,9 +1,11 @@
 /** The answers of the API, for the pages: types alone. They are those of the schemas. */
 import type { z } from 'zod';
+import type { listActors, showActor } from './actors.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { logFacts, session } from './log.ts';
 import type { showMachine } from './machines.ts';
 import type { listRecords, recordAtTime, recordRow, showRecord } from './records.ts';
+import type { density, listStories, showStory } from './stories.ts';
 
 type AnswerOf<E extends Endpoint> = z.output<E['answer']>;
 
@@ -14,3 +16,8 @@ export type RecordsAnswer = AnswerOf<typeof listRecords>;
 export type RecordAtTimeAnswer = AnswerOf<typeof recordAtTime>;
 export type RecordAnswer = AnswerOf<typeof showRecord>;
 export type MachineAnswer = AnswerOf<typeof showMachine>;
+export type StoriesAnswer = AnswerOf<typeof listStories>;
+export type StoryAnswer = AnswerOf<typeof showStory>;
+export type DensityAnswer = AnswerOf<typeof density>;
+export type ActorsAnswer = AnswerOf<typeof listActors>;
+export type ActorAnswer = AnswerOf<typeof showActor>;

@@ -1,0 +1,197 @@
+import { effectId } from '../../kernel/ids.ts';
+import {
+  delayOf,
+  type LogRecord,
+  parseRecord,
+  TIMER_CANCEL,
+  timerOf,
+  timerStartOf,
+} from '../../kernel/log/record.ts';
+import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { textOf } from './answer-text.ts';
+import { Pace } from './pace.ts';
+import { pageOf } from './pages.ts';
+import type { LogQuestion } from './questions.ts';
+import { recordRows } from './record-rows.ts';
+import { isFailure, type Selection } from './select.ts';
+
+/** A summary reads so many records of a story; of a longer one it says so. */
+const MOST_READ = 500;
+/** Actors that a summary names. */
+const MOST_ACTORS = 12;
+/** Records that are looked at between two decisions whether there are stories enough. */
+const BATCH = 200;
+
+/** All that followed from one cause, in short. */
+export interface StorySummary {
+  readonly id: string;
+  /** Its first record as one sentence. */
+  readonly title: string;
+  readonly first: number;
+  readonly last: number;
+  /** Epoch milliseconds. */
+  readonly start: number;
+  readonly end: number;
+  readonly records: number;
+  /** The story has more records than were read: the rest is of the first ones. */
+  readonly more: boolean;
+  readonly actors: readonly string[];
+  readonly failed: boolean;
+}
+
+/**
+ * The stories with a record that a selection takes, by the newest such record, newest first.
+ *
+ * @param range `upTo`: the newest record that counts; `before`: stories that have such a record from here on were listed before
+ * @returns `next`: the `before` of the next page
+ */
+export async function storiesOf(
+  question: LogQuestion,
+  selection: Selection,
+  { upTo, before, limit }: { readonly upTo: number; readonly before: number; readonly limit: number },
+): Promise<{ stories: StorySummary[]; next?: number }> {
+  const { signal, enoughAt } = question;
+  const stories: StorySummary[] = [];
+  const seen = new Set<string>();
+  const pace = new Pace(signal);
+  for (let high = before - 1; high > 0; ) {
+    const range = { from: 1, to: high, limit: BATCH, reverse: true };
+    const { records, end } = await pageOf(question, selection, range);
+    for (const { seq, correlation } of records) {
+      if (seen.has(correlation)) continue;
+      if (stories.length === limit || performance.now() > enoughAt) return { stories, next: seq + 1 };
+      seen.add(correlation);
+      await pace.next();
+      if (await wasListed(question, { ...selection, correlation }, before, upTo)) continue;
+      stories.push(await summaryOf(question, correlation, upTo));
+    }
+    if (end === undefined) return { stories };
+    high = end - 1;
+    if (performance.now() > enoughAt) return { stories, ...(high > 0 && { next: high + 1 }) };
+  }
+  return { stories };
+}
+
+async function wasListed(
+  question: LogQuestion,
+  selection: Selection,
+  before: number,
+  upTo: number,
+): Promise<boolean> {
+  if (before > upTo) return false;
+  const { records } = await pageOf(question, selection, { from: before, to: upTo, limit: 1, reverse: false });
+  return records.length > 0;
+}
+
+async function summaryOf({ log, words }: LogQuestion, id: string, upTo: number): Promise<StorySummary> {
+  const records = recordsOf(log, id, upTo, MOST_READ + 1);
+  const more = records.length > MOST_READ;
+  const last = more ? newestOf(log, id, upTo) : records.at(-1);
+  const [first] = records;
+  if (!first || !last) throw new Error('a story has a record');
+  const [row] = await recordRows([first], words);
+  return {
+    id: textOf(id),
+    title: row?.text ?? '',
+    ...{ first: first.seq, last: last.seq, start: first.at, end: last.at },
+    ...{ records: Math.min(records.length, MOST_READ), more },
+    actors: [...new Set(records.map(({ actor }) => textOf(actor)))].slice(0, MOST_ACTORS),
+    failed: records.some(isFailure),
+  };
+}
+
+/** The first records of a story, up to one. */
+export function recordsOf(log: SqliteReader, correlation: string, upTo: number, most: number): LogRecord[] {
+  const records: LogRecord[] = [];
+  for (const page of log.pages({ correlation, to: upTo, limit: most })) {
+    records.push(...page.map(({ seq, body }) => parseRecord(seq, body)));
+    if (records.length >= most) break;
+  }
+  return records.slice(0, most);
+}
+
+function newestOf(log: SqliteReader, correlation: string, upTo: number): LogRecord | undefined {
+  for (const [raw] of log.pages({ correlation, to: upTo, reverse: true, limit: 1 }))
+    if (raw) return parseRecord(raw.seq, raw.body);
+  return undefined;
+}
+
+/** An effect or a timer of a story, from the record that requested it to the one that ended it. */
+export interface Span {
+  readonly id: string;
+  readonly kind: 'effect' | 'timer';
+  /** Of a timer its name. */
+  readonly type: string;
+  readonly actor: string;
+  /** The record that requested it, and its time. */
+  readonly seq: number;
+  readonly asked: number;
+  /** When a timer expires, epoch milliseconds. */
+  readonly due?: number;
+  readonly endedBy?: number;
+  readonly ended?: number;
+  /** E.g. `done`, `failed`, `expired`, `cancelled`; absent while it is open. */
+  readonly outcome?: string;
+}
+
+/** Later records of an actor in which the cancellation of its timer is looked for: another story may have cancelled it. */
+const LOOK_AHEAD = 200;
+
+/**
+ * The effects and timers that the records of a story requested.
+ *
+ * @param records in order
+ * @param upTo the newest record that counts
+ */
+export function spansOf(log: SqliteReader, records: readonly LogRecord[], upTo: number): Span[] {
+  const outcomes = new Map(
+    records.flatMap((one) => (one.outcome === undefined || one.stale ? [] : [[one.outcome, one] as const])),
+  );
+  return records.flatMap((record) =>
+    record.effects.flatMap((effect, index): Span[] => {
+      if (effect.type === TIMER_CANCEL) return [];
+      const id = effectId(record.seq, index);
+      const timer = timerStartOf(effect);
+      const outcome = outcomes.get(id);
+      const cancelled =
+        timer && !outcome ? cancellation(log, record, { timer: timer.timer, upTo }) : undefined;
+      const end = outcome ?? cancelled;
+      return [
+        {
+          id,
+          kind: timer ? 'timer' : 'effect',
+          type: textOf(timer ? (delayOf(timer.timer) ?? timer.timer) : effect.type),
+          actor: textOf(record.actor),
+          seq: record.seq,
+          asked: record.at,
+          ...(timer && { due: timer.at }),
+          ...(end && {
+            endedBy: end.seq,
+            ended: end.at,
+            outcome: cancelled ? 'cancelled' : outcomeName(end),
+          }),
+        },
+      ];
+    }),
+  );
+}
+
+function cancellation(
+  log: SqliteReader,
+  { actor, seq }: LogRecord,
+  { timer, upTo }: { readonly timer: string; readonly upTo: number },
+): LogRecord | undefined {
+  for (const page of log.pages({ actor, from: seq + 1, to: upTo, limit: LOOK_AHEAD })) {
+    for (const raw of page) {
+      const record = parseRecord(raw.seq, raw.body);
+      if (record.effects.some((effect) => timerOf(effect) === timer)) return record;
+    }
+    return undefined;
+  }
+  return undefined;
+}
+
+function outcomeName({ event }: LogRecord): string {
+  if (delayOf(event.type) !== undefined) return 'expired';
+  return textOf(event.type.replace(/^effect\./, ''));
+}

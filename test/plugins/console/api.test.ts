@@ -1,0 +1,248 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import test from 'ava';
+import { z } from 'zod';
+import { shownState } from '../../../src/core/host/history/shown.ts';
+import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
+import { stateName } from '../../../src/core/host/terminal.ts';
+import { momentSteps } from '../../../src/core/kernel/actors/recover.ts';
+import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
+import { door } from '../../support/door.ts';
+import { tempDir } from '../../support/temp.ts';
+import { until } from '../../support/until.ts';
+import { ConsoleRig } from './console-rig.ts';
+
+const CANARY = 'canary-7c1f0b93e2d84a55';
+const DOORS = 4;
+const ROUNDS = 40;
+
+const doors = definePlugin({
+  name: 'test',
+  options: z.strictObject({}),
+  register(context) {
+    context.actor(door);
+    context.effect('bell.ring', () => ({ type: 'RANG', loud: true }), { onRecovery: 'fail' });
+    context.effect(
+      'lamp.on',
+      () => {
+        throw new Error('the lamp is broken');
+      },
+      { onRecovery: 'fail' },
+    );
+  },
+});
+
+/** The log of some doors: stories with effects that are done, and such that fail; timers that are cancelled; a secret. */
+async function busyDoors(rig: ConsoleRig): Promise<number> {
+  const { actors } = rig.runtime.services;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const key = `door-${round % DOORS}`;
+    actors.send(door, key, { type: 'OPEN', by: round % 5 === 0 ? 'stranger' : `guest-${round}` });
+    actors.send(door, key, { type: 'CLOSE' });
+    actors.send(door, key, { type: 'KNOCK' });
+  }
+  actors.deliver('test.door/door-1', { type: 'OPEN', by: '<img src=x onerror=alert(1)>', password: CANARY });
+  await until('every effect has ended', () =>
+    actors.states(door.type).every(({ effects }) => Object.keys(effects).length === 0),
+  );
+  return rig.durable();
+}
+
+interface Shared {
+  readonly rig: ConsoleRig;
+  readonly last: number;
+}
+const shared: { of?: Shared } = {};
+const ends: (() => unknown)[] = [];
+const scope = { teardown: (end: () => unknown) => void ends.unshift(end), log: () => {} };
+
+test.before(async () => {
+  const rig = await ConsoleRig.start(scope, { dataDir: tempDir(scope), others: [doors()] });
+  await rig.login();
+  shared.of = { rig, last: await busyDoors(rig) };
+});
+
+test.after.always(async () => {
+  for (const end of ends) await end();
+});
+
+function of(): Shared {
+  if (!shared.of) throw new Error('nothing was started');
+  return shared.of;
+}
+
+test('[C15] every path of the API answers as its OpenAPI document says', async (t) => {
+  const { rig, last } = of();
+  const document = await rig.ask('/api/openapi.json');
+  t.is(document.openapi, '3.1.1');
+  const values: Readonly<Record<string, string>> = {
+    seq: String(last - 3),
+    id: 'test.door/door-1',
+    name: 'door',
+  };
+  const { stories } = await rig.ask('/api/stories?limit=1');
+  const queries: Readonly<Record<string, string>> = {
+    '/api/records/at': `?time=${Date.now()}`,
+    '/api/compare': `?from=3&to=${last}`,
+  };
+  const ajv = new Ajv2020({ strict: false, formats: { uuid: true } });
+  let checked = 0;
+  for (const [path, { get }] of Object.entries<any>(document.paths)) {
+    if (!get || path === '/api/events') continue;
+    const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      path.includes('/stories/') ? stories[0].id : (values[name] ?? ''),
+    );
+    const answer = await rig.ask(filled + (queries[path] ?? ''));
+    const validate = ajv.compile(get.responses[200].content['application/json'].schema);
+    t.true(validate(answer), `${path}: ${ajv.errorsText(validate.errors)}`);
+    checked += 1;
+  }
+  t.true(checked >= 9);
+});
+
+test('[C15] pages hold every record once, in both directions, and never what came after the moment', async (t) => {
+  const { rig, last } = of();
+  const moment = last - 7;
+  const back: number[] = [];
+  for (let before = ''; ; ) {
+    const { records, next } = await rig.ask(`/api/records?limit=30&at=${moment}${before}`);
+    back.push(...records.map(({ seq }: { seq: number }) => seq));
+    if (next === undefined) break;
+    before = `&before=${next}`;
+  }
+  t.deepEqual(
+    back,
+    Array.from({ length: moment }, (_, index) => moment - index),
+  );
+  const forth: number[] = [];
+  for (let after = 0; ; ) {
+    const { records, next } = await rig.ask(`/api/records?limit=30&at=${moment}&after=${after}`);
+    forth.push(...records.map(({ seq }: { seq: number }) => seq));
+    if (next === undefined) break;
+    after = next;
+  }
+  t.deepEqual(forth, back.toReversed());
+});
+
+test('[C15] filters find the records that they name, and a story is listed once', async (t) => {
+  const { rig, last } = of();
+  const { records: failed } = await rig.ask('/api/records?failed=true&limit=500');
+  t.true(failed.length > 10);
+  t.true(failed.every((row: any) => row.failed && row.text.startsWith('lamp.on failed')));
+  const { records: knocks } = await rig.ask('/api/records?event=KNOCK&actor=door-2&limit=500');
+  t.is(knocks.length, ROUNDS / DOORS);
+  const { records: found } = await rig.ask('/api/records?text=GUEST-17&limit=500');
+  t.true(found.length > 0 && found.every(({ text }: any) => text.includes('guest-17')));
+
+  const ids: string[] = [];
+  for (let before = ''; ; ) {
+    const { stories, next } = await rig.ask(`/api/stories?limit=7&at=${last}${before}`);
+    ids.push(...stories.map(({ id }: { id: string }) => id));
+    if (next === undefined) break;
+    before = `&before=${next}`;
+  }
+  const all = await Array.fromAsync(new SqliteReader(rig.dataDir).read({ to: last }));
+  const newestFirst = [...new Set(all.toReversed().map(({ correlation }) => correlation))];
+  t.deepEqual(ids, newestFirst);
+
+  const opening = all.find(({ event }) => event.type === 'OPEN' && event.by === 'guest-17');
+  const story = await rig.ask(`/api/stories/${opening?.correlation}`);
+  t.deepEqual(
+    story.spans.map(({ kind, type, outcome }: any) => [kind, type, outcome]),
+    [
+      ['effect', 'lamp.on', 'failed'],
+      ['timer', 'closing', 'cancelled'],
+    ],
+  );
+});
+
+test('[C15] the state of every actor at 50 records is that of the log run again', async (t) => {
+  const { rig, last } = of();
+  const reader = new SqliteReader(rig.dataDir);
+  t.teardown(() => reader.close());
+  // A fixed draw over the whole log, forth and back, so that moments build on one another.
+  const seqs = Array.from({ length: 50 }, (_, index) => 1 + ((index * 7_919) % last));
+  for (const seq of seqs) {
+    const steps = momentSteps(reader, seq);
+    let step = steps.next();
+    while (!step.done) step = steps.next();
+    const { actors } = step.value;
+    const listed = await rig.ask(`/api/actors?at=${seq}&limit=500`);
+    t.is(listed.at, seq);
+    t.deepEqual(
+      listed.actors.map(({ id, state, lastSeq }: any) => [id, state, lastSeq]),
+      actors.map((state) => [state.ref, stateName(state.value), state.seq]),
+    );
+    const state = actors.at(seq % actors.length);
+    if (!state) continue;
+    const shown = await rig.ask(`/api/actors/${encodeURIComponent(state.ref)}?at=${seq}`);
+    t.deepEqual(shown.context, JSON.parse(JSON.stringify(shownState(state).context)));
+    t.deepEqual(
+      shown.effects.map(({ id }: any) => id),
+      Object.keys(state.effects),
+    );
+    t.deepEqual(
+      shown.timers.map(({ id }: any) => id),
+      Object.values(state.timers).map(({ id }) => id),
+    );
+  }
+});
+
+test('[C15] density counts every record once, and the failed ones', async (t) => {
+  const { rig, last } = of();
+  const { buckets } = await rig.ask(`/api/density?buckets=13&to=${last}`);
+  const sum = (field: string) => buckets.reduce((total: number, bucket: any) => total + bucket[field], 0);
+  t.is(sum('records'), last);
+  const { records } = await rig.ask(`/api/records?failed=true&limit=500&at=${last}`);
+  t.is(sum('failed'), records.length);
+  t.is(buckets[0].first, 1);
+});
+
+test('[C15] hostile parameters are refused, and nothing of them is carried out', async (t) => {
+  const { rig } = of();
+  const refused = [
+    '/api/records?at=-1',
+    '/api/records?at=1e3',
+    '/api/records?at=0',
+    '/api/records?limit=501',
+    '/api/records?limit=1&limit=2',
+    '/api/records?unknown=1',
+    '/api/records?text=',
+    `/api/records?actor=${'a'.repeat(600)}`,
+    '/api/records?at=999999999',
+    '/api/records/0',
+    '/api/records/1%20OR%201',
+    '/api/records/999999999',
+    '/api/density?buckets=100000',
+    '/api/events?after=x',
+  ];
+  for (const path of refused) {
+    const { status, body } = await rig.send(path);
+    t.true(status === 400 || status === 404, `${path} ${status}`);
+    t.regex(body.error.code, /^HF_/);
+    t.truthy(body.error.action);
+  }
+  for (const path of [
+    '/api/actors/nobody%2Fhere',
+    '/api/stories/none',
+    '/api/nothing',
+    '/..%2f..%2fpackage.json',
+  ])
+    t.is((await rig.send(path)).status, 404, path);
+  const stars = await rig.ask(`/api/records?actor=${encodeURIComponent('*a'.repeat(200))}`);
+  t.deepEqual(stars.records, []);
+});
+
+test('[C15] what strangers wrote is data, and secrets are nowhere', async (t) => {
+  const { rig } = of();
+  const { records } = await rig.ask('/api/records?text=onerror');
+  const answers = [JSON.stringify(records)];
+  for (const { seq } of records) answers.push(JSON.stringify(await rig.ask(`/api/records/${seq}`)));
+  answers.push(JSON.stringify(await rig.ask('/api/actors/test.door%2Fdoor-1')));
+  answers.push(JSON.stringify(await rig.ask(`/api/stories/${records[0].correlation}`)));
+  answers.push(JSON.stringify(await rig.ask('/api/stories?text=onerror')));
+  t.true(answers.join('').includes('[redacted]'));
+  t.false(answers.join('').includes(CANARY));
+  const { headers } = await rig.send('/api/records?text=onerror');
+  t.regex(String(headers['content-type']), /^application\/json/);
+  t.is(headers['x-content-type-options'], 'nosniff');
+});
