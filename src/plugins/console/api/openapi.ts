@@ -26,18 +26,22 @@ const problems = Object.entries(ConsoleError.table)
 /** The OpenAPI 3.1 document of the API, made from the schemas that check what comes and what goes. */
 export function openApiOf(endpoints: readonly Endpoint[]): object {
   const paths: Record<string, Record<string, object>> = {};
+  const schemas: Shared = {};
   for (const endpoint of endpoints) {
     const { method, path, summary, params, query, body, answer } = endpoint;
     const operation = {
       summary,
       parameters: [...parametersOf('path', params), ...parametersOf('query', query)],
       ...(body && {
-        requestBody: { required: true, content: { 'application/json': { schema: schemaOf(body, 'input') } } },
+        requestBody: {
+          required: true,
+          content: { 'application/json': { schema: schemaOf(body, 'input', schemas) } },
+        },
       }),
       responses: {
         200: {
           description: 'The answer',
-          content: { 'application/json': { schema: schemaOf(answer, 'output') } },
+          content: { 'application/json': { schema: schemaOf(answer, 'output', schemas) } },
         },
         default: { $ref: '#/components/responses/Error' },
       },
@@ -55,6 +59,7 @@ export function openApiOf(endpoints: readonly Endpoint[]): object {
     security: [{ cookie: [] }, { token: [] }],
     paths,
     components: {
+      schemas,
       securitySchemes: {
         cookie: { type: 'apiKey', in: 'cookie', name: 'holdfast_<port>' },
         token: { type: 'http', scheme: 'bearer' },
@@ -81,10 +86,24 @@ const eventsOperation = {
   },
 };
 
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): object {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
-  return rest;
+/** The schema, without what it defines for itself: that moves to the document's components. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared = {}): object {
+  const { $schema: _, $defs = {}, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  const begin = Object.keys(shared).length;
+  const names = new Map(Object.keys($defs).map((name, index) => [name, `Part${begin + index + 1}`]));
+  const moved = (part: object): object =>
+    JSON.parse(
+      JSON.stringify(part).replaceAll(
+        /"#\/\$defs\/([^"]+)"/g,
+        (_text, name: string) => `"#/components/schemas/${names.get(name)}"`,
+      ),
+    );
+  for (const [name, part] of Object.entries($defs)) shared[names.get(name) ?? name] = moved(part);
+  return moved(rest);
 }
+
+/** Schemas by name. */
+type Shared = Record<string, object>;
 
 function parametersOf(place: 'path' | 'query', schema: z.ZodObject): object[] {
   const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
