@@ -32,8 +32,12 @@ export interface TokenUnusable {
   readonly at: number;
   /** Why, with the place where it is stored. */
   readonly problem: string;
-  /** The last good token goes on, for as long as the process lives. */
+  /** The last good token goes on: for as long as the process lives, or until `endsAt`. */
   readonly lastGood: boolean;
+  /** It is an authorization server that issues none. */
+  readonly issued?: true;
+  /** When the last token that it issued ends, epoch milliseconds. */
+  readonly endsAt?: number;
 }
 
 export interface RouteHealthContext {
@@ -50,7 +54,7 @@ export interface RouteHealthContext {
   /** The alert of the outage was raised. */
   readonly alerted?: true | undefined;
   /** Why the token can't be used. */
-  readonly token?: Pick<TokenUnusable, 'problem' | 'lastGood'> | undefined;
+  readonly token?: Omit<TokenUnusable, 'type' | 'at'> | undefined;
 }
 
 export type RouteHealthEvent =
@@ -70,6 +74,8 @@ interface Args {
 
 /** Consecutive failures that raise an alert, and from which on the aggregate leaves the route out. */
 export const ALERT_AFTER = 3;
+
+const tokenOf = ({ type: _, at: __, ...token }: TokenUnusable): RouteHealthContext['token'] => token;
 
 /** What a probe found, or a call that failed. */
 function resultOf(event: RouteHealthEvent): Omit<Probed, 'type'> | undefined {
@@ -123,9 +129,7 @@ export const routeHealth = setup({
     clearFailures: assign({ failures: 0, alerted: undefined }),
     clearResult: assign({ failures: 0, found: undefined, reason: undefined }),
     markAlerted: assign({ alerted: true as const }),
-    saveToken: assign(({ event }) =>
-      event.type === 'TOKEN_UNUSABLE' ? { token: { problem: event.problem, lastGood: event.lastGood } } : {},
-    ),
+    saveToken: assign(({ event }) => (event.type === 'TOKEN_UNUSABLE' ? { token: tokenOf(event) } : {})),
     clearToken: assign({ token: undefined }),
     forget: assign(({ event }) => ({
       failures: 0,
@@ -264,6 +268,7 @@ function warnOfToken() {
   return {
     type: 'alerts.raise',
     params: ({ context, event }: Args): Alert => {
+      if (event.type === 'TOKEN_UNUSABLE' && event.issued) return warnOfIssued(context.route, event);
       const { problem, lastGood } =
         event.type === 'TOKEN_UNUSABLE' ? event : { problem: '', lastGood: false };
       const then = lastGood
@@ -277,6 +282,19 @@ function warnOfToken() {
       };
     },
   } as const;
+}
+
+function warnOfIssued(route: string, { problem, lastGood, endsAt }: TokenUnusable): Alert {
+  const then =
+    lastGood && endsAt !== undefined
+      ? `The last one goes on until ${new Date(endsAt).toISOString()}; then the route answers 503.`
+      : 'The route answers 503 until there is one; the gateway tries again by itself.';
+  return {
+    name: 'gateway.route_token',
+    severity: lastGood ? 'warning' : 'critical',
+    text: `No token is issued for the route ${route}: ${problem}. ${then}`,
+    labels: { route, state: 'firing', last_good: String(lastGood) },
+  };
 }
 
 function resolveToken() {

@@ -42,6 +42,7 @@ import { GatewayError } from './errors.ts';
 import { upstreamAgent } from './fast-path/upstream-request.ts';
 import { adminEndpoints } from './http/admin.ts';
 import { edgeRoutes, surfaceErrorBody } from './http/edges.ts';
+import { ISSUER_ANSWER_LIMIT, ISSUER_DEADLINE_MS } from './issued/token-endpoint.ts';
 import { KeyAdmin } from './keys/admin.ts';
 import { watchUnknownPaths } from './keys/misplaced-keys.ts';
 import { serveKeyOperations } from './keys/operations.ts';
@@ -53,7 +54,7 @@ import { secretFields } from './secret-fields.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
 import { type CallTelemetry, noTelemetry } from './telemetry/call-telemetry.ts';
 
-export { credentialFree, overwrite, relay } from './routes/entry.ts';
+export { clientCredentials, credentialFree, overwrite, relay, tokenExchange } from './routes/entry.ts';
 export { type CredentialRequest, defineRouteKind, type KindInput, type RouteKind } from './routes/kind.ts';
 
 const options = z.strictObject({
@@ -110,7 +111,7 @@ const options = z.strictObject({
       maxWaitingPerKey: z.int().min(1).max(1_000).default(10),
     })
     .prefault({}),
-  /** Made with `overwrite`, `relay`, `credentialFree` or a custom kind. Each entry is checked separately. */
+  /** Made with `overwrite`, `relay`, `credentialFree`, `clientCredentials`, `tokenExchange` or a custom kind. Each entry is checked separately. */
   routes: z.array(z.unknown()).max(1_000).default([]),
 });
 
@@ -144,6 +145,9 @@ export const gateway = definePlugin({
     'HOLDFAST_MCP_<SERVER>_URL': 'Upstream of a server, e.g. HOLDFAST_MCP_LIBRARY_DOCS_URL.',
     'HOLDFAST_MCP_<SERVER>_TOKEN_FILE': 'File (mode 0600) with the token of that upstream.',
     'HOLDFAST_MCP_<SERVER>_TOKEN': 'The token itself; a file is better.',
+    'HOLDFAST_MCP_<SERVER>_CLIENT_SECRET_FILE':
+      "File (mode 0600) with the secret of the gateway's client at that upstream's authorization server.",
+    'HOLDFAST_MCP_<SERVER>_CLIENT_SECRET': 'The secret itself; a file is better.',
     'HOLDFAST_MCP_<SERVER>_INSECURE':
       'Whether its token may go to another machine over http; not unless `true`.',
   },
@@ -194,7 +198,9 @@ export const gateway = definePlugin({
         http.onUnhandled((request) => endUnhandled(started, request));
       },
     );
-    context.onStop(({ agent }) => agent.destroy());
+    context.onStop(async ({ agent, issuers }) => {
+      await Promise.all([agent.destroy(), issuers.http.close()]);
+    });
   },
 });
 
@@ -232,7 +238,12 @@ async function startGateway(services: Services, settings: Settings) {
     insecure: true, // an address that must not get its route's credential is no route
   });
   const documents = new DocumentCache(http, () => performance.now());
-  const { loader, prober, locals } = await startRoutes(services, settings, http, documents, agent);
+  const issuers = {
+    http: new HttpClient({ timeoutMs: ISSUER_DEADLINE_MS, answerLimit: ISSUER_ANSWER_LIMIT, clock }),
+    clock,
+  };
+  const sent = { http, documents, agent, issuers };
+  const { loader, prober, locals } = await startRoutes(services, settings, sent);
   return {
     services,
     clock,
@@ -249,6 +260,7 @@ async function startGateway(services: Services, settings: Settings) {
     renewed: new RenewedSessions(),
     agent,
     documents,
+    issuers,
     loader,
     prober,
     locals,

@@ -7,6 +7,7 @@ import type { DocumentCache } from './discovery/document-cache.ts';
 import { routeCalled, routeHealthActor, routeProbed, routeReset, routeTokenRead } from './health/actor.ts';
 import { probe } from './health/probe.ts';
 import { Prober } from './health/prober.ts';
+import type { IssuerServices } from './issued/issued-tokens.ts';
 import type { UpstreamDispatcher } from './local/dispatcher.ts';
 import { LocalUpstreams } from './local/upstreams.ts';
 import { registerToolPins } from './pins/actor.ts';
@@ -72,25 +73,29 @@ export function registerRoutes(context: PluginContext<RouteServices>): void {
   });
 }
 
-/**
- * Loads the routes, and begins to probe them and to follow the configuration file.
- *
- * @param http sends the probes of upstreams
- */
+/** What sends requests to upstreams and to their authorization servers. */
+interface Senders {
+  /** Sends the probes of upstreams. */
+  readonly http: HttpClient;
+  readonly documents: DocumentCache;
+  readonly agent: UpstreamDispatcher;
+  readonly issuers: IssuerServices;
+}
+
+/** Loads the routes, and begins to probe them and to follow the configuration file. */
 export async function startRoutes(
   services: Services,
   options: Readonly<Record<string, unknown>> & { readonly probeEveryMs: number },
-  http: HttpClient,
-  documents: DocumentCache,
-  dispatcher: UpstreamDispatcher,
+  { http, documents, agent, issuers }: Senders,
 ): Promise<Pick<RouteServices, 'loader' | 'prober' | 'locals'>> {
   const pins = new ToolPins(services);
-  const locals = new LocalUpstreams(services, dispatcher);
+  const locals = new LocalUpstreams(services, agent);
   const sources = {
     env: process.env,
     store: services.find(SecretsStoreToken),
     locals,
     pins,
+    issuers,
   };
   const loader = new RouteLoader(services, sources, options);
   await loader.start();

@@ -123,3 +123,42 @@ test('[G7,G17] an outage while the token can not be used is alerted too, and the
     });
   t.pass();
 });
+
+test('[G7,G17] a token that no authorization server issues is told with how long the last one goes on', (t) => {
+  const unusable = { type: 'TOKEN_UNUSABLE', problem: 'login.example refuses', issued: true } as const;
+  const token = (severity: string, text: string, labels: object) => ({
+    type: 'alerts.raise',
+    params: { name: 'gateway.route_token', severity, text, labels: { route: 'wiki', ...labels } },
+  });
+  const endsAt = Date.UTC(2026, 0, 2, 3, 4, 5);
+  given(routeHealth, { input: { route: 'wiki' }, events: [probed(1, 'ok')] })
+    .when({ ...unusable, at: 2, lastGood: true, endsAt })
+    .then({
+      state: 'token_unusable',
+      effects: [
+        token(
+          'warning',
+          'No token is issued for the route wiki: login.example refuses. The last one goes on until 2026-01-02T03:04:05.000Z; then the route answers 503.',
+          { state: 'firing', last_good: 'true' },
+        ),
+      ],
+    })
+    .when({ ...unusable, at: 3, lastGood: false })
+    .then({
+      state: 'token_unusable',
+      effects: [
+        token(
+          'critical',
+          'No token is issued for the route wiki: login.example refuses. The route answers 503 until there is one; the gateway tries again by itself.',
+          { state: 'firing', last_good: 'false' },
+        ),
+      ],
+      context: { token: { problem: 'login.example refuses', issued: true, lastGood: false } },
+    })
+    .when({ type: 'TOKEN_USABLE', at: 4 })
+    .then({
+      state: 'healthy',
+      effects: [token('info', 'The token of the route wiki can be used again.', { state: 'resolved' })],
+    });
+  t.pass();
+});

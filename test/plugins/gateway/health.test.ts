@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { HttpClient } from '../../../src/core/host/http/client.ts';
 import { given } from '../../../src/core/host/testing/index.ts';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { routeHealth } from '../../../src/machines/gateway/route-health.ts';
 import { DocumentCache } from '../../../src/plugins/gateway/discovery/document-cache.ts';
 import { probe as probeWith } from '../../../src/plugins/gateway/health/probe.ts';
@@ -26,6 +27,7 @@ async function routeOf(entry: unknown): Promise<Route> {
     store: undefined,
     locals: { open: () => undefined, close: async () => {} },
     pins: { of: () => undefined },
+    issuers: { http: new HttpClient({ timeoutMs: 1_000, answerLimit: 1 }), clock: systemClock },
   });
 }
 

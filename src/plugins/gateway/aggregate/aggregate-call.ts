@@ -35,7 +35,7 @@ import { mergeStreams, type Sink } from './merged-stream.ts';
 import { type Addressee, addresseeOf, SELECTION_HEADER, type Selection, select } from './selection.ts';
 import { eventId, fromServer, readEventId } from './server-requests.ts';
 import { type Legs, type OpenSession, openSession } from './sessions.ts';
-import { type Missing, TOO_LATE } from './unavailable.ts';
+import { type Missing, TOO_LATE, whyNot } from './unavailable.ts';
 
 const OK: CallOutcome = { outcome: 'ok' };
 
@@ -173,6 +173,13 @@ export class AggregateCall extends GatewayCall<AggregateServices> {
     if (!branch) {
       const reason = this.#missing.find((one) => one.server === server)?.reason ?? 'is not open to this key';
       const error = rpcError(200, message.id ?? null, INTERNAL_ERROR, `The route ${server} ${reason}.`);
+      return this.#send(error, { outcome: 'unreachable' });
+    }
+    const without = await branch
+      .whyWithoutToken(signal)
+      .catch((error) => (signal.aborted ? undefined : whyNot(error)));
+    if (without !== undefined) {
+      const error = rpcError(200, message.id ?? null, INTERNAL_ERROR, `The route ${server} is ${without}.`);
       return this.#send(error, { outcome: 'unreachable' });
     }
     const bridged = await branch.isBridged().catch(() => false); // who can't be asked fails below, in words

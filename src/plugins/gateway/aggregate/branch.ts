@@ -1,17 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/kernel/json.ts';
-import { ask, type UpstreamAnswer } from '../fast-path/upstream-request.ts';
+import type { UpstreamAnswer } from '../fast-path/upstream-request.ts';
+import { withoutToken } from '../issued/token-fault.ts';
 import type { Message } from '../mcp/message.ts';
 import { type Era, isStateless } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
+import { askRoute } from '../upstream/ask-route.ts';
 import type { ClientFacts } from '../upstream/client-facts.ts';
 import { hasForgotten, isLate, isOwnFault, UpstreamFault } from '../upstream/failures.ts';
 import { type CallOutcome, credentialWatch } from '../upstream/inspection.ts';
 import { DISCOVER, OWN_ID, ownMessage, sessioned } from '../upstream/own-messages.ts';
 import { type Heard, hear } from '../upstream/read-answer.ts';
-import { type ForUpstream, requestTo } from '../upstream/request.ts';
+import type { ForUpstream } from '../upstream/request.ts';
 import { bridgeFor, type Leg, type Legs, type OpenSession } from './sessions.ts';
 import { Unavailable, whyNot } from './unavailable.ts';
 
@@ -81,6 +83,12 @@ export class Branch {
       await legs.renew(session, this.route.name, leg, () => this.#reopen(session, late)),
       sent,
     );
+  }
+
+  /** @returns why there is no token for the upstream, as a part of a sentence; undefined where there is one, or none is needed */
+  async whyWithoutToken(stop: AbortSignal): Promise<string | undefined> {
+    const fault = await this.route.issued?.prepare(this.within(stop));
+    return fault && withoutToken(fault);
   }
 
   /** Whether the client knows no sessions and the upstream nothing else. */
@@ -213,10 +221,7 @@ export class Branch {
       'last-event-id': lastEventId,
       ...(leg && { 'mcp-protocol-version': leg.version }),
     };
-    return ask(
-      agent,
-      requestTo(this.route, { ...sent, key, headers: changed, session: leg?.id || undefined }),
-    );
+    return askRoute(agent, this.route, { ...sent, key, headers: changed, session: leg?.id || undefined });
   }
 
   /** Reports an error, unless it is the upstream's. */

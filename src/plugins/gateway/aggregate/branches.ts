@@ -26,7 +26,7 @@ export function branchesTo(
     if (reason === undefined) {
       branches.push(
         new Branch({
-          route: aggregated(route),
+          route: aggregated(route.forCaller?.(headers.authorization) ?? route),
           headers,
           agent: gateway.agent,
           caller: `${key.presented}\n${headers.authorization ?? ''}`,

@@ -3,6 +3,7 @@
  * credential.
  */
 import type { AuthenticatedKey } from '../keys/caller.ts';
+import { needsIdentity } from '../routes/entry.ts';
 import type { Route } from '../routes/route.ts';
 import { isLate, isOwnFault, UpstreamFault } from '../upstream/failures.ts';
 import { CredentialRepeated } from '../upstream/inspection.ts';
@@ -39,5 +40,5 @@ export function whyUnusable(
   { authorization }: AuthenticatedKey,
 ): string | undefined {
   if (reason !== undefined || !url) return `is ${reason ?? 'not configured'}`;
-  return entry.disposition === 'relay' && authorization !== 'bearer' ? identityWanted(name) : undefined;
+  return needsIdentity(entry) && authorization !== 'bearer' ? identityWanted(name) : undefined;
 }

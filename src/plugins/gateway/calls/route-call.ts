@@ -3,8 +3,8 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
 import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
-import { ask } from '../fast-path/upstream-request.ts';
 import type { Prober } from '../health/prober.ts';
+import { withoutToken } from '../issued/token-fault.ts';
 import {
   type Answer,
   COMPLETE,
@@ -22,11 +22,12 @@ import { eraOf, isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp
 import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION, type SealedSessions, type Session } from '../session/sealed-sessions.ts';
 import { type Passing, passAnswer, type UpstreamCall } from '../upstream/answer.ts';
-import { hasForgotten, UpstreamFault } from '../upstream/failures.ts';
+import { askRoute } from '../upstream/ask-route.ts';
+import { hasForgotten, refuseCaller, UpstreamFault } from '../upstream/failures.ts';
 import { type CallOutcome, credentialWatch } from '../upstream/inspection.ts';
 import { OWN_ID, ownMessage } from '../upstream/own-messages.ts';
 import { hear } from '../upstream/read-answer.ts';
-import { type ForUpstream, headerOf, requestTo } from '../upstream/request.ts';
+import { type ForUpstream, headerOf } from '../upstream/request.ts';
 import { type CallServices, GatewayCall, type ReceivedCall } from './call.ts';
 import type { RenewedSessions } from './renewed-sessions.ts';
 
@@ -57,7 +58,7 @@ export class RouteCall extends GatewayCall<UpstreamServices> implements Upstream
     binding: string,
   ) {
     super(received);
-    this.route = route;
+    this.route = route.forCaller?.(received.exchange.headers.authorization) ?? route;
     this.#session = session;
     this.#binding = binding;
   }
@@ -77,10 +78,18 @@ export class RouteCall extends GatewayCall<UpstreamServices> implements Upstream
       exchange.send(rpcError(503, message?.id ?? null, INTERNAL_ERROR, `The route ${name} is ${reason}.`));
       return { outcome: 'unreachable' };
     }
+    const fault = await route.issued?.prepare(signal);
+    if (fault?.of === 'caller') return refuseCaller(this, fault.shown);
+    if (fault) {
+      exchange.send(
+        rpcError(503, message?.id ?? null, INTERNAL_ERROR, `The route ${name} is ${withoutToken(fault)}.`),
+      );
+      return { outcome: 'unreachable' };
+    }
     const { method, headers } = exchange;
     const session = this.#session?.upstream[name];
     const request: ForUpstream = { method, headers, message, session, key: this.key.id, signal };
-    const send = (sent: ForUpstream) => ask(this.gateway.agent, requestTo(route, sent));
+    const send = (sent: ForUpstream) => askRoute(this.gateway.agent, route, sent);
     if (route.entry.reinitialise && session !== undefined)
       return this.#passRenewing(request, session, { tools, cost });
     const ping = (pinged: Message) => send({ ...request, method: 'POST', message: pinged });
@@ -102,7 +111,7 @@ export class RouteCall extends GatewayCall<UpstreamServices> implements Upstream
   async #passRenewing(request: ForUpstream, own: string, passing: Passing): Promise<CallOutcome> {
     const { agent, renewed, prober } = this.gateway;
     const sealed = String(request.headers['mcp-session-id']);
-    const send = (sent: ForUpstream) => ask(agent, requestTo(this.route, sent));
+    const send = (sent: ForUpstream) => askRoute(agent, this.route, sent);
     const ended = await passAnswer(
       this,
       async () => {
@@ -131,10 +140,7 @@ export class RouteCall extends GatewayCall<UpstreamServices> implements Upstream
     const signal = AbortSignal.timeout(route.entry.timeoutMs); // not this client's alone: other requests may wait for it
     const send = (message: Message, session?: string) => {
       const headers = { ...given, 'last-event-id': undefined };
-      return ask(
-        this.gateway.agent,
-        requestTo(route, { method: 'POST', headers, message, session, key, signal }),
-      );
+      return askRoute(this.gateway.agent, route, { method: 'POST', headers, message, session, key, signal });
     };
     const initialize = ownMessage('initialize', { protocolVersion: version, ...client }, OWN_ID);
     const heard = await hear(await send(initialize), OWN_ID, credentialWatch(route));

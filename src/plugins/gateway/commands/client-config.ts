@@ -2,7 +2,7 @@ import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { KEY_HEADER } from '../keys/virtual-keys.ts';
-import type { RouteEntry } from '../routes/entry.ts';
+import { loginOf, needsIdentity, type RouteEntry } from '../routes/entry.ts';
 import { baseUrl, type ClientSettings, chosenRoutes } from './target.ts';
 
 const COMMAND = 'gateway client-config';
@@ -119,8 +119,9 @@ function cliEntry(entry: RouteEntry, { gatewayUrl, scope, clientId }: ClientOpti
   // --header takes all words up to the next flag, so it must not stand last before the name.
   const header = `${KEY_HEADER}: Bearer \${${KEY_VARIABLE}}`;
   const words = ['claude', 'mcp', 'add', '--header', header, '--transport', 'http', '--scope', scope];
-  if (entry.disposition === 'relay') {
-    if (entry.callbackPort !== undefined) words.push('--callback-port', String(entry.callbackPort));
+  const login = loginOf(entry);
+  if (login) {
+    if (login.callbackPort !== undefined) words.push('--callback-port', String(login.callbackPort));
     if (clientId !== undefined) words.push('--client-id', clientId);
   }
   return [...words, entry.name, urlOf(entry, gatewayUrl)];
@@ -128,7 +129,7 @@ function cliEntry(entry: RouteEntry, { gatewayUrl, scope, clientId }: ClientOpti
 
 /** @returns the `oauth.scopes` that a CLI client's entry with a registered client needs beside the command */
 function fallbackScopes(entry: RouteEntry): string | undefined {
-  return entry.disposition === 'relay' ? entry.scopes?.join(' ') : undefined;
+  return loginOf(entry)?.scopes?.join(' ');
 }
 
 /** One server of the desktop client's file. */
@@ -159,7 +160,7 @@ function desktopEntry(
 
 /** Why the desktop client can't use a route; undefined when it can. */
 function desktopRefusal(entry: RouteEntry): string | undefined {
-  if (entry.disposition !== 'relay') return undefined;
+  if (!needsIdentity(entry)) return undefined;
   return `${entry.name} is an identity route: the desktop client's connector can't send the key header beside a login, and its bridge has no login. Use the CLI client.`;
 }
 

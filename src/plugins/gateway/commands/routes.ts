@@ -97,7 +97,7 @@ const checkedOf = ({ health }: RouteView): string => health?.checkedAt?.slice(11
 /** Unlike clients, the operator also sees the name of the missing token, and the place of one that can't be used. */
 function missingOf({ reason, secret, health }: RouteView): string | undefined {
   if (health?.state === 'token_unusable') return health.reason;
-  const names = reason?.startsWith('without its token') && secret !== undefined;
+  const names = reason?.startsWith('without its ') && secret !== undefined;
   return names ? `${reason} (${secret})` : reason;
 }
 

@@ -100,6 +100,22 @@ export class DocumentCache {
 
 const keyOf = ({ origin, pathname }: URL): string => origin + pathname;
 
+/**
+ * @returns the document of a route whose upstream's own does not count, because its clients log in for the gateway; undefined
+ *   of any other
+ */
+export function ownDocument(entry: RouteEntry): DocumentAnswer | undefined {
+  if (entry.disposition !== 'token_exchange') return undefined;
+  const { issuer, authorizationServers = issuer && [issuer], loginScopes } = entry;
+  if (!authorizationServers)
+    return { kind: 'none', reason: 'has no issuer, and authorizationServers is not set' };
+  const document = {
+    authorization_servers: authorizationServers,
+    ...(loginScopes && { scopes_supported: loginScopes }),
+  };
+  return { kind: 'document', document };
+}
+
 /** @returns the upstream's document; when it has none, the document that the entry's `authorizationServers` make */
 export function servedDocument(answer: DocumentAnswer, entry: RouteEntry): DocumentAnswer {
   if (answer.kind !== 'none' || entry.disposition !== 'relay' || !entry.authorizationServers) return answer;

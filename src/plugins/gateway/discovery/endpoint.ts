@@ -3,8 +3,9 @@ import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { BrowserOrigins } from '../browser-origins.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
+import { needsIdentity } from '../routes/entry.ts';
 import type { Route, ServedRoutes } from '../routes/route.ts';
-import { type DocumentCache, servedDocument } from './document-cache.ts';
+import { type DocumentCache, ownDocument, servedDocument } from './document-cache.ts';
 
 /** What the discovery endpoint uses. */
 interface DiscoveryServices {
@@ -54,7 +55,7 @@ function serveDocuments(
     const route = routes.table.routes.get(server);
     // The same answer for an unknown server and for one without OAuth, so that nobody learns which servers exist.
     const { status, body } =
-      route?.entry.disposition === 'relay'
+      route && needsIdentity(route.entry)
         ? await answerOf(route, `${publicUrl(request.headers.host)}/${server}/mcp`, documents)
         : notFound;
     return reply.code(status).send(body);
@@ -72,9 +73,7 @@ async function rootDocument(
   resource: string,
   { routes, documents }: Pick<DiscoveryServices, 'routes' | 'documents'>,
 ): Promise<Answer> {
-  const relays = [...routes.table.routes.values()].filter(
-    ({ entry, url }) => entry.disposition === 'relay' && url,
-  );
+  const relays = [...routes.table.routes.values()].filter(({ entry, url }) => needsIdentity(entry) && url);
   const answers = await Promise.all(relays.map((route) => answerOf(route, resource, documents)));
   const found = answers.flatMap(({ status, body }) => (status === 200 && isObject(body) ? [body] : []));
   const [first] = found;
@@ -98,7 +97,7 @@ const severalServers: Answer = {
 async function answerOf(route: Route, resource: string, documents: DocumentCache): Promise<Answer> {
   const { name, url, reason, entry } = route;
   if (!url) return { status: 503, body: { detail: `The route ${name} is ${reason ?? 'not configured'}.` } };
-  const answer = servedDocument(await documents.get(url), entry);
+  const answer = ownDocument(entry) ?? servedDocument(await documents.get(url), entry);
   switch (answer.kind) {
     case 'document':
       return { status: 200, body: { ...answer.document, resource } };

@@ -6,7 +6,7 @@ import type { CommandContext, CommandDefinition } from '../../../core/host/plugi
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { askGateway, baseUrl, type ClientSettings, chosenRoutes } from '../commands/target.ts';
-import type { RouteEntry } from '../routes/entry.ts';
+import { needsIdentity, type RouteEntry } from '../routes/entry.ts';
 import { ROUTES_PATH, type TableView } from '../routes/operations.ts';
 import { type EntryFinding, inspectClientFile } from './client-file.ts';
 import { probeRoute, type RouteFinding } from './probe.ts';
@@ -47,7 +47,7 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
       if (symptom === undefined && entry === undefined && keyFile === undefined) {
         throw usage('Give a key with --key-file, a --symptom, or a client file with --entry.');
       }
-      const relays = new Set(routes.filter(isRelay).map(({ name }) => name));
+      const relays = new Set(routes.filter(needsIdentity).map(({ name }) => name));
       const reported = symptom === undefined ? undefined : { symptom, diagnosis: diagnose(symptom) };
       const entries = entry === undefined ? [] : inspectClientFile(parsedFile(entry), relays);
       const key = keyFile === undefined ? undefined : readTokenFile(keyFile);
@@ -68,8 +68,6 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
   };
 }
 
-const isRelay = ({ disposition }: RouteEntry): boolean => disposition === 'relay';
-
 /**
  * What the running instance knows and no client can see: which routes have no upstream, where a key without entitlement sees
  * an empty tool list as well, and whose token can't be used while the last good one goes on.
@@ -84,7 +82,8 @@ async function withTableFacts(
     const { route } = finding;
     const { reason = '', health } = table?.routes.find(({ name }) => name === route) ?? {};
     if (health?.state === 'token_unusable') {
-      return { route, state: 'sick', found: health.reason ?? '', diagnosis: diagnosis('token_unusable') };
+      const code = health.token === 'issued' ? 'token_not_issued' : 'token_unusable';
+      return { route, state: 'sick', found: health.reason ?? '', diagnosis: diagnosis(code) };
     }
     const isAmbiguous = finding.diagnosis?.code === 'not_entitled';
     const missing = isAmbiguous ? /^not configured: (.*)$/.exec(reason)?.[1] : undefined;
@@ -114,7 +113,7 @@ async function probeAll(
     return await Promise.all(
       routes.map((entry) => {
         // Only upstreams of identity routes may see the token.
-        const token = isRelay(entry) ? target.token : undefined;
+        const token = needsIdentity(entry) ? target.token : undefined;
         return probeRoute(entry, { ...target, token, http, signal });
       }),
     );

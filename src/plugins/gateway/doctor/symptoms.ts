@@ -158,6 +158,12 @@ const ROWS: readonly Row[] = [
     'Store the bare token in a file of mode 0600; the gateway reads it again within seconds, and `holdfast gateway routes` names the file.',
   ),
   row(
+    'token_not_issued',
+    /authorization server|invalid_client|unauthorized_client|invalid_target/i,
+    'The authorization server issues no token for the upstream to the gateway.',
+    "Check the route's issuer, clientId, client secret, audience and scopes there; the gateway tries again by itself.",
+  ),
+  row(
     'upstream_down',
     /\b50[0234]\b|cannot be reached|unreachable/i,
     'The server behind the gateway does not answer, or with an error of its own.',

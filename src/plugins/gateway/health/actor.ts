@@ -50,6 +50,8 @@ export const routeTokenRead = defineTopic(
       at: z.number(),
       problem: z.string(),
       lastGood: z.boolean(),
+      issued: z.literal(true).exactOptional(),
+      endsAt: z.number().exactOptional(),
     }),
     z.object({ type: z.literal('TOKEN_USABLE'), route: z.string(), at: z.number() }),
   ]),

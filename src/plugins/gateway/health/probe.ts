@@ -40,6 +40,9 @@ export async function probe(
     if (route.entry.disposition === 'relay') {
       return documentResult(servedDocument(await documents.refresh(url), route.entry));
     }
+    if (route.entry.disposition === 'token_exchange') {
+      return await probeWithoutToken(url, http, AbortSignal.any([stop, deadline]));
+    }
     return await new McpProbe(route, url, http, AbortSignal.any([stop, deadline]), pins).run();
   } catch (error) {
     if (deadline.aborted) return { found: 'failed', reason: 'does not answer in time' };
@@ -49,6 +52,24 @@ export async function probe(
     }
     return { found: 'failed', reason: isCoded(error) ? 'its token can not be read' : 'cannot be reached' };
   }
+}
+
+/**
+ * The gateway has no token of its own for a route of token exchange: that its upstream answers, be it that it wants a token,
+ * is all that it can find out.
+ */
+async function probeWithoutToken(url: URL, http: HttpClient, signal: AbortSignal): Promise<ProbeResult> {
+  const params = { protocolVersion: REVISION, capabilities: {}, clientInfo };
+  const { status, type } = await sendProbe(http, {
+    url,
+    method: 'initialize',
+    params,
+    id: 1,
+    headers: {},
+    signal,
+  });
+  const answers = status === 401 || status === 403 || (status < 300 && type !== undefined);
+  return answers ? { found: 'ok' } : failed(`answers with status ${status}`);
 }
 
 function documentResult(answer: DocumentAnswer): ProbeResult {

@@ -1,6 +1,9 @@
 import type { Services } from '../../../core/host/plugin/definition.ts';
+import { isoTime } from '../../../core/kernel/clock.ts';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
 import { ALERT_AFTER, type RouteHealthContext } from '../../../machines/gateway/route-health.ts';
+import type { TokenProblem } from '../issued/route-token.ts';
+import { needsIdentity } from '../routes/entry.ts';
 import type { RouteHealth } from '../routes/operations.ts';
 import type { Route, RouteTable } from '../routes/route.ts';
 import { routeCalled, routeHealthActor, routeProbed, routeReset, routeTokenRead } from './actor.ts';
@@ -77,9 +80,11 @@ export class Prober {
     if (!state) return undefined;
     const { reason: found, tools, checkedAt, token } = state.context;
     const at = this.#checkedAt.get(name) ?? checkedAt;
-    const reason = state.value === 'token_unusable' ? tokenText(token) : found;
+    const isUnusable = state.value === 'token_unusable';
+    const reason = isUnusable ? tokenText(token) : found;
     return {
       state: state.value,
+      ...(isUnusable && token?.issued && { token: 'issued' as const }),
       ...(reason !== undefined && { reason }),
       ...(tools !== undefined && { tools }),
       ...(at !== undefined && { checkedAt: new Date(at).toISOString() }),
@@ -98,7 +103,7 @@ export class Prober {
     const { reason = 'fails' } = state.context;
     const route = this.#routes.get(name);
     // What is probed of a relay route is its document: only an upstream that is away is away for calls too.
-    if (route?.entry.disposition === 'relay' && !AWAY.has(reason)) return undefined;
+    if (route && needsIdentity(route.entry) && !AWAY.has(reason)) return undefined;
     const { services } = this.#options;
     const age = services.clock.now() - (this.#checkedAt.get(name) ?? 0);
     if (age >= HALF_OPEN_MS || age < 0) this.#probeNow(name);
@@ -169,6 +174,8 @@ export class Prober {
     if (!route || this.#probing.has(name)) return;
     this.#probing.add(name);
     try {
+      await route.token?.ready();
+      if (this.#stop.signal.aborted) return;
       this.#publishToken(name, route);
       if (this.#options.isUnloaded(route)) {
         this.#uncalled.add(name);
@@ -203,9 +210,15 @@ export class Prober {
       if (known) bus.publish(routeTokenRead, { type: 'TOKEN_USABLE', route: name, at });
       return;
     }
-    const { reason, lastGood } = problem;
-    if (known?.problem === reason && known.lastGood === lastGood) return;
-    bus.publish(routeTokenRead, { type: 'TOKEN_UNUSABLE', route: name, at, problem: reason, lastGood });
+    const { reason, shown: _, ...facts } = problem;
+    if (known?.problem === reason && known.lastGood === facts.lastGood) return;
+    bus.publish(routeTokenRead, {
+      type: 'TOKEN_UNUSABLE',
+      route: name,
+      at,
+      problem: reason,
+      ...tokenFacts(facts),
+    });
   }
 
   /** Failures are published until the alert is raised: the machine counts them. */
@@ -236,8 +249,18 @@ export class Prober {
 /** Reasons of an upstream that is away as a whole, whatever is asked of it. */
 const AWAY: ReadonlySet<string> = new Set(['does not answer in time', 'cannot be reached']);
 
+const tokenFacts = ({ lastGood, issued, endsAt }: Omit<TokenProblem, 'reason' | 'shown'>) => ({
+  lastGood,
+  ...(issued && { issued }),
+  ...(endsAt !== undefined && { endsAt }),
+});
+
 /** @returns what an operator reads about a token that can't be used */
 function tokenText(token: RouteHealthContext['token']): string {
-  const { problem = '', lastGood = false } = token ?? {};
+  const { problem = '', lastGood = false, issued = false, endsAt } = token ?? {};
+  if (issued) {
+    const then = lastGood && endsAt !== undefined ? `; the last one goes on until ${isoTime(endsAt)}` : '';
+    return `no token is issued for it: ${problem}${then}`;
+  }
   return `its token can not be used: ${problem}${lastGood ? '; the last good one goes on until the process ends' : ''}`;
 }

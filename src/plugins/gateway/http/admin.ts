@@ -7,6 +7,7 @@ import type { ChangeOrigin, KeyAdmin } from '../keys/admin.ts';
 import { warningsOf } from '../keys/request.ts';
 import { budgetOf, keyFields, keyInfo, pageOfKeys, serverId } from '../keys/view.ts';
 import { bearerIn, type KeyDirectory, keyId } from '../keys/virtual-keys.ts';
+import { hasIssuedTokens, needsIdentity } from '../routes/entry.ts';
 import type { RouteTable, ServedRoutes } from '../routes/route.ts';
 import {
   type RestServices,
@@ -183,9 +184,10 @@ function serverEntries({ routes, rejected }: RouteTable, publicUrl: string): unk
       server_name: name,
       url: `${publicUrl}/${name}/mcp`,
       transport: 'http',
-      auth_type: entry.disposition === 'overwrite' ? 'bearer_token' : 'none',
+      auth_type:
+        entry.disposition === 'overwrite' ? 'bearer_token' : hasIssuedTokens(entry) ? 'oauth2' : 'none',
       oauth_passthrough: entry.disposition === 'relay',
-      extra_headers: entry.disposition === 'relay' ? ['Authorization'] : [],
+      extra_headers: needsIdentity(entry) ? ['Authorization'] : [],
       status: reason === undefined ? 'configured' : 'not configured',
       ...(reason !== undefined && { reason }),
       ...(entry.tools && { allowed_tools: entry.tools }),

@@ -4,7 +4,14 @@ import { problemsOf } from '../../../core/host/config/problem.ts';
 import { plaintextProblem } from '../../../core/host/http/plaintext.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { RejectedEntry } from '../../../machines/gateway/routes.ts';
-import { type RouteEntry, routeSchema, type ToolSettings } from './entry.ts';
+import {
+  hasIssuedTokens,
+  type IssuedEntry,
+  needsIdentity,
+  type RouteEntry,
+  routeSchema,
+  type ToolSettings,
+} from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -114,8 +121,10 @@ function definitionOf(input: unknown, env: Environment): RouteDefinition | Refus
   if (problem) return { reason: `${problem.option}: ${problem.reason}${problem.hint && `.${problem.hint}`}` };
   const checked = withOptions(parsed.data as RouteEntry);
   if ('reason' in checked) return checked;
-  if (checked.disposition === 'relay' && checked.pin !== 'follow')
-    return { reason: 'pin: the gateway has no credential of its own to look at the tools of a relay route' };
+  if (needsIdentity(checked) && checked.pin !== 'follow')
+    return {
+      reason: 'pin: the gateway has no credential of its own to look at the tools of an identity route',
+    };
   const clash = sharedToolName(checked.toolSettings);
   if (clash !== undefined) return { reason: `toolSettings: ${clash}` };
   const { name, url: own } = checked;
@@ -129,13 +138,16 @@ function definitionOf(input: unknown, env: Environment): RouteDefinition | Refus
   const entry = url === undefined ? checked : { ...checked, server: undefined, command: undefined };
   const invalidUrl = url === undefined ? undefined : urlProblem(url);
   if (invalidUrl !== undefined) return { reason: `${from}: ${invalidUrl}` };
-  if ('secret' in entry && entry.secret !== undefined && entry.tokenFile !== undefined) {
-    return { reason: 'secret: tokenFile is set as well: keep one of the two' };
+  const file = 'tokenFile' in entry ? 'tokenFile' : 'secretFile';
+  if ('secret' in entry && entry.secret !== undefined && fileOf(entry) !== undefined) {
+    return { reason: `secret: ${file} is set as well: keep one of the two` };
   }
   const insecure = entry.insecure ?? /^(?:true|yes|on|1)$/i.test(env[`${variables}_INSECURE`] ?? '');
   const credential = sentBy(entry);
   const plaintext = credential === undefined ? undefined : plaintextProblem({ url, insecure, credential });
   if (plaintext !== undefined) return { reason: `insecure: ${plaintext}` };
+  const unissued = hasIssuedTokens(entry) ? issuerProblem(entry, insecure) : undefined;
+  if (unissued !== undefined) return { reason: unissued };
   return { entry, url, secret: secretOf(entry, env, variables) };
 }
 
@@ -162,17 +174,39 @@ function withOptions(entry: RouteEntry): RouteEntry | Refusal {
 }
 
 function secretOf(entry: RouteEntry, env: Environment, variables: string): string | undefined {
-  if (entry.disposition !== 'overwrite' && entry.disposition !== 'custom') return undefined;
+  const { disposition } = entry;
+  if (disposition === 'relay' || disposition === 'credential_free') return undefined;
   if (entry.secret !== undefined) return `store:${entry.secret}`;
-  const file = entry.tokenFile ?? (env[`${variables}_TOKEN_FILE`] || undefined);
+  const variable = hasIssuedTokens(entry) ? `${variables}_CLIENT_SECRET` : `${variables}_TOKEN`;
+  const file = fileOf(entry) ?? (env[`${variable}_FILE`] || undefined);
   if (file !== undefined) return `file:${file}`;
-  return env[`${variables}_TOKEN`] ? `env:${variables}_TOKEN` : undefined;
+  return env[variable] ? `env:${variable}` : undefined;
+}
+
+/** @returns the file of an entry's token, or of its client's secret */
+function fileOf(entry: RouteEntry): string | undefined {
+  if ('secretFile' in entry) return entry.secretFile;
+  return 'tokenFile' in entry ? entry.tokenFile : undefined;
+}
+
+/** @returns why no token could be asked for */
+function issuerProblem({ issuer, tokenEndpoint }: IssuedEntry, insecure: boolean): string | undefined {
+  const [first, second] = Object.entries({ issuer, tokenEndpoint }).filter(([, url]) => url !== undefined);
+  if (!first) return 'issuer: neither it nor tokenEndpoint is set: name where tokens come from';
+  if (second) return 'tokenEndpoint: issuer is set as well: keep one of the two';
+  const [field, url = ''] = first;
+  const problem = urlProblem(url);
+  if (problem !== undefined) return `${field}: ${problem}`;
+  const plaintext = plaintextProblem({ url, insecure, credential: "the client's secret" });
+  return plaintext === undefined ? undefined : `insecure: ${plaintext}`;
 }
 
 /** What a route sends besides the call; a custom kind may set any header. */
 function sentBy({ disposition }: RouteEntry): string | undefined {
   switch (disposition) {
     case 'overwrite':
+    case 'client_credentials':
+    case 'token_exchange':
       return 'its token';
     case 'relay':
       return "the callers' tokens";
@@ -187,7 +221,7 @@ function urlProblem(address: string): string | undefined {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return 'it is not an http or https URL';
   const isBare = url.username === '' && url.password === '';
-  return isBare ? undefined : 'it contains a user or password, which belong in the token file';
+  return isBare ? undefined : 'it contains a user or password, which belong in a file of secrets';
 }
 
 function nameOf(input: unknown): string {

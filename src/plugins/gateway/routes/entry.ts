@@ -7,7 +7,13 @@ import { isObject } from '../../../core/kernel/json.ts';
 import type { RouteKind } from './kind.ts';
 
 /** Where the credential for the upstream comes from. On a `custom` route its kind decides. */
-export type Disposition = 'overwrite' | 'relay' | 'credential_free' | 'custom';
+export type Disposition =
+  | 'overwrite'
+  | 'relay'
+  | 'credential_free'
+  | 'client_credentials'
+  | 'token_exchange'
+  | 'custom';
 
 const name = z
   .string()
@@ -20,6 +26,8 @@ const name = z
 const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope has no spaces and no quotes');
 const toolName = z.string().min(1).max(128);
 const approval = z.enum(['none', 'ask']);
+const httpUrl = z.url({ protocol: /^https?$/ });
+const callbackPort = z.int().min(1).max(65_535);
 
 /** One tool as the operator wants clients to see it. */
 const toolSettings = z.strictObject({
@@ -64,7 +72,7 @@ const commandSchema = z.strictObject({
 const common = {
   name,
   /** The upstream's MCP endpoint; `HOLDFAST_MCP_<SERVER>_URL` unless set here. */
-  url: z.url({ protocol: /^https?$/ }).optional(),
+  url: httpUrl.optional(),
   /** The official SDK's server, which runs in this process. Plugins bring it: the file holds no functions that a rollback could find. */
   server: z.custom<McpServerFactory>((value) => typeof value === 'function').optional(),
   /** The `server` is loaded with the first call of a client: until then it is not probed, and its health is unknown. */
@@ -112,6 +120,30 @@ const token = {
   secret: secretReference.optional(),
 };
 
+/** The authorization server that issues the gateway's tokens for the upstream, and what they are for. */
+const issued = {
+  /** Issuer whose metadata name the token endpoint (RFC 8414 or OpenID Connect Discovery). */
+  issuer: httpUrl.optional(),
+  /** The token endpoint, for an authorization server without metadata. */
+  tokenEndpoint: httpUrl.optional(),
+  /** The gateway's own client at that server. */
+  clientId: z
+    .string()
+    .max(1_024)
+    .regex(/^[\x20-\x7e]+$/, 'a client id has visible ASCII characters only'),
+  clientAuthentication: z.enum(['client_secret_basic', 'client_secret_post']).default('client_secret_basic'),
+  /** File (mode 0600) with the client's secret; `HOLDFAST_MCP_<SERVER>_CLIENT_SECRET_FILE` or `_CLIENT_SECRET` unless set here. */
+  secretFile: z.string().min(1).optional(),
+  /** Its place in the secrets store, `<path>#<property>`. */
+  secret: secretReference.optional(),
+  /** `audience` of the request for a token. */
+  audience: z.string().min(1).max(2_048).optional(),
+  /** `resource` of that request (RFC 8707). */
+  resource: httpUrl.optional(),
+  /** `scope` of that request. */
+  scopes: z.array(scope).max(100).default([]),
+};
+
 export const routeSchema = z
   .discriminatedUnion('disposition', [
     z.strictObject({ ...common, ...token, disposition: z.literal('overwrite') }),
@@ -121,21 +153,31 @@ export const routeSchema = z
       /** The `aud` that the upstream expects in a token, for `holdfast gateway doctor`; `{gateway_url}` is replaced. */
       audience: z.string().min(1).optional(),
       /** Port of the client's login callback. */
-      callbackPort: z.int().min(1).max(65_535).optional(),
+      callbackPort: callbackPort.optional(),
       /** Scopes a client asks for when it can't register itself. */
       scopes: z.array(scope).optional(),
       /** The gateway's challenge names `scopes`, for an upstream that names them in its own challenge only. */
       scopesInChallenge: z.boolean().optional(),
       /** For an upstream without a protected-resource document: the gateway makes one of these and `scopes`. */
-      authorizationServers: z
-        .array(z.url({ protocol: /^https?$/ }))
-        .min(1)
-        .max(16)
-        .optional(),
+      authorizationServers: z.array(httpUrl).min(1).max(16).optional(),
       /** `jsonrpc` turns an upstream's 401 and 403 into a JSON-RPC error in a 200. */
       relayErrors: z.enum(['status', 'jsonrpc']).default('status'),
     }),
     z.strictObject({ ...common, disposition: z.literal('credential_free') }),
+    z.strictObject({ ...common, ...issued, disposition: z.literal('client_credentials') }),
+    z.strictObject({
+      ...common,
+      ...issued,
+      disposition: z.literal('token_exchange'),
+      /** What the callers' own tokens are (RFC 8693, 3). */
+      subjectTokenType: z.enum(['access_token', 'id_token', 'jwt']).default('access_token'),
+      /** Where clients log in, for the document that the gateway serves; the issuer unless set. */
+      authorizationServers: z.array(httpUrl).min(1).max(16).optional(),
+      /** Scopes that a client asks for at its login. */
+      loginScopes: z.array(scope).max(100).optional(),
+      /** Port of the client's login callback. */
+      callbackPort: callbackPort.optional(),
+    }),
     z.strictObject({
       ...common,
       ...token,
@@ -149,6 +191,8 @@ export const routeSchema = z
 export type RouteEntry = z.output<typeof routeSchema>;
 /** A route as `plugins.config.ts` writes it. It is checked when the table is loaded. */
 export type RouteInput = z.input<typeof routeSchema>;
+/** An entry whose tokens an authorization server issues. */
+export type IssuedEntry = Extract<RouteEntry, { disposition: 'client_credentials' | 'token_exchange' }>;
 type Input<D extends Disposition> = Omit<Extract<RouteInput, { disposition: D }>, 'disposition'>;
 
 /**
@@ -177,6 +221,51 @@ export const credentialFree = (input: Input<'credential_free'>): RouteInput => (
   ...input,
   disposition: 'credential_free',
 });
+
+/**
+ * A route whose tokens the gateway gets for itself from an authorization server (OAuth 2.0 client credentials).
+ *
+ * @example clientCredentials({ name: 'tickets', issuer: 'https://login.example.net', clientId: 'holdfast', secret: 'mcp/tickets#secret' })
+ */
+export const clientCredentials = (input: Input<'client_credentials'>): RouteInput => ({
+  ...input,
+  disposition: 'client_credentials',
+});
+
+/**
+ * A route where the gateway exchanges the caller's own token for one that is for the upstream (RFC 8693).
+ *
+ * @example tokenExchange({ name: 'crm', issuer: 'https://login.example.net', clientId: 'holdfast', secret: 'mcp/crm#secret', audience: 'crm' })
+ */
+export const tokenExchange = (input: Input<'token_exchange'>): RouteInput => ({
+  ...input,
+  disposition: 'token_exchange',
+});
+
+/** @returns whether an authorization server issues the tokens for its upstream */
+export const hasIssuedTokens = (entry: RouteEntry): entry is IssuedEntry =>
+  entry.disposition === 'client_credentials' || entry.disposition === 'token_exchange';
+
+/** @returns whether its callers need an identity token of their own */
+export const needsIdentity = ({ disposition }: { readonly disposition: Disposition }): boolean =>
+  disposition === 'relay' || disposition === 'token_exchange';
+
+/** What a client's entry needs for the login at an identity route. */
+export interface LoginSettings {
+  readonly audience?: string | undefined;
+  readonly callbackPort?: number | undefined;
+  readonly scopes?: readonly string[] | undefined;
+}
+
+/** @returns what clients need for their login; undefined of a route that wants none */
+export function loginOf(entry: RouteEntry): LoginSettings | undefined {
+  const { disposition } = entry;
+  if (disposition === 'relay')
+    return { audience: entry.audience, callbackPort: entry.callbackPort, scopes: entry.scopes };
+  if (disposition === 'token_exchange')
+    return { callbackPort: entry.callbackPort, scopes: entry.loginScopes };
+  return undefined;
+}
 
 function isKind(value: unknown): boolean {
   return isObject(value) && typeof value.name === 'string' && typeof value.headers === 'function';

@@ -12,7 +12,7 @@ import type { RouteState } from '../../../machines/gateway/routes.ts';
 import { GatewayError } from '../errors.ts';
 import type { StdioFacts } from '../local/stdio/stdio-server.ts';
 import { rollbackRequested } from './actor.ts';
-import type { RouteEntry } from './entry.ts';
+import { type LoginSettings, loginOf } from './entry.ts';
 import type { RouteLoader } from './loader.ts';
 import type { Route } from './route.ts';
 
@@ -65,6 +65,8 @@ function accepted({ status, body }: Reply, refusal: 'HF_GATEWAY_RELOAD' | 'HF_GA
 export interface RouteHealth {
   readonly state: string;
   readonly reason?: string;
+  /** Of a token that can't be used: an authorization server does not issue it. */
+  readonly token?: 'issued';
   /** ISO 8601. */
   readonly checkedAt?: string;
   /** Number of tools that it lists. */
@@ -94,10 +96,7 @@ export interface RouteView {
   readonly health?: RouteHealth;
   readonly document?: RouteDocument;
   /** Of a relay route: what a client's entry needs for its login. */
-  readonly login?: Pick<
-    Extract<RouteEntry, { disposition: 'relay' }>,
-    'audience' | 'callbackPort' | 'scopes'
-  >;
+  readonly login?: LoginSettings;
   /** It was rolled back, and stays so until its entry changes. */
   readonly pinned?: true;
   /** ISO 8601. */
@@ -149,7 +148,7 @@ function tableView({ services, loader, prober, documents }: OperationServices): 
     const document =
       route?.entry.disposition === 'relay' ? documentView(route.url, documents, now) : undefined;
     const facts = {
-      ...loginOf(route),
+      ...loginView(route),
       ...(reason !== undefined && { reason }),
       ...(found && { health: found }),
       ...(document && { document }),
@@ -165,10 +164,9 @@ function tableView({ services, loader, prober, documents }: OperationServices): 
   };
 }
 
-function loginOf(route: Route | undefined): Pick<RouteView, 'login'> {
-  if (route?.entry.disposition !== 'relay') return {};
-  const { audience, callbackPort, scopes } = route.entry;
-  return { login: { audience, callbackPort, scopes } };
+function loginView(route: Route | undefined): Pick<RouteView, 'login'> {
+  const login = route && loginOf(route.entry);
+  return login ? { login } : {};
 }
 
 function documentView(

@@ -1,7 +1,9 @@
+import { type IssuedCredential, IssuedTokens, type IssuerServices } from '../issued/issued-tokens.ts';
+import type { RouteToken } from '../issued/route-token.ts';
 import type { LocalUpstreams } from '../local/upstreams.ts';
 import type { ToolPins } from '../pins/tool-pins.ts';
 import { type RouteDefinition, variablesOf } from './entries.ts';
-import type { RouteEntry } from './entry.ts';
+import { hasIssuedTokens, type RouteEntry } from './entry.ts';
 import { RouteTools } from './tools.ts';
 import { type SecretSources, UpstreamSecret } from './upstream-secret.ts';
 
@@ -16,7 +18,11 @@ export interface Route {
   /** Why it can't be called now: it has no URL, or no token. */
   readonly reason: string | undefined;
   /** The token that the gateway has for it, if any. */
-  readonly token?: UpstreamSecret | undefined;
+  readonly token?: RouteToken | undefined;
+  /** The token that an authorization server issues for its calls; prepared before `credential` is asked for. */
+  readonly issued?: IssuedCredential | undefined;
+  /** Undefined where all callers share one credential. @returns the route with the credential for the calls of one caller */
+  readonly forCaller?: ((authorization: string | undefined) => Route) | undefined;
   /**
    * The headers with the credential for the upstream. The token is read at the last moment.
    *
@@ -36,6 +42,7 @@ export interface Route {
 export interface RouteSources extends SecretSources {
   readonly locals: Pick<LocalUpstreams, 'open' | 'close'>;
   readonly pins: Pick<ToolPins, 'of'>;
+  readonly issuers: IssuerServices;
 }
 
 /** An entry that is not a valid route, or a route that can't be opened. */
@@ -66,36 +73,58 @@ export const emptyTable: RouteTable = { revision: 0, routes: new Map(), rejected
 export async function openRoute(definition: RouteDefinition, sources: RouteSources): Promise<Route> {
   const { entry, secret: source } = definition;
   const { name, costs } = entry;
-  const secret = source === undefined ? undefined : new UpstreamSecret(source, sources);
-  await secret?.load();
+  const noun = hasIssuedTokens(entry) ? 'client secret' : 'token';
+  const secret = source === undefined ? undefined : new UpstreamSecret(source, sources, noun);
+  await secret?.ready();
+  const issued =
+    hasIssuedTokens(entry) && secret ? new IssuedTokens(entry, secret, sources.issuers) : undefined;
   const variables = variablesOf(name);
   const local = sources.locals.open(entry);
   const url = definition.url === undefined ? local : new URL(definition.url);
-  return {
+  const route: Route = {
     name,
     entry,
     url,
     isLocal: local !== undefined && url === local,
-    token: secret,
+    token: issued ?? secret,
+    issued: issued?.own,
+    forCaller: issued && !issued.own ? (caller) => ofCaller(route, issued.of(caller)) : undefined,
     get reason() {
       if (url === undefined) return `not configured: set ${variables}_URL`;
+      if (issued) return issued.blocked;
       if (secret) {
         const problem = secret.problem;
         return problem?.lastGood === false ? problem.shown : undefined;
       }
-      return needsToken(entry) && !local
-        ? `without a token: set ${variables}_TOKEN_FILE or ${variables}_TOKEN`
-        : undefined;
+      if (!needsToken(entry) || local) return undefined;
+      const variable = `${variables}_${hasIssuedTokens(entry) ? 'CLIENT_SECRET' : 'TOKEN'}`;
+      return `without a ${noun}: set ${variable}_FILE or ${variable}`;
     },
-    credential: (authorization) => credentialOf(entry, secret, authorization),
+    credential: (authorization) =>
+      issued ? bearer(issued.own?.value) : credentialOf(entry, secret, authorization),
     costOf: (tool) => (Object.hasOwn(costs, tool) ? costs[tool] : costs['*']) ?? 0,
     tools: new RouteTools(entry, sources.pins.of(name, entry.pin)),
-    close: async () => local && (await sources.locals.close(local)),
+    close: async () => {
+      issued?.close();
+      if (local) await sources.locals.close(local);
+    },
   };
+  return route;
 }
 
+/** The route as the calls of one caller use it, with the token that the caller's own was exchanged for. */
+function ofCaller(route: Route, issued: IssuedCredential): Route {
+  const { reason } = route;
+  return { ...route, reason, issued, credential: () => bearer(issued.value) };
+}
+
+const bearer = (token: string | undefined): Readonly<Record<string, string>> =>
+  token === undefined ? {} : { authorization: `Bearer ${token}` };
+
 const needsToken = (entry: RouteEntry): boolean =>
-  entry.disposition === 'overwrite' || (entry.disposition === 'custom' && entry.kind.needsSecret === true);
+  entry.disposition === 'overwrite' ||
+  hasIssuedTokens(entry) ||
+  (entry.disposition === 'custom' && entry.kind.needsSecret === true);
 
 function credentialOf(
   entry: RouteEntry,
@@ -104,10 +133,12 @@ function credentialOf(
 ): Readonly<Record<string, string>> {
   switch (entry.disposition) {
     case 'overwrite':
-      return secret ? { authorization: `Bearer ${secret.read()}` } : {};
+      return bearer(secret?.read());
     case 'relay':
       return authorization === undefined ? {} : { authorization };
     case 'credential_free':
+    case 'client_credentials':
+    case 'token_exchange':
       return {};
     case 'custom':
       return inLowerCase(entry.kind.headers({ options: entry.options, secret: secret?.read() }));

@@ -4,6 +4,7 @@ import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../../core/kernel/errors/kernel-error.ts';
 import { GatewayError } from '../errors.ts';
+import type { RouteToken, TokenProblem } from '../issued/route-token.ts';
 import type { Environment } from './entries.ts';
 
 /** Age at which a token is read again, so that a rotated one needs no restart. */
@@ -17,22 +18,13 @@ export interface SecretSources {
   readonly store: SecretsStore | undefined;
 }
 
-/** Why the token of a route can't be used. */
-export interface TokenProblem {
-  /** For operators: it names the file, the variable or the place in the store. */
-  readonly reason: string;
-  /** For clients: it names no place. */
-  readonly shown: string;
-  /** The last good token goes on, for as long as this process lives. */
-  readonly lastGood: boolean;
-}
-
 /**
  * The token of a route. It is read when it is needed, and again after five seconds; while it can't be read, the last one
  * stays in use, and `problem` says why. It is kept in this object and in requests only.
  */
-export class UpstreamSecret {
+export class UpstreamSecret implements RouteToken {
   readonly #source: string;
+  readonly #noun: string;
   readonly #fetch: () => string | Promise<string>;
   #token: string | undefined;
   #problem: HoldfastError | undefined;
@@ -40,14 +32,18 @@ export class UpstreamSecret {
   #reading: Promise<void> | undefined;
   #listener: (() => void) | undefined;
 
-  /** @param source `file:<path>`, `env:<variable>` or `store:<path>#<property>` */
-  constructor(source: string, sources: SecretSources) {
+  /**
+   * @param source `file:<path>`, `env:<variable>` or `store:<path>#<property>`
+   * @param noun what it is
+   */
+  constructor(source: string, sources: SecretSources, noun: 'token' | 'client secret' = 'token') {
     this.#source = source;
+    this.#noun = noun;
     this.#fetch = fetcher(source, sources);
   }
 
   /** Reads it for the first time. A token that can't be used throws nothing: see `problem`. */
-  async load(): Promise<void> {
+  async ready(): Promise<void> {
     this.#refresh();
     await this.#reading;
   }
@@ -88,14 +84,14 @@ export class UpstreamSecret {
         ? 'its variable'
         : 'the secrets store';
     if (isCoded(error, 'HF_CONFIG_SECRET_MISSING'))
-      return `without its token, which ${keeper} does not provide`;
+      return `without its ${this.#noun}, which ${keeper} does not provide`;
     const { reason } = error.details;
     const why = isCoded(error, 'HF_CONFIG_SECRET_MODE')
       ? 'other users may read it'
       : isCoded(error, 'HF_GATEWAY_ROUTE') || isCoded(error, 'HF_CONFIG_SECRET_INVALID')
         ? String(reason)
         : 'it can not be read';
-    return `without a usable token: the one in ${keeper} is refused: ${why}`;
+    return `without a usable ${this.#noun}: the one in ${keeper} is refused: ${why}`;
   }
 
   #refresh(): void {
@@ -122,7 +118,7 @@ export class UpstreamSecret {
   /** A stored value that begins with `Bearer` would be sent with the scheme twice (G7). */
   #take(token: string): void {
     const bare = token.trim();
-    if (/^bearer\s/i.test(bare)) {
+    if (this.#noun === 'token' && /^bearer\s/i.test(bare)) {
       throw this.#unusable(
         'the token begins with the word Bearer, which the gateway adds itself: it is 7 characters too long',
       );

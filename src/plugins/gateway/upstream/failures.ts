@@ -131,6 +131,18 @@ function relayed(call: UpstreamCall, status: number, upstream: IncomingHttpHeade
   return { outcome: 'http_error', ...(refusal !== undefined && { refusal }) };
 }
 
+/** An identity that the authorization server refuses to exchange: its client logs in again. @param code of OAuth */
+export function refuseCaller(call: UpstreamCall, code: string): CallOutcome {
+  const { exchange, route, message, metadataUrl } = call;
+  const challenge = `Bearer ${written('error', 'invalid_token')}, resource_metadata="${metadataUrl}"`;
+  const text = `Unauthorized: the authorization server of ${route.name} refuses the identity token (${code})`;
+  exchange.send({
+    ...rpcError(401, message?.id ?? null, UNAUTHORIZED, text),
+    headers: { 'www-authenticate': challenge },
+  });
+  return { outcome: 'unreachable', refusal: code };
+}
+
 /**
  * Bytes of an answer up to which a client is believed to have read it: the kernel does not say what it holds, and what a
  * client has not read when its key ends it must not get later.

@@ -1,6 +1,7 @@
 import { holdsSecret } from '../../../core/host/logging/mask-secrets.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
+import type { Disposition } from '../routes/entry.ts';
 import type { Route } from '../routes/route.ts';
 import type { ToolFacts } from '../telemetry/call-telemetry.ts';
 import type { UpstreamCall } from './answer.ts';
@@ -120,14 +121,16 @@ function parsed(text: string): CallOutcome | undefined {
 /** An upstream that repeats the gateway's own credential in its answer. */
 export class CredentialRepeated extends UpstreamFault {}
 
+const OWN_TOKEN: ReadonlySet<Disposition> = new Set(['overwrite', 'client_credentials', 'token_exchange']);
+
 /**
- * Looks for the token of an overwrite route in what comes back: whoever holds a key must not get to see it. One that an
+ * Looks for the gateway's own token for a route in what comes back: whoever holds a key must not get to see it. One that an
  * upstream hides on purpose is not found.
  *
  * @returns a look at the next part of an answer, which throws CredentialRepeated; also when two parts hold a half each
  */
 export function credentialWatch({ entry, credential }: Route): (part: Buffer) => void {
-  const token = entry.disposition === 'overwrite' ? credential(undefined).authorization : undefined;
+  const token = OWN_TOKEN.has(entry.disposition) ? credential(undefined).authorization : undefined;
   const secret = Buffer.from(token?.replace(/^Bearer /, '') ?? '');
   if (secret.length === 0) return () => undefined;
   const repeats = finder([secret]);
