@@ -5,15 +5,26 @@ import type { ExecutionContext } from 'ava';
 import { z } from 'zod';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import type { PluginEntry } from '../../../src/core/host/plugin/definition.ts';
-import type { Clock } from '../../../src/core/kernel/clock.ts';
+import { PluginHost } from '../../../src/core/host/plugin/host.ts';
+import { type Clock, systemClock } from '../../../src/core/kernel/clock.ts';
+import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
+import { verifyLog } from '../../../src/core/kernel/replay/verify-log.ts';
 import type { ApprovalView } from '../../../src/plugins/gateway/approvals/operations.ts';
-import { credentialFree, type gateway } from '../../../src/plugins/gateway/index.ts';
+import { credentialFree, gateway } from '../../../src/plugins/gateway/index.ts';
 import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { Rig } from './rig.ts';
 import { until } from './talkers.ts';
 
 export type Options = NonNullable<Parameters<typeof gateway>[0]>;
 const { signal } = new AbortController();
+
+/** Waits of a person are virtual; those of commits and connections, which are short, end by themselves. */
+export class LongWaits extends VirtualClock {
+  override after(delayMs: number, callback: () => void): () => void {
+    return delayMs <= 1_000 ? systemClock.after(delayMs, callback) : super.after(delayMs, callback);
+  }
+}
 
 /** A server whose calls are counted, because somebody should have been asked. */
 export class Counting {
@@ -83,6 +94,20 @@ export class ApprovalRig {
       { id, verdict, why, by: 'ann' },
       signal,
     );
+  }
+
+  /** @returns the first record that a replay decides otherwise; undefined is none */
+  async divergence(): Promise<unknown> {
+    await this.rig.records();
+    const { definition } = gateway();
+    const host = new PluginHost([{ definition, options: definition.options.parse({ routes: [] }) }]);
+    const definitions = new Map(host.register().actors.map((actor) => [actor.type, actor]));
+    const reader = new SqliteReader(this.rig.dataDir);
+    try {
+      return verifyLog(reader, definitions).divergence;
+    } finally {
+      reader.close();
+    }
   }
 
   /** @returns what waits for a person, once there are so many */
