@@ -27,14 +27,16 @@ function keep(key: string, answer: unknown): void {
  *
  * @param path undefined asks nothing
  * @param query `at` makes it a question about that moment
+ * @param isFixed the answer is the same at any time, as that of a record is
  */
 export function useAnswer<T>(
   path: string | undefined,
   query: Readonly<Record<string, string | number | boolean | undefined>> = {},
+  isFixed = false,
 ): Answer<T> {
   const answer = useMemo<Signal<Answer<T>>>(() => signal({ loading: true }), [path]);
   const key = path === undefined ? undefined : withQuery(path, query);
-  const isPast = query.at !== undefined;
+  const isPast = isFixed || query.at !== undefined;
   // A past moment does not depend on what comes in.
   const tick = isPast || at.value !== undefined ? 0 : pulse.value;
   useEffect(() => {

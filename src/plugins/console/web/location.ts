@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { newest } from './live.ts';
 
 /** The address of the page: what two people need to see the same thing. */
 interface Place {
@@ -88,4 +89,10 @@ export function listenForNavigation(): void {
     event.preventDefault();
     go(link.pathname + link.search);
   });
+}
+
+/** The address of what is shown, with the moment named also where it is now: another person sees the same. */
+export function here(): string {
+  const all = Object.fromEntries(place.value.params);
+  return address(place.value.path, { ...all, at: at.value ?? (newest.value || undefined) });
 }

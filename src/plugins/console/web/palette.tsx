@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { get } from './api.ts';
 import { addShortcuts, shortcuts } from './keys.ts';
-import { address, go, travel } from './location.ts';
+import { address, go, here, travel } from './location.ts';
 import type { ActorPage } from './model.ts';
 
 const paletteOpen = signal(false);
@@ -149,7 +149,7 @@ export function Help() {
         {
           keys: 'y',
           what: 'Copy a link to what is shown',
-          run: () => void navigator.clipboard.writeText(location.href),
+          run: () => void navigator.clipboard.writeText(location.origin + here()),
         },
       ]),
     [],

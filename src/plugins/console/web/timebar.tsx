@@ -159,7 +159,7 @@ export function TimeBar() {
 /** Which moment is shown, and the ways to another. */
 function Moment() {
   const seq = at.value;
-  const detail = useAnswer<RecordAnswer>(seq === undefined ? undefined : `/api/records/${seq}`, { at: seq });
+  const detail = useAnswer<RecordAnswer>(seq === undefined ? undefined : `/api/records/${seq}`, {}, true);
   return (
     <div class="moment">
       <button

@@ -57,9 +57,7 @@ function LastChanges({
   seq: number | undefined;
   children: (changed: ReadonlySet<string>) => preact.ComponentChildren;
 }) {
-  const { data } = useAnswer<RecordAnswer>(seq === undefined ? undefined : `/api/records/${seq}`, {
-    at: seq,
-  });
+  const { data } = useAnswer<RecordAnswer>(seq === undefined ? undefined : `/api/records/${seq}`, {}, true);
   const changes = data?.changes ?? [];
   return (
     <>

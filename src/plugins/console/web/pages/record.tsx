@@ -8,7 +8,7 @@ import { Time } from '../text.tsx';
 /** Why a record came to be, what it changed, and what it asked for. */
 export function RecordPage({ seq }: { seq: number }) {
   const shown = at.value ?? seq;
-  const answer = useAnswer<RecordAnswer>(`/api/records/${shown}`, { at: shown });
+  const answer = useAnswer<RecordAnswer>(`/api/records/${shown}`, {}, true);
   return (
     <Shown of={answer}>
       {({ row, record, explanation, changes, previousOfActor, nextOfActor }) => (

@@ -1,9 +1,16 @@
 import { useEffect, useRef } from 'preact/hooks';
 
-/** The colours of the theme, as the style sheet has them. */
-export function colours(element: Element): (name: string) => string {
-  const style = getComputedStyle(element);
-  return (name) => style.getPropertyValue(`--${name}`).trim();
+/** The colours of the theme by their names in the style sheet; what a canvas draws knows no variables. */
+export function colours(canvas: HTMLCanvasElement): (name: string) => string {
+  const known = new Map<string, string>();
+  return (name) => {
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    canvas.style.color = `var(--${name})`;
+    const { color } = getComputedStyle(canvas);
+    known.set(name, color);
+    return color;
+  };
 }
 
 interface Props {
