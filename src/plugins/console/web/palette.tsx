@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import type { ActorsAnswer } from '../api/types.ts';
 import { get } from './api.ts';
 import { addShortcuts, shortcuts } from './keys.ts';
 import { address, go, here, travel } from './location.ts';
-import type { ActorPage } from './model.ts';
 
 const paletteOpen = signal(false);
 const helpOpen = signal(false);
@@ -39,7 +39,7 @@ async function search(text: string): Promise<Choice[]> {
       ]
     : [];
   if (text.length < 2) return record;
-  const { actors } = await get<ActorPage>('/api/actors', { text, limit: 12 });
+  const { actors } = await get<ActorsAnswer>('/api/actors', { text, limit: 12 });
   return [
     ...record,
     ...actors.map(({ id, state }) => ({ text: id, hint: state, run: () => go(address(`/actors/${id}`)) })),

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
-import type { RecordAnswer } from '../api/types.ts';
+import type { DensityAnswer, RecordAnswer } from '../api/types.ts';
 import { useAnswer } from './answer.ts';
 import { get } from './api.ts';
 import { addShortcuts } from './keys.ts';
@@ -61,7 +61,7 @@ async function goToTime(text: string): Promise<void> {
 
 /** The whole log as one bar: where it is dense, where something failed, and the moment that is shown. */
 export function TimeBar() {
-  const { data } = useAnswer<{ buckets: Bucket[] }>('/api/density', { buckets: BUCKETS });
+  const { data } = useAnswer<DensityAnswer>('/api/density', { buckets: BUCKETS });
   const buckets = data?.buckets ?? [];
   const [drag, setDrag] = useState(false);
   const seq = at.value;
@@ -94,7 +94,7 @@ export function TimeBar() {
         const tall = (Math.log1p(bucket.records) / Math.log1p(most)) * (height - 6);
         context.fillStyle = colour('bar');
         context.fillRect(x, height - tall, wide, tall);
-        if (bucket.failed === 0) continue;
+        if (!bucket.failed) continue;
         context.fillStyle = colour('failing');
         context.fillRect(x, height - Math.max(3, (bucket.failed / bucket.records) * tall), wide, height);
       }

@@ -1,7 +1,6 @@
-import type { MachineAnswer, RecordsAnswer as Page, RecordAnswer } from '../../api/types.ts';
+import type { ActorAnswer, MachineAnswer, RecordsAnswer as Page, RecordAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { address, at } from '../location.ts';
-import type { ActorDetail } from '../model.ts';
 import { RecordLine } from '../parts/record-line.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { Statechart } from '../parts/statechart.tsx';
@@ -11,7 +10,7 @@ import { duration, Time } from '../text.tsx';
 
 /** One actor: its statechart with the state it is in, its context, what it waits for, and its records. */
 export function ActorPage({ id }: { id: string }) {
-  const answer = useAnswer<ActorDetail>(`/api/actors/${encodeURIComponent(id)}`, { at: at.value });
+  const answer = useAnswer<ActorAnswer>(`/api/actors/${encodeURIComponent(id)}`, { at: at.value });
   const graph = useAnswer<MachineAnswer>(
     answer.data && `/api/machines/${encodeURIComponent(id.split('/', 1)[0] ?? '')}`,
   );
@@ -36,9 +35,11 @@ export function ActorPage({ id }: { id: string }) {
             </section>
             <section class="card">
               <h2>Context</h2>
-              <LastChanges seq={actor.last?.seq}>
-                {(changed) => <Tree value={actor.context} changed={changed} />}
-              </LastChanges>
+              <Tree value={actor.context} changed={new Set(actor.changes.map(({ path }) => path))} />
+              <details>
+                <summary>What the last record changed</summary>
+                <Changes changes={actor.changes} />
+              </details>
               <h2>Waits for</h2>
               <Waits actor={actor} />
             </section>
@@ -50,38 +51,18 @@ export function ActorPage({ id }: { id: string }) {
   );
 }
 
-function LastChanges({
-  seq,
-  children,
-}: {
-  seq: number | undefined;
-  children: (changed: ReadonlySet<string>) => preact.ComponentChildren;
-}) {
-  const { data } = useAnswer<RecordAnswer>(seq === undefined ? undefined : `/api/records/${seq}`, {}, true);
-  const changes = data?.changes ?? [];
-  return (
-    <>
-      {children(new Set(changes.map(({ path }) => path)))}
-      <details>
-        <summary>What the last record changed</summary>
-        <Changes changes={changes} />
-      </details>
-    </>
-  );
-}
-
-function Waits({ actor: { effects, timers, time } }: { actor: ActorDetail }) {
+function Waits({ actor: { effects, timers, time } }: { actor: ActorAnswer }) {
   if (effects.length + timers.length === 0)
     return <p class="quiet">Nothing: no effect is open and no timer is armed.</p>;
   return (
     <ul>
-      {effects.map(({ id, type, since }) => (
+      {effects.map(({ id, type, seq, time: asked }) => (
         <li key={id}>
-          the effect <code>{type}</code>
-          {since !== undefined && `, for ${duration(time - since)}`}
+          the effect <code>{type}</code> of <a href={address(`/records/${seq}`)}>record {seq}</a>, for{' '}
+          {duration(time - asked)}
         </li>
       ))}
-      {timers.map(({ name, due }) => (
+      {timers.map(({ name, at: due }) => (
         <li key={name}>
           the timer <code>{name}</code>, due in {duration(due - time)} (<Time ms={due} />)
         </li>

@@ -1,11 +1,12 @@
+import type { ActorsAnswer as Page } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { address, at, change, params } from '../location.ts';
-import type { ActorRow, ActorPage as Page } from '../model.ts';
+import type { ActorLine } from '../model.ts';
 import { Rows } from '../parts/rows.tsx';
 import { Shown } from '../parts/states.tsx';
 import { Time } from '../text.tsx';
 
-const MOST = 1_000;
+const MOST = 500;
 
 /** Every actor with its state and the last that it heard. */
 export function ActorsPage() {
@@ -45,7 +46,7 @@ export function ActorsPage() {
   );
 }
 
-function draw({ id, plugin, state, lastTime, lastEvent, lastSeq }: ActorRow) {
+function draw({ id, plugin, state, lastTime, lastEvent, lastSeq }: ActorLine) {
   return (
     <span class="line">
       <a class="actor" href={address(`/actors/${id}`)}>

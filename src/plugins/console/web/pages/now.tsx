@@ -62,7 +62,7 @@ export function NowPage() {
               ))}
               <section class="card wide">
                 <h2>Records a minute</h2>
-                <RateChart />
+                <RateChart end={time} />
               </section>
               {at.value === undefined && (
                 <section class="card wide">

@@ -1,8 +1,9 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
+import type { StoriesAnswer as Page } from '../../api/types.ts';
 import { type Answer, useAnswer } from '../answer.ts';
 import { get, withQuery } from '../api.ts';
 import { address, at } from '../location.ts';
-import type { StoryPage as Page, StoryRow } from '../model.ts';
+import type { Story } from '../model.ts';
 import { Filters, filterQuery } from '../parts/filters.tsx';
 import { Rows } from '../parts/rows.tsx';
 import { Shown } from '../parts/states.tsx';
@@ -13,14 +14,14 @@ const PAGE = 100;
 const ROW = 44;
 
 /** The stories, newest first; more of them when the end comes near. */
-function useStories(): { answer: Answer<Page>; stories: readonly StoryRow[]; more: () => Promise<void> } {
+function useStories(): { answer: Answer<Page>; stories: readonly Story[]; more: () => Promise<void> } {
   const query = {
     ...filterQuery(),
     limit: PAGE,
     ...(at.value !== undefined && { before: at.value + 1, at: at.value }),
   };
   const answer = useAnswer<Page>('/api/stories', query);
-  const [older, setOlder] = useState<readonly StoryRow[]>([]);
+  const [older, setOlder] = useState<readonly Story[]>([]);
   const [next, setNext] = useState<number | undefined>(undefined);
   const [asking, setAsking] = useState(false);
   const key = withQuery('', query);
@@ -72,7 +73,7 @@ export function StoriesPage() {
   );
 }
 
-function draw({ id, title, start, end, records, actors, failed, first }: StoryRow) {
+function draw({ id, title, start, end, records, actors, failed, first }: Story) {
   return (
     <a class={`story${failed ? ' failed' : ''}`} href={address(`/stories/${id}`)}>
       <Time ms={start} />

@@ -1,8 +1,8 @@
 import { useEffect } from 'preact/hooks';
+import type { StoryAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { addShortcuts } from '../keys.ts';
 import { at, travel } from '../location.ts';
-import type { StoryDetail } from '../model.ts';
 import { Lanes } from '../parts/lanes.tsx';
 import { RecordLine } from '../parts/record-line.tsx';
 import { Rows } from '../parts/rows.tsx';
@@ -11,7 +11,7 @@ import { counted, duration } from '../text.tsx';
 
 /** One story: its lanes on a time axis, and its records. */
 export function StoryPage({ id }: { id: string }) {
-  const answer = useAnswer<StoryDetail>(`/api/stories/${encodeURIComponent(id)}`);
+  const answer = useAnswer<StoryAnswer>(`/api/stories/${encodeURIComponent(id)}`);
   const records = answer.data?.records ?? [];
   useEffect(() => {
     const step = (direction: 1 | -1) => () => {

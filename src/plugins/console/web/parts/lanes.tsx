@@ -1,7 +1,6 @@
 import { useCallback, useMemo, useState } from 'preact/hooks';
-import type { RecordRow } from '../../api/types.ts';
+import type { RecordRow, StoryAnswer } from '../../api/types.ts';
 import { at, travel } from '../location.ts';
-import type { StoryDetail } from '../model.ts';
 import { duration } from '../text.tsx';
 import { Canvas, colours } from './canvas.tsx';
 
@@ -21,13 +20,12 @@ interface Layout {
 }
 
 /** Places moments so that long idle time takes little room, and what happens at once is still told apart. */
-function layOut({ records, effects, timers }: StoryDetail): Layout {
+function layOut({ records, spans }: StoryAnswer): Layout {
   const actors = [...new Set(records.map(({ actor }) => actor))];
   const last = records.at(-1)?.time ?? 0;
   const times = [
     ...records.map(({ time }) => time),
-    ...effects.flatMap(({ asked, ended }) => [asked, ended ?? asked]),
-    ...timers.flatMap(({ armed, fired }) => [armed, fired ?? armed]),
+    ...spans.flatMap(({ asked, ended }) => [asked, ended ?? asked]),
   ].toSorted((a, b) => a - b);
   const first = times[0] ?? 0;
   const span = Math.max(1, Math.max(last, times.at(-1) ?? 0) - first);
@@ -55,7 +53,7 @@ function layOut({ records, effects, timers }: StoryDetail): Layout {
 }
 
 /** A story as lanes, one an actor: records as points, causes as arrows, effects as bars, timers as dashed lines. */
-export function Lanes({ story }: { story: StoryDetail }) {
+export function Lanes({ story }: { story: StoryAnswer }) {
   const layout = useMemo(() => layOut(story), [story]);
   const [zoom, setZoom] = useState(1);
   const [shift, setShift] = useState(0);
@@ -81,21 +79,23 @@ export function Lanes({ story }: { story: StoryDetail }) {
         context.fillStyle = colour('line');
         context.fillRect(NAMES, yOf(actor), width, 1);
       }
-      for (const { actor, asked, ended, outcome } of story.effects) {
+      const end = story.records.at(-1)?.time ?? 0;
+      for (const { kind, actor, asked, due, ended, outcome } of story.spans) {
         const from = xOf(asked, width);
-        const to = Math.max(from + 2, xOf(ended ?? story.records.at(-1)?.time ?? asked, width));
-        context.fillStyle = colour(outcome === 'failed' || outcome === 'lost' ? 'failing' : 'span');
-        context.fillRect(from, yOf(actor) - 5, to - from, 10);
-      }
-      context.setLineDash([4, 3]);
-      context.strokeStyle = colour('quiet');
-      for (const { actor, armed, due, fired } of story.timers) {
+        const to = Math.max(from + 2, xOf(ended ?? Math.max(end, due ?? 0), width));
+        if (kind === 'effect') {
+          context.fillStyle = colour(outcome === undefined || outcome === 'done' ? 'span' : 'failing');
+          context.fillRect(from, yOf(actor) - 5, to - from, 10);
+          continue;
+        }
+        context.setLineDash([4, 3]);
+        context.strokeStyle = colour('quiet');
         context.beginPath();
-        context.moveTo(xOf(armed, width), yOf(actor) + 8);
-        context.lineTo(xOf(fired ?? due, width), yOf(actor) + 8);
+        context.moveTo(from, yOf(actor) + 8);
+        context.lineTo(to, yOf(actor) + 8);
         context.stroke();
+        context.setLineDash([]);
       }
-      context.setLineDash([]);
       const bySeq = new Map(story.records.map((row) => [row.seq, row]));
       for (const row of story.records) {
         const cause = row.cause === undefined ? undefined : bySeq.get(row.cause);

@@ -1,18 +1,22 @@
 import { useCallback } from 'preact/hooks';
+import type { DensityAnswer, RecordAtTimeAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { at } from '../location.ts';
-import type { Bucket } from '../model.ts';
 import { counted } from '../text.tsx';
 import { Canvas, colours } from './canvas.tsx';
 
-const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 
-/** Records of the last hour before the moment, a bar for each minute. */
-export function RateChart() {
-  const { data } = useAnswer<{ buckets: Bucket[] }>('/api/density', {
+/** Records of the last hour before the moment, a bar for each minute. @param end the moment, milliseconds */
+export function RateChart({ end }: { end: number }) {
+  const from = useAnswer<RecordAtTimeAnswer>('/api/records/at', {
+    time: Math.max(0, Math.floor(end / MINUTE) * MINUTE - HOUR), // asked anew once a minute
+  });
+  const { data } = useAnswer<DensityAnswer>(from.data && '/api/density', {
     buckets: 60,
-    last: HOUR,
-    at: at.value,
+    from: from.data?.seq,
+    to: at.value,
   });
   const buckets = data?.buckets ?? [];
   const draw = useCallback(
@@ -20,7 +24,7 @@ export function RateChart() {
       const colour = colours(context.canvas);
       const most = Math.max(1, ...buckets.map(({ records }) => records));
       const wide = width / Math.max(1, buckets.length);
-      for (const [index, { records, failed }] of buckets.entries()) {
+      for (const [index, { records, failed = 0 }] of buckets.entries()) {
         const tall = (records / most) * height;
         context.fillStyle = colour('bar');
         context.fillRect(index * wide, height - tall, Math.max(1, wide - 1), tall);
@@ -31,7 +35,7 @@ export function RateChart() {
     [buckets],
   );
   const total = buckets.reduce((sum, { records }) => sum + records, 0);
-  const failed = buckets.reduce((sum, one) => sum + one.failed, 0);
+  const failed = buckets.reduce((sum, one) => sum + (one.failed ?? 0), 0);
   const text = `${counted(total, 'record')} in the last hour, ${failed} of them failed`;
   return (
     <figure>

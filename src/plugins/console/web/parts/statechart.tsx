@@ -1,7 +1,6 @@
 import { Component, type ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { MachineAnswer } from '../../api/types.ts';
-import type { ActorDetail } from '../model.ts';
+import type { ActorAnswer, MachineAnswer } from '../../api/types.ts';
 import { counted } from '../text.tsx';
 
 /** The ids of states that are active: `a` and `a.b` for the value `{ a: 'b' }`. */
@@ -17,7 +16,7 @@ function activeStates(value: unknown, around = ''): string[] {
 
 interface Shown {
   readonly machine: MachineAnswer;
-  readonly actor: ActorDetail;
+  readonly actor: ActorAnswer;
 }
 
 /** A machine drawn from itself, with the state that is current; beside it, or where there is no drawing, an outline of the same facts. */
@@ -98,9 +97,9 @@ function Ways({ from, machine, actor }: Shown & { from: string }) {
 const isWithin = (state: string, around: string) =>
   around === '' || state === around || state.startsWith(`${around}.`) || state.includes(around);
 
-function timesTaken({ taken }: ActorDetail, from: string, event: string, to: string): number {
+function timesTaken({ taken }: ActorAnswer, from: string, event: string, to: string): number {
   return taken
-    .filter((one) => one.event === event && isWithin(one.from, from) && isWithin(one.to, to))
+    .filter((one) => one.event === event && isWithin(one.from ?? '', from) && isWithin(one.to, to))
     .reduce((sum, { count }) => sum + count, 0);
 }
 
