@@ -34,7 +34,7 @@ const chosen = signal(0);
 async function search(text: string): Promise<Choice[]> {
   const record: Choice[] = /^\d+$/.test(text)
     ? [
-        { text: `Record ${text}`, hint: 'explain', run: () => go(address(`/records/${text}`)) },
+        { text: `Record ${text}`, hint: 'explain', run: () => go(address(`/records/${text}`, { at: text })) },
         { text: `As of record ${text}`, hint: 'travel', run: () => travel(Number(text)) },
       ]
     : [];

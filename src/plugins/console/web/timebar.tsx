@@ -4,7 +4,7 @@ import { useAnswer } from './answer.ts';
 import { get } from './api.ts';
 import { addShortcuts } from './keys.ts';
 import { connection, log, newest } from './live.ts';
-import { at, travel } from './location.ts';
+import { address, at, travel } from './location.ts';
 import type { Bucket } from './model.ts';
 import { Canvas, colours } from './parts/canvas.tsx';
 import { duration, shortTime, Time } from './text.tsx';
@@ -183,7 +183,7 @@ function Moment() {
         <span class={`badge ${connection.value}`}>{CONNECTIONS[connection.value]}</span>
       ) : (
         <span class="badge past" role="status">
-          as of record <a href={`/records/${seq}`}>{seq}</a>
+          as of record <a href={address(`/records/${seq}`, { at: seq })}>{seq}</a>
           {detail.data?.row && (
             <>
               , <Time ms={detail.data.row.time} millis />

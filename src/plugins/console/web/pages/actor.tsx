@@ -1,4 +1,4 @@
-import type { ActorAnswer, MachineAnswer, RecordsAnswer as Page, RecordAnswer } from '../../api/types.ts';
+import type { ActorAnswer, MachineAnswer, RecordsAnswer as Page } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { address, at } from '../location.ts';
 import { RecordLine } from '../parts/record-line.tsx';
@@ -23,8 +23,9 @@ export function ActorPage({ id }: { id: string }) {
             {actor.last && (
               <span class="quiet">
                 {' '}
-                since <a href={address(`/records/${actor.last.seq}`)}>{actor.last.event}</a>,{' '}
-                <Time ms={actor.last.time} />
+                since{' '}
+                <a href={address(`/records/${actor.last.seq}`, { at: actor.last.seq })}>{actor.last.event}</a>
+                , <Time ms={actor.last.time} />
               </span>
             )}
           </h1>
@@ -58,8 +59,8 @@ function Waits({ actor: { effects, timers, time } }: { actor: ActorAnswer }) {
     <ul>
       {effects.map(({ id, type, seq, time: asked }) => (
         <li key={id}>
-          the effect <code>{type}</code> of <a href={address(`/records/${seq}`)}>record {seq}</a>, for{' '}
-          {duration(time - asked)}
+          the effect <code>{type}</code> of <a href={address(`/records/${seq}`, { at: seq })}>record {seq}</a>
+          , for {duration(time - asked)}
         </li>
       ))}
       {timers.map(({ name, at: due }) => (

@@ -54,7 +54,7 @@ function draw({ id, plugin, state, lastTime, lastEvent, lastSeq }: ActorLine) {
       </a>
       <span class="state">{state}</span>
       <span class="event">{lastEvent}</span>
-      <a class="seq" href={address(`/records/${lastSeq}`)}>
+      <a class="seq" href={address(`/records/${lastSeq}`, { at: lastSeq })}>
         {lastSeq}
       </a>
       <Time ms={lastTime} />

@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks';
 import type { RecordAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { address, at, change, travel } from '../location.ts';
@@ -8,6 +9,9 @@ import { Time } from '../text.tsx';
 /** Why a record came to be, what it changed, and what it asked for. */
 export function RecordPage({ seq }: { seq: number }) {
   const shown = at.value ?? seq;
+  useEffect(() => {
+    if (at.value === undefined) travel(seq); // a record is a moment
+  }, [seq]);
   const answer = useAnswer<RecordAnswer>(`/api/records/${shown}`, {}, true);
   return (
     <Shown of={answer}>

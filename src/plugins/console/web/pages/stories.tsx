@@ -79,12 +79,12 @@ function draw({ id, title, start, end, records, actors, failed, first }: Story) 
       <Time ms={start} />
       <span class="title">
         {failed && <strong>failed: </strong>}
-        {title}
+        <span class="actor">{actors[0]}</span> {title}
       </span>
       <span class="quiet">
         {counted(records, 'record')} in {duration(end - start)}, from {first}
       </span>
-      <span class="quiet actors">{actors.slice(0, 3).join(', ')}</span>
+      <span class="quiet actors">{actors.length > 1 && `with ${actors.slice(1, 3).join(', ')}`}</span>
     </a>
   );
 }

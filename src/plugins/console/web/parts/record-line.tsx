@@ -7,7 +7,7 @@ export function RecordLine({ row, current = false }: { row: RecordRow; current?:
   return (
     <span class={`record${row.failed ? ' failed' : ''}${current ? ' current' : ''}`}>
       <Time ms={row.time} millis />
-      <a class="seq" href={address(`/records/${row.seq}`)} title="Explain this record">
+      <a class="seq" href={address(`/records/${row.seq}`, { at: row.seq })} title="Explain this record">
         {row.seq}
       </a>
       <a class="actor" href={address(`/actors/${row.actor}`)}>

@@ -1,5 +1,5 @@
 import { Component, type ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ActorAnswer, MachineAnswer } from '../../api/types.ts';
 import { counted } from '../text.tsx';
 
@@ -103,18 +103,24 @@ function timesTaken({ taken }: ActorAnswer, from: string, event: string, to: str
     .reduce((sum, { count }) => sum + count, 0);
 }
 
-const ZOOMS = [0.5, 0.75, 1, 1.5] as const;
+const ZOOMS = [0.5, 0.75, 1] as const;
 
 function Drawn({ machine, actor, active }: WithActive) {
-  const [zoom, setZoom] = useState(1);
+  const [zoom, setZoom] = useState(0.75);
+  const box = useRef<HTMLDivElement>(null);
   const { drawing } = machine;
+  const current = [...active].join(', ');
+  useEffect(() => {
+    // The innermost state that is active; a large machine begins with what matters of it.
+    const node = [...(box.current?.querySelectorAll('.node.active') ?? [])].at(-1);
+    node?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [current, zoom]);
   if (!drawing) return null;
   const { width, height, states, transitions } = drawing;
-  const current = [...active].join(', ');
   const last = actor.last;
   return (
     <>
-      <div class="scroll chart">
+      <div class="chart" ref={box}>
         <svg
           viewBox={`0 0 ${width} ${height}`}
           width={width * zoom}
