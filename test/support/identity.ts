@@ -11,6 +11,10 @@ export interface IdentityProvider {
   readonly issuer: string;
   /** Goes through login and consent as a person in a browser. @returns the code that the client's callback gets */
   signIn(authorizationUrl: URL): Promise<string>;
+  /** A token of a client of its own, by client credentials: each has another subject. */
+  token(): Promise<string>;
+  /** Paths that it was asked for. */
+  readonly asked: readonly string[];
   /** Takes it off the network. */
   close(): Promise<void>;
 }
@@ -31,6 +35,7 @@ export async function startIdentityProvider(
     findAccount: (_context: unknown, id: string) => ({ accountId: id, claims: async () => ({ sub: id }) }),
     features: {
       registration: { enabled: true },
+      clientCredentials: { enabled: true },
       devInteractions: { enabled: true },
       resourceIndicators: {
         enabled: true,
@@ -45,10 +50,41 @@ export async function startIdentityProvider(
     },
   });
   const callback = provider.callback();
-  server.on('request', (request, response) => void callback(request, response));
+  const asked: string[] = [];
+  server.on('request', (request, response) => {
+    asked.push(String(request.url));
+    void callback(request, response);
+  });
   const close = () => closed(server);
   t.teardown(close);
-  return { issuer, signIn: (url) => signIn(url, issuer), close };
+  return { issuer, signIn: (url) => signIn(url, issuer), token: () => tokenOfClient(issuer), asked, close };
+}
+
+async function tokenOfClient(issuer: string): Promise<string> {
+  const registered = await fetch(`${issuer}/reg`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      grant_types: ['client_credentials'],
+      response_types: [],
+      redirect_uris: [],
+      token_endpoint_auth_method: 'client_secret_post',
+    }),
+  });
+  const client = (await registered.json()) as { client_id: string; client_secret: string };
+  const { client_id, client_secret } = client;
+  const granted = await fetch(`${issuer}/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      resource: 'http://127.0.0.1/memory/mcp',
+      client_id,
+      client_secret,
+    }),
+  });
+  const answer = (await granted.json()) as { access_token?: string };
+  if (answer.access_token === undefined) throw new Error(`no token: ${JSON.stringify([client, answer])}`);
+  return answer.access_token;
 }
 
 /** Follows redirects and fills in the two forms, keeping cookies as a browser does. */

@@ -53,6 +53,8 @@ export interface McpRoute {
   readonly secret?: string;
   /** Of a `relay` route: the `aud` that the server expects in a token; `{gateway_url}` is replaced. */
   readonly audience?: string;
+  /** Of a `relay` route whose server is on this machine: the issuers whose tokens it takes, for `audience`. */
+  readonly authorizationServers?: string[];
   /** Of a `relay` route: port of the client's login callback. */
   readonly callbackPort?: number;
   /** Of a `relay` route: scopes a client asks for when it can't register itself. */

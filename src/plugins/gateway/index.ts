@@ -242,7 +242,7 @@ async function startGateway(services: Services, settings: Settings) {
     http: new HttpClient({ timeoutMs: ISSUER_DEADLINE_MS, answerLimit: ISSUER_ANSWER_LIMIT, clock }),
     clock,
   };
-  const sent = { http, documents, agent, issuers };
+  const sent = { http, documents, agent, issuers, publicBase };
   const { loader, prober, locals } = await startRoutes(services, settings, sent);
   return {
     services,

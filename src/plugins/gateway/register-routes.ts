@@ -9,7 +9,7 @@ import { probe } from './health/probe.ts';
 import { Prober } from './health/prober.ts';
 import type { IssuerServices } from './issued/issued-tokens.ts';
 import type { UpstreamDispatcher } from './local/dispatcher.ts';
-import { LocalUpstreams } from './local/upstreams.ts';
+import { type IdentitySources, LocalUpstreams } from './local/upstreams.ts';
 import { registerToolPins } from './pins/actor.ts';
 import { servePinOperations } from './pins/operations.ts';
 import { ToolPins } from './pins/tool-pins.ts';
@@ -79,17 +79,20 @@ interface Senders {
   readonly http: HttpClient;
   readonly documents: DocumentCache;
   readonly agent: UpstreamDispatcher;
-  readonly issuers: IssuerServices;
+  /** Also asks identity providers for their keys. */
+  readonly issuers: IssuerServices & Pick<IdentitySources, 'http'>;
+  /** The base that clients see, where it is configured. */
+  readonly publicBase: string | undefined;
 }
 
 /** Loads the routes, and begins to probe them and to follow the configuration file. */
 export async function startRoutes(
   services: Services,
   options: Readonly<Record<string, unknown>> & { readonly probeEveryMs: number },
-  { http, documents, agent, issuers }: Senders,
+  { http, documents, agent, issuers, publicBase }: Senders,
 ): Promise<Pick<RouteServices, 'loader' | 'prober' | 'locals'>> {
   const pins = new ToolPins(services);
-  const locals = new LocalUpstreams(services, agent);
+  const locals = new LocalUpstreams(services, agent, { http: issuers.http, publicBase });
   const sources = {
     env: process.env,
     store: services.find(SecretsStoreToken),

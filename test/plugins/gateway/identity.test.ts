@@ -7,6 +7,8 @@ import { probeRoute } from '../../../src/plugins/gateway/doctor/probe.ts';
 import { relay } from '../../../src/plugins/gateway/index.ts';
 import { routeSchema } from '../../../src/plugins/gateway/routes/entry.ts';
 import { describeGatewayRecord } from '../../../src/plugins/gateway/words.ts';
+import { memory } from '../../../src/plugins/memory/index.ts';
+import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
 import {
   type IdentityProvider,
   startIdentityProvider,
@@ -144,6 +146,28 @@ test('[G8,G13,G20] a new client goes from the challenge over discovery, registra
   t.is(here.authorizations.at(-1), `Bearer ${access_token}`, 'relayed verbatim');
   const records = JSON.stringify(await here.rig.records());
   t.false(records.includes(access_token));
+});
+
+test('[G8,G13,G20] a new client logs in at the memory of this process, up to its call, and its token goes nowhere', async (t) => {
+  const idp = await startIdentityProvider(t, () => 'mcp-public');
+  const route = relay({
+    name: 'memory',
+    audience: 'mcp-public',
+    scopes: ['mcp-cluster', 'groups', 'offline_access'],
+    authorizationServers: [idp.issuer],
+  });
+  const others = [memoryStore({ port: 0 }), memory({ vectorSize: 4 })];
+  const rig = await Rig.start(t, { routes: [route] }, undefined, undefined, others);
+  const here = { rig, idp, key: await rig.mint({ servers: ['memory'] }), authorizations: [] };
+  const { error, memory: remembered, transport } = await signedIn(here);
+  t.true(error instanceof UnauthorizedError);
+  const client = new Client({ name: 'cli', version: '1' });
+  await client.connect(transport() as never);
+  t.teardown(() => client.close());
+  const answer = await client.callTool({ name: 'memory-store', arguments: { document: 'hello' } });
+  t.falsy(answer.isError);
+  t.is(((await client.callTool({ name: 'memory-list' })).structuredContent as { total: number }).total, 1);
+  t.deepEqual(await rig.traces(tokenOf(remembered)), []);
 });
 
 test('[G8] without a token the challenge names our own document; without a key there is no challenge', async (t) => {

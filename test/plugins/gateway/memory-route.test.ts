@@ -78,20 +78,20 @@ test('[G1,C2] each call of the route memory may write, so its decision is durabl
   t.true(calls.every(({ batched }) => batched === undefined));
 });
 
-test('[G8] a relay entry that names an identity provider is not served by a server that checks no tokens', (t) => {
+test('[G8] a relay entry without an upstream keeps its identity provider, and without one works with the key alone', (t) => {
   const contributed = [
     { owner: 'memory', options: {}, value: { name: 'memory', server: () => undefined as never } },
   ];
-  const strict = relay({ name: 'memory', authorizationServers: ['https://id.example.net'] });
-  const { definitions, rejected } = readRouteEntries([strict], {}, contributed);
-  t.deepEqual(definitions, []);
-  t.regex(rejected[0]?.reason ?? '', /authorizationServers/);
-  const named = readRouteEntries(
-    [strict],
-    { HOLDFAST_MCP_MEMORY_URL: 'http://127.0.0.1:1/mcp' },
-    contributed,
-  );
-  t.is(named.definitions[0]?.entry.disposition, 'relay', 'an upstream of its own checks them');
+  const strict = relay({
+    name: 'memory',
+    audience: 'mcp-public',
+    authorizationServers: ['https://id.example.net'],
+  });
+  const dispositionOf = (input: unknown, env = {}) =>
+    readRouteEntries([input], env, contributed).definitions[0]?.entry.disposition;
+  t.is(dispositionOf(strict), 'relay');
+  t.is(dispositionOf(entry), 'credential_free');
+  t.is(dispositionOf(entry, { HOLDFAST_MCP_MEMORY_URL: 'http://127.0.0.1:1/mcp' }), 'relay');
 });
 
 test('[G1] what a note may hold is bounded, and the refusal says which bound: characters, depth and keys of metadata', async (t) => {

@@ -1,12 +1,19 @@
 import type { McpServerFactory } from '@modelcontextprotocol/server';
 import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
+import type { HttpClient } from '../../../core/host/http/client.ts';
+import { plaintextHost } from '../../../core/host/http/plaintext.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { parseSecretReference } from '../../../core/host/secrets/secret-reference.ts';
+import { GatewayError } from '../errors.ts';
 import type { UpstreamDispatcher } from './dispatcher.ts';
+import { IdentityGuard } from './identity/identity-guard.ts';
 import { InProcessServer } from './in-process.ts';
+import type { LocalServer } from './server.ts';
 import type { WholeCommand } from './stdio/environment.ts';
 import { type StdioFacts, StdioServer } from './stdio/stdio-server.ts';
 
+/** In an audience: the base that clients see. */
+const GATEWAY_URL = '{gateway_url}';
 /** How long reading a secret for a program may take, milliseconds. */
 const SECRET_MS = 5_000;
 
@@ -15,28 +22,48 @@ interface LocalEntry {
   readonly name: string;
   readonly server?: McpServerFactory | undefined;
   readonly command?: WholeCommand | undefined;
+  readonly disposition: string;
+  /** Of an identity route: whose tokens it takes, and for what. */
+  readonly authorizationServers?: readonly string[] | undefined;
+  readonly audience?: string | undefined;
+  readonly insecure?: boolean | undefined;
+}
+
+/** What checks the tokens of identity routes. */
+export interface IdentitySources {
+  /** Asks identity providers for their keys. */
+  readonly http: Pick<HttpClient, 'call'>;
+  /** The base that clients see, where it is configured. */
+  readonly publicBase: string | undefined;
 }
 
 /** Opens the servers on this machine that routes name, and makes them reachable for the gateway alone. */
 export class LocalUpstreams {
   readonly #services: Pick<Services, 'clock' | 'logger' | 'dataDir' | 'find'>;
   readonly #dispatcher: UpstreamDispatcher;
+  readonly #identity: IdentitySources;
   /** By the origin at which the dispatcher reaches them. */
   readonly #servers = new Map<string, InProcessServer | StdioServer>();
 
   constructor(
     services: Pick<Services, 'clock' | 'logger' | 'dataDir' | 'find'>,
     dispatcher: UpstreamDispatcher,
+    identity: IdentitySources,
   ) {
     this.#services = services;
+    this.#identity = identity;
     this.#dispatcher = dispatcher;
   }
 
-  /** @returns where the dispatcher reaches the server of an entry; undefined where it has none on this machine */
+  /**
+   * @returns where the dispatcher reaches the server of an entry; undefined where it has none on this machine
+   * @throws HF_GATEWAY_ROUTE it takes tokens of callers, and the entry does not say which
+   */
   open(entry: LocalEntry): URL | undefined {
     const server = this.#make(entry);
-    const url = server && this.#dispatcher.serve(entry.name, server);
-    if (url && server) this.#servers.set(url.origin, server);
+    if (!server) return undefined;
+    const url = this.#dispatcher.serve(entry.name, this.#guarded(entry, server));
+    this.#servers.set(url.origin, server);
     return url;
   }
 
@@ -67,6 +94,25 @@ export class LocalUpstreams {
     const onError = (error: unknown): void =>
       logger.warn({ err: error, route: name }, 'gateway.server_failed');
     return server && new InProcessServer(server, { clock, onError });
+  }
+
+  /** The server behind a check of its callers' tokens, where it is an identity route. */
+  #guarded(entry: LocalEntry, server: LocalServer): LocalServer {
+    if (entry.disposition !== 'relay') return server;
+    const { name, authorizationServers: issuers, insecure = false } = entry;
+    const { publicBase, http } = this.#identity;
+    const refused = (reason: string) => new GatewayError('HF_GATEWAY_ROUTE', { variable: name, reason });
+    if (!issuers)
+      throw refused('its server checks no tokens: name authorizationServers, or make it credentialFree');
+    if (entry.audience === undefined) throw refused('it lacks an audience, which its tokens must be for');
+    if (publicBase === undefined && entry.audience.includes(GATEWAY_URL))
+      throw refused(`its audience names ${GATEWAY_URL}: set publicUrl, for a caller must not choose it`);
+    const plaintext = issuers.find((issuer) => !insecure && plaintextHost(issuer) !== undefined);
+    if (plaintext !== undefined)
+      throw refused(`the keys of ${plaintext} would come in plaintext: name https, or write insecure: true`);
+    const audience = entry.audience.replaceAll(GATEWAY_URL, publicBase ?? '');
+    const rules = { issuers, audience, mayBePlaintext: insecure };
+    return new IdentityGuard(server, rules, { ...this.#services, http });
   }
 
   /** @throws there is no store, or what it throws */

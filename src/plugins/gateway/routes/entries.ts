@@ -101,13 +101,14 @@ function ofPlugins(
 }
 
 /**
- * A server on this machine checks no tokens, so that a relay entry without an upstream works with the key alone; one that
- * names an identity provider is refused by the schema, for it must not pass for a route that checks them.
+ * A relay entry without an upstream works with the key alone, unless it names an identity provider: then tokens are checked
+ * in front of the plugin's server.
  */
 function withoutIdentity(input: Readonly<Record<string, unknown>>, env: Environment): unknown {
   const { audience, callbackPort, scopes, scopesInChallenge, relayErrors, ...others } = input;
   const hasUrl = input.url !== undefined || Boolean(env[`${variablesOf(String(input.name))}_URL`]);
-  return input.disposition === 'relay' && !hasUrl ? { ...others, disposition: 'credential_free' } : input;
+  const isChecked = hasUrl || input.authorizationServers !== undefined;
+  return input.disposition === 'relay' && !isChecked ? { ...others, disposition: 'credential_free' } : input;
 }
 
 /** @param name as it was written */

@@ -150,7 +150,10 @@ export const routeSchema = z
     z.strictObject({
       ...common,
       disposition: z.literal('relay'),
-      /** The `aud` that the upstream expects in a token, for `holdfast gateway doctor`; `{gateway_url}` is replaced. */
+      /**
+       * The `aud` that the upstream expects in a token, for `holdfast gateway doctor`; `{gateway_url}` is replaced. Where the
+       * server is on this machine, the gateway itself takes tokens for this audience alone.
+       */
       audience: z.string().min(1).optional(),
       /** Port of the client's login callback. */
       callbackPort: callbackPort.optional(),
@@ -158,7 +161,10 @@ export const routeSchema = z
       scopes: z.array(scope).optional(),
       /** The gateway's challenge names `scopes`, for an upstream that names them in its own challenge only. */
       scopesInChallenge: z.boolean().optional(),
-      /** For an upstream without a protected-resource document: the gateway makes one of these and `scopes`. */
+      /**
+       * For an upstream without a protected-resource document: the gateway makes one of these and `scopes`. Where the server is
+       * on this machine, the gateway itself takes tokens of these issuers alone.
+       */
       authorizationServers: z.array(httpUrl).min(1).max(16).optional(),
       /** `jsonrpc` turns an upstream's 401 and 403 into a JSON-RPC error in a 200. */
       relayErrors: z.enum(['status', 'jsonrpc']).default('status'),
