@@ -61,6 +61,16 @@ export { createRuntime, type Runtime, type RuntimeOptions } from './core/host/ru
 // Contracts: what one plugin provides and others use.
 
 export { type AlertRaised, alertRaised } from './core/contracts/alerts.ts';
+export {
+  type ActionField,
+  type ConsoleAction,
+  type ConsolePage,
+  consoleActions,
+  consolePages,
+  type PageMoment,
+  type PageSection,
+  type PageStatus,
+} from './core/contracts/console.ts';
 export { type McpCommand, type McpRoute, mcpRoutes } from './core/contracts/mcp-routes.ts';
 export { addTool, type ToolDefinition } from './core/contracts/mcp-tool.ts';
 export {

@@ -3,6 +3,7 @@
  * the log and the pages that draw it, for whoever is logged in. Imported by `plugins.config.ts` only.
  */
 import { z } from 'zod';
+import { consoleActions, consolePages } from '../../core/contracts/console.ts';
 import { liveSource } from '../../core/host/history/live-source.ts';
 import { listeningOf, listenOptions } from '../../core/host/http/listen-options.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
@@ -38,6 +39,7 @@ export const consolePlugin = definePlugin({
   variables: {
     HOLDFAST_CONSOLE_PORT: 'Port of the console, and of health, readiness and metrics.',
   },
+  collects: [consolePages, consoleActions],
   errors: ConsoleError,
   start(services, { sessionMs, ...listen }) {
     const { token } = listeningOf(listen);

@@ -1,15 +1,13 @@
 import { z } from 'zod';
 import { ALERT_RAISE } from '../../core/contracts/alerts.ts';
-import { freeOf, textOf } from '../../core/host/history/answer-text.ts';
+import { textOf } from '../../core/host/history/answer-text.ts';
+import { factsAt, firingAt, waitingAt } from '../../core/host/history/overview.ts';
 import { Pace } from '../../core/host/history/pace.ts';
 import { isFailure } from '../../core/host/history/select.ts';
 import { markedRanges } from '../../core/host/integrity/damaged-ranges.ts';
 import { HOST } from '../../core/host/lifecycle/records.ts';
-import type { Moment } from '../../core/kernel/actors/recover.ts';
-import { parseActorRef } from '../../core/kernel/ids.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
-import type { AlertContext } from '../../machines/alerts/escalation.ts';
 import { fitting, type Line, recordLine } from './output.ts';
 import { isoOf, parsePlace } from './places.ts';
 import { line } from './search.ts';
@@ -18,12 +16,8 @@ import { type Answer, defineTool, place, type Question } from './tool.ts';
 
 /** So many of each kind are listed, the newest first. */
 const MOST = 15;
-/** An effect that waits for longer than this is worth a look, milliseconds. */
-const LONG_WAIT_MS = 60_000;
 /** The events by which Holdfast itself starts, stops and is repaired. */
 const LIFE: ReadonlySet<string> = new Set(['BOOTED', 'STOPPING', 'REPAIRED']);
-/** The actors that the plugin `alerts` keeps, one a condition. */
-const ALERT = 'alerts.alert';
 
 const raised = z.object({
   record: z.int(),
@@ -92,11 +86,14 @@ export const overview = defineTool({
         record: moment.seq,
         log: { first, firstAt: isoOf(log.record(first).at), last, lastAt: isoOf(log.record(last).at) },
         lookedBackTo: isoOf(Math.max(since, found.lookedBackTo)),
-        firing: firingAt(moment),
+        firing: firingAt(moment, MOST).map(({ actor: _, since, ...alert }) => ({
+          ...alert,
+          since: isoOf(since ?? 0),
+        })),
         raised: [...fitting(found.raised, MOST)],
         failures: [...fitting(lines(found.failures), MOST)],
-        facts: factsOf(moment, then, question),
-        waiting: waitingAt(moment, then),
+        facts: factsAt(moment, then, services.declarations()).map(({ fact, report }) => ({ fact, report })),
+        waiting: waitingAt(moment, then, MOST).map(({ since, ...one }) => ({ ...one, since: isoOf(since) })),
         starts: lines(found.starts),
         damaged: markedRanges(services.dataDir).map(({ from, to, reason }) =>
           textOf(`${from} to ${to}: ${reason}`),
@@ -161,43 +158,4 @@ function raisedBy({ seq, at, effects }: LogRecord) {
       },
     ];
   });
-}
-
-function firingAt({ actors }: Moment) {
-  const firing = actors.filter(({ ref, value }) => parseActorRef(ref).type === ALERT && isObject(value));
-  return firing.slice(0, MOST).map(({ ref, context, seq }) => {
-    const { since, record, content } = context as Partial<AlertContext>;
-    const { severity, text } = isObject(content) ? content : {};
-    return {
-      alert: textOf(parseActorRef(ref).key),
-      since: isoOf(typeof since === 'number' ? since : 0),
-      record: typeof record === 'number' ? record : seq,
-      severity: textOf(String(severity ?? 'unknown')),
-      text: textOf(String(text ?? '')),
-    };
-  });
-}
-
-/** What plugins report of such states, as they do of a stopped instance. */
-function factsOf({ actors }: Moment, at: number, { services }: Question) {
-  const states = new Map(actors.map((state) => [state.ref, state]));
-  return services.declarations().health.flatMap(({ name, stopped }) => {
-    const report = stopped?.(states, at);
-    return report === undefined ? [] : [{ fact: textOf(name), report: freeOf(report) }];
-  });
-}
-
-function waitingAt({ actors }: Moment, now: number) {
-  const open = actors.flatMap(({ ref, effects }) =>
-    Object.entries(effects).map(([id, { type, at }]) => ({ ref, type, at, record: Number.parseInt(id, 10) })),
-  );
-  return open
-    .filter(({ at }) => now - at > LONG_WAIT_MS)
-    .slice(0, MOST)
-    .map(({ ref, type, at, record }) => ({
-      actor: textOf(ref),
-      effect: textOf(type),
-      since: isoOf(at),
-      record,
-    }));
 }

@@ -24,6 +24,8 @@ export interface ApiRequest extends ApiParts {
   readonly gone: AbortSignal;
   /** Opens the log for this question. @throws HF_CONSOLE_DEADLINE */
   ask<T>(work: (question: LogQuestion) => Promise<T>): Promise<T>;
+  /** The same for work of seconds: one at a time, so that shorter questions go on. @throws HF_CONSOLE_DEADLINE */
+  askLong<T>(work: (question: LogQuestion) => Promise<T>): Promise<T>;
 }
 
 /** What a request brings, as it came. */

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Semaphore } from '../../../core/host/concurrency.ts';
 import type { LogSource } from '../../../core/host/history/log-source.ts';
 import { LogQuestions } from '../../../core/host/history/questions.ts';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
@@ -80,6 +81,7 @@ async function load({ source, services, access }: ApiOptions, draining: AbortSig
     questions: new LogQuestions(source, limits, services?.logger),
     moments: new Moments(),
   };
+  const long = new Semaphore(1);
   const live = services && new LiveRecords(source, services, parts.questions.words(), () => access.sweep());
   const follow = async ({ request, reply, caller }: Exchange): Promise<unknown> => {
     if (!live) throw new ConsoleError('HF_CONSOLE_NOT_LIVE', { what: 'following it' });
@@ -104,6 +106,7 @@ async function load({ source, services, access }: ApiOptions, draining: AbortSig
           correlation: request.id,
           gone: gone.signal,
           ask: (work) => parts.questions.ask(work, gone.signal),
+          askLong: (work) => long.run(() => parts.questions.ask(work, gone.signal)),
         });
       } catch (error) {
         if (gone.signal.aborted) return {}; // nobody reads it

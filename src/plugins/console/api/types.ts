@@ -1,11 +1,16 @@
 /** The answers of the API, for the pages: types alone. They are those of the schemas. */
 import type { z } from 'zod';
+import type { act, listActions } from './actions.ts';
 import type { listActors, showActor } from './actors.ts';
+import type { compare } from './compare.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { logFacts, session } from './log.ts';
 import type { showMachine } from './machines.ts';
+import type { overview } from './overview.ts';
+import type { listPages, Section, showPage } from './pages.ts';
 import type { listRecords, recordAtTime, recordRow, showRecord } from './records.ts';
 import type { density, listStories, showStory } from './stories.ts';
+import type { whatIf } from './what-if.ts';
 
 type AnswerOf<E extends Endpoint> = z.output<E['answer']>;
 
@@ -21,3 +26,11 @@ export type StoryAnswer = AnswerOf<typeof showStory>;
 export type DensityAnswer = AnswerOf<typeof density>;
 export type ActorsAnswer = AnswerOf<typeof listActors>;
 export type ActorAnswer = AnswerOf<typeof showActor>;
+export type OverviewAnswer = AnswerOf<typeof overview>;
+export type CompareAnswer = AnswerOf<typeof compare>;
+export type WhatIfAnswer = AnswerOf<typeof whatIf>;
+export type PagesAnswer = AnswerOf<typeof listPages>;
+export type PageAnswer = AnswerOf<typeof showPage>;
+export type PageSection = Section;
+export type ActionsAnswer = AnswerOf<typeof listActions>;
+export type ActionAnswer = AnswerOf<typeof act>;

@@ -1,0 +1,85 @@
+import type { Moment } from '../../kernel/actors/recover.ts';
+import { parseActorRef } from '../../kernel/ids.ts';
+import { isObject, type Json } from '../../kernel/json.ts';
+import type { Registrations } from '../plugin/registrations.ts';
+import { freeOf, textOf } from './answer-text.ts';
+
+/** An effect that waits for longer than this is worth a look, milliseconds. */
+const LONG_WAIT_MS = 60_000;
+/** The actors that keep the alerts, one a condition. In a state with an inner one, such as `{ firing: … }`, it lasts. */
+const ALERT = 'alerts.alert';
+
+/** An alert that fires. */
+export interface FiringAlert {
+  readonly alert: string;
+  readonly actor: string;
+  /** Epoch milliseconds; absent where nobody knows. */
+  readonly since?: number;
+  /** The record that raised it. */
+  readonly record: number;
+  readonly severity: string;
+  readonly text: string;
+}
+
+/** The alerts that fire at a moment. */
+export function firingAt({ actors }: Moment, most: number): FiringAlert[] {
+  const firing = actors.filter(({ ref, value }) => parseActorRef(ref).type === ALERT && isObject(value));
+  return firing.slice(0, most).map(({ ref, context, seq }) => {
+    const { since, record, content } = isObject(context) ? context : {};
+    const { severity, text } = isObject(content) ? content : {};
+    return {
+      alert: textOf(parseActorRef(ref).key),
+      actor: textOf(ref),
+      ...(typeof since === 'number' && { since }),
+      record: typeof record === 'number' ? record : seq,
+      severity: textOf(String(severity ?? 'unknown')),
+      text: textOf(String(text ?? '')),
+    };
+  });
+}
+
+/** An effect without an outcome. */
+export interface WaitingEffect {
+  readonly actor: string;
+  readonly effect: string;
+  /** Epoch milliseconds. */
+  readonly since: number;
+  /** The record that requested it. */
+  readonly record: number;
+}
+
+/** The effects that have waited for long at a moment. @param now epoch milliseconds */
+export function waitingAt({ actors }: Moment, now: number, most: number): WaitingEffect[] {
+  return actors
+    .flatMap(({ ref, effects }) =>
+      Object.entries(effects).map(([id, { type, at }]) => ({
+        actor: textOf(ref),
+        effect: textOf(type),
+        since: at,
+        record: Number.parseInt(id, 10),
+      })),
+    )
+    .filter(({ since }) => now - since > LONG_WAIT_MS)
+    .slice(0, most);
+}
+
+/** A fact of a plugin about a moment. */
+export interface PastFact {
+  readonly fact: string;
+  /** The plugin that reports it. */
+  readonly owner: string;
+  readonly report: Json;
+}
+
+/** What plugins report of the states at a moment, as they do of a stopped instance. @param at epoch milliseconds */
+export function factsAt(
+  { actors }: Moment,
+  at: number,
+  { health }: Pick<Registrations, 'health'>,
+): PastFact[] {
+  const states = new Map(actors.map((state) => [state.ref, state]));
+  return health.flatMap(({ name, owner, stopped }) => {
+    const report = stopped?.(states, at);
+    return report === undefined ? [] : [{ fact: textOf(name), owner, report: freeOf(report) }];
+  });
+}

@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { textOf } from '../../../core/host/history/answer-text.ts';
+import { factsAt, firingAt, waitingAt } from '../../../core/host/history/overview.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import { duration, shortFields } from '../../../core/host/terminal.ts';
+import type { Moment } from '../../../core/kernel/actors/recover.ts';
+import { isObject, type Json } from '../../../core/kernel/json.ts';
+import { at, get, momentSeq, time } from './endpoint.ts';
+
+const status = z.enum(['ok', 'degraded', 'failing', 'unknown']);
+type Status = z.output<typeof status>;
+
+const item = z.object({
+  area: z.string(),
+  name: z.string(),
+  status,
+  text: z.string(),
+  since: time.optional(),
+  actor: z.string().optional(),
+  seq: z.int().optional().meta({ description: 'the record that says why' }),
+});
+type Item = z.output<typeof item>;
+
+const MOST = 20;
+const RUNTIME = 'Runtime';
+const ORDER: readonly Status[] = ['failing', 'degraded', 'unknown', 'ok'];
+
+export const overview = get({
+  path: '/api/overview',
+  summary: 'Whether everything is well, and if not, what and since when',
+  query: z.strictObject({ at }),
+  answer: z.object({ at: z.int(), time, status, items: z.array(item) }),
+  run: ({ query }, { ask, moments, services }) =>
+    ask(async (question) => {
+      const { log, signal } = question;
+      const moment = await moments.at(log, momentSeq(question, query.at), signal);
+      const live = query.at === undefined ? services : undefined;
+      const then = live?.clock.now() ?? moment.at;
+      const areaOf = areasOf(services);
+      const items = [
+        ...alertItems(moment, areaOf),
+        ...waitingAt(moment, then, MOST).map(
+          ({ actor, effect, since, record }): Item => ({
+            area: areaOf(actor.split('.', 1)[0] ?? ''),
+            name: effect,
+            status: 'unknown',
+            text: `waits for its outcome for ${duration(then - since)}`,
+            ...{ since, actor, seq: record },
+          }),
+        ),
+        ...(live ? nowItems(live, areaOf) : pastItems(moment, services, areaOf)),
+      ];
+      const order = (one: Item) => ORDER.indexOf(one.status);
+      return {
+        at: moment.seq,
+        time: then,
+        status: worstOf(items, live !== undefined),
+        items: items.sort((a, b) => order(a) - order(b)),
+      };
+    }),
+});
+
+/** Of the past only alerts and some facts are known: that nothing is wrong among them does not make it `ok`. */
+function worstOf(items: readonly Item[], isNow: boolean): Status {
+  const worst = ORDER.find((one) => items.some(({ status: of }) => of === one)) ?? 'unknown';
+  return worst === 'ok' && !isNow ? 'unknown' : worst;
+}
+
+/** @returns the area of a plugin, by its name */
+function areasOf(services: Services | undefined): (plugin: string) => string {
+  const areas = new Map(services?.declarations().plugins.map(({ name, about }) => [name, about?.area]));
+  return (plugin) => areas.get(plugin) ?? RUNTIME;
+}
+
+function alertItems(moment: Moment, areaOf: (plugin: string) => string): Item[] {
+  return firingAt(moment, MOST).map(({ alert, actor, since, record, severity, text }) => ({
+    area: areaOf('alerts'),
+    name: alert,
+    status: severity === 'critical' ? 'failing' : 'degraded',
+    text,
+    ...(since !== undefined && { since }),
+    ...{ actor, seq: record },
+  }));
+}
+
+function nowItems(services: Services, areaOf: (plugin: string) => string): Item[] {
+  const { log, plugins, health, declarations } = services;
+  const { state, reason, seq, durableSeq } = log.status();
+  const owners = new Map(declarations().health.map(({ name, owner }) => [name, owner]));
+  const waiting = seq - durableSeq;
+  return [
+    {
+      area: RUNTIME,
+      name: 'log',
+      status: state === 'open' ? 'ok' : 'failing',
+      text: textOf(
+        `newest record ${seq}, ${waiting === 0 ? 'all durable' : `${waiting} not durable yet`}${reason ? `: ${reason}` : ''}`,
+      ),
+    },
+    ...plugins().map(
+      ({ name, state: of, reason: why }): Item => ({
+        area: areaOf(name),
+        name: `plugin ${name}`,
+        status: of === 'started' ? 'ok' : of === 'failed' ? 'degraded' : 'unknown',
+        text: textOf(why ?? of),
+      }),
+    ),
+    ...Object.entries(health()).map(([name, report]) =>
+      factItem(name, report, areaOf(owners.get(name) ?? '')),
+    ),
+  ];
+}
+
+function pastItems(
+  moment: Moment,
+  services: Services | undefined,
+  areaOf: (plugin: string) => string,
+): Item[] {
+  if (!services) return [];
+  return factsAt(moment, moment.at, services.declarations()).map(({ fact, owner, report }) =>
+    factItem(fact, report, areaOf(owner)),
+  );
+}
+
+/** A fact of a health page: what says nothing of being wrong is well, as it is there. */
+function factItem(name: string, report: Json, area: string): Item {
+  const { ok, state, text, reason, fault, unknown } = isObject(report) ? report : {};
+  const isUnknown = state === 'unknown' || (unknown !== undefined && unknown !== false);
+  const words = [reason, fault, text].find((each) => typeof each === 'string' && each !== '');
+  return {
+    area,
+    name: textOf(name),
+    status: ok === false ? 'degraded' : isUnknown ? 'unknown' : 'ok',
+    text: textOf(
+      typeof words === 'string' ? words : isObject(report) ? shortFields(report).join(' ') : String(report),
+      300,
+    ),
+  };
+}
