@@ -29,11 +29,13 @@ export class LongWaits extends VirtualClock {
 /** A server whose calls are counted, because somebody should have been asked. */
 export class Counting {
   readonly wiped: string[] = [];
+  text = 'Wipes a page.';
 
   readonly serve = (): McpServer => {
     const server = new McpServer({ name: 'pages', version: '1' });
     const text = (said: string) => ({ content: [{ type: 'text' as const, text: said }] });
-    server.registerTool('wipe', { inputSchema: z.object({ page: z.string() }).loose() }, async ({ page }) => {
+    const wipes = { description: this.text, inputSchema: z.object({ page: z.string() }) };
+    server.registerTool('wipe', wipes, async ({ page }) => {
       this.wiped.push(page);
       return text(`wiped ${page}`);
     });
@@ -120,15 +122,17 @@ export class ApprovalRig {
 }
 
 /** One call of the tool that asks. @returns its text, and whether it is an error */
-export async function wipe(
+export function wipe(
   client: Pick<Client, 'callTool'>,
   page = 'home',
   options: Pick<RequestOptions, 'onprogress' | 'signal'> = {},
-  name = 'pages-wipe',
 ): Promise<string> {
-  const { content, isError } = await client.callTool({ name, arguments: { page } }, undefined, {
-    timeout: 600_000,
-    ...options,
-  });
-  return `${isError ? 'refused: ' : ''}${(content as { text: string }[])[0]?.text}`;
+  const given = { name: 'pages-wipe', arguments: { page } };
+  const said = client
+    .callTool(given, undefined, { timeout: 600_000, ...options })
+    .then(
+      ({ content, isError }) => `${isError ? 'refused: ' : ''}${(content as { text: string }[])[0]?.text}`,
+    );
+  said.catch(() => {}); // a test that fails earlier does not wait for it
+  return said;
 }
