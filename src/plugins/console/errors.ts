@@ -22,6 +22,11 @@ export const ConsoleError = defineErrors({
     what: 'The console of this instance listens on no address that a browser can open.',
     remedy: 'Give the console plugin a port in place of a socket, or open it through the proxy in front.',
   },
+  HF_CONSOLE_PORT: {
+    status: 400,
+    what: '{text} is no port.',
+    remedy: 'Give a number from 0 to 65535; 0 takes any free port.',
+  },
   HF_CONSOLE_REQUEST: {
     status: 400,
     what: 'The request is not one that the console knows: {reason}.',

@@ -7,8 +7,9 @@ import { consoleActions, consolePages } from '../../core/contracts/console.ts';
 import { liveSource } from '../../core/host/history/live-source.ts';
 import { listeningOf, listenOptions } from '../../core/host/http/listen-options.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
+import type { AccessEvent } from '../../machines/console/access.ts';
 import { Access } from './access/access.ts';
-import { accessActor } from './access/actor.ts';
+import { ACCESS_KEY, accessActor } from './access/actor.ts';
 import { consoleCommand } from './access/command.ts';
 import { loginRoutes, serveCodes } from './access/routes.ts';
 import { apiRoutes } from './api/serve.ts';
@@ -16,6 +17,9 @@ import { errorBody } from './error-body.ts';
 import { ConsoleError } from './errors.ts';
 import { healthRoutes } from './health.ts';
 import { pageRoutes } from './static-files.ts';
+
+/** `doctor security` finds out whether it asks for a login. */
+const KEYED = { method: 'GET', path: '/api/log' } as const;
 
 /**
  * Health, readiness, metrics and the life of the process (C14, R29, R40), and the console (C15).
@@ -43,7 +47,10 @@ export const consolePlugin = definePlugin({
   errors: ConsoleError,
   start(services, { sessionMs, ...listen }) {
     const { token } = listeningOf(listen);
-    return { services, access: new Access(services, { sessionMs, token }) };
+    const { clock, logger, actors } = services;
+    const record = (event: AccessEvent, correlation?: string) =>
+      actors.send(accessActor, ACCESS_KEY, event, { correlation }).durable();
+    return { services, access: new Access({ clock, logger, record, sessionMs, token }) };
   },
 
   register(context, { sessionMs: _, ...listen }) {
@@ -53,7 +60,14 @@ export const consolePlugin = definePlugin({
     context.control((surface, { access, services }) =>
       serveCodes(surface, access, () => services.surfaces().console?.url),
     );
-    const options = { name: 'console', portVariable, readOnly: true, errorBody, ...listeningOf(listen) };
+    const options = {
+      name: 'console',
+      portVariable,
+      readOnly: true,
+      keyedPath: KEYED,
+      errorBody,
+      ...listeningOf(listen),
+    };
     context.http(options, (http, { services, access }) => {
       healthRoutes(http, services);
       loginRoutes(http, access);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ALERT_RAISE } from '../../core/contracts/alerts.ts';
 import { textOf } from '../../core/host/history/answer-text.ts';
+import { stoppedReportsOf } from '../../core/host/history/live-source.ts';
 import { factsAt, firingAt, waitingAt } from '../../core/host/history/overview.ts';
 import { Pace } from '../../core/host/history/pace.ts';
 import { isFailure } from '../../core/host/history/select.ts';
@@ -92,7 +93,7 @@ export const overview = defineTool({
         })),
         raised: [...fitting(found.raised, MOST)],
         failures: [...fitting(lines(found.failures), MOST)],
-        facts: factsAt(moment, then, services.declarations()).map(({ fact, report }) => ({ fact, report })),
+        facts: factsAt(moment, then, stoppedReportsOf(services.declarations())),
         waiting: waitingAt(moment, then, MOST).map(({ since, ...one }) => ({ ...one, since: isoOf(since) })),
         starts: lines(found.starts),
         damaged: markedRanges(services.dataDir).map(({ from, to, reason }) =>

@@ -270,9 +270,11 @@ test('[C15] hostile parameters are refused, and nothing of them is carried out',
     '/api/actors/nobody%2Fhere',
     '/api/stories/none',
     '/api/nothing',
-    '/..%2f..%2fpackage.json',
+    '/assets/..%2f..%2f..%2fpackage.json',
   ])
     t.is((await rig.send(path)).status, 404, path);
+  for (const path of ['/..%2f..%2fpackage.json', '/%2e%2e/%2e%2e/package.json', '/assets/%00'])
+    t.false((await rig.send(path)).text.includes('"dependencies"'), path);
   const stars = await rig.ask(`/api/records?actor=${encodeURIComponent('*a'.repeat(200))}`);
   t.deepEqual(stars.records, []);
 });

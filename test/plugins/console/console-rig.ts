@@ -22,16 +22,68 @@ interface Sent {
   readonly body?: unknown;
 }
 
-/** A runtime with a console, spoken to from outside as a browser does. */
-export class ConsoleRig {
-  readonly runtime: Runtime;
-  readonly dataDir: string;
-  readonly lines: string[];
+/** Speaks to a console from outside, as a browser does. */
+export class ConsoleClient {
   cookie = '';
+  readonly #url: string;
   /** One connection: who is at its other end is asked for once. */
   readonly dispatcher: Agent = new Agent({ connections: 1 });
 
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  async send(path: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<Answered> {
+    const answer = await request(this.url + path, {
+      method,
+      dispatcher: this.dispatcher,
+      headers: {
+        ...(this.cookie && { cookie: this.cookie }),
+        ...(method === 'POST' && { origin: this.url, 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(method === 'POST' && { body: JSON.stringify(body ?? {}) }),
+    });
+    const text = await answer.body.text();
+    const isJson = String(answer.headers['content-type']).includes('json');
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      text,
+      body: isJson ? JSON.parse(text) : undefined,
+    };
+  }
+
+  /** @param code as `holdfast console` and `holdfast open` print it */
+  async loginWith(code: string): Promise<void> {
+    const { status, headers } = await this.send('/api/login', {
+      method: 'POST',
+      body: { code },
+    });
+    if (status !== 200) throw new Error(`the login was answered ${status}`);
+    this.cookie = String(headers['set-cookie']).split(';', 1)[0] ?? '';
+  }
+
+  /** Asks as somebody who is logged in. */
+  async ask(path: string): Promise<any> {
+    const { status, text, body } = await this.send(path);
+    if (status !== 200) throw new Error(`${path} was answered ${status}: ${text}`);
+    return body;
+  }
+}
+
+/** A runtime with a console. */
+export class ConsoleRig extends ConsoleClient {
+  readonly runtime: Runtime;
+  readonly dataDir: string;
+  readonly lines: string[];
+
   constructor(runtime: Runtime, dataDir: string, lines: string[]) {
+    super(runtime.surfaces.console?.url ?? '');
     this.runtime = runtime;
     this.dataDir = dataDir;
     this.lines = lines;
@@ -63,31 +115,6 @@ export class ConsoleRig {
     return rig;
   }
 
-  get url(): string {
-    return this.runtime.surfaces.console?.url ?? '';
-  }
-
-  async send(path: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<Answered> {
-    const answer = await request(this.url + path, {
-      method,
-      dispatcher: this.dispatcher,
-      headers: {
-        ...(this.cookie && { cookie: this.cookie }),
-        ...(method === 'POST' && { origin: this.url, 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(method === 'POST' && { body: JSON.stringify(body ?? {}) }),
-    });
-    const text = await answer.body.text();
-    const isJson = String(answer.headers['content-type']).includes('json');
-    return {
-      status: answer.statusCode,
-      headers: answer.headers,
-      text,
-      body: isJson ? JSON.parse(text) : undefined,
-    };
-  }
-
   /** What `holdfast console` gets. */
   async code(): Promise<string> {
     const { body } = await postControl(
@@ -100,20 +127,12 @@ export class ConsoleRig {
   }
 
   async login(): Promise<void> {
-    const { status, headers } = await this.send('/api/login', {
-      method: 'POST',
-      body: { code: await this.code() },
-    });
-    if (status !== 200) throw new Error(`the login was answered ${status}`);
-    this.cookie = String(headers['set-cookie']).split(';', 1)[0] ?? '';
+    await this.loginWith(await this.code());
   }
 
-  /** Asks as somebody who is logged in. */
-  async ask(path: string): Promise<any> {
+  override async ask(path: string): Promise<any> {
     if (!this.cookie) await this.login();
-    const { status, text, body } = await this.send(path);
-    if (status !== 200) throw new Error(`${path} was answered ${status}: ${text}`);
-    return body;
+    return super.ask(path);
   }
 
   /** Waits until everything that was recorded is durable. */

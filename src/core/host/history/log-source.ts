@@ -1,5 +1,7 @@
 import type { ActorDefinition, RecordWords } from '../../kernel/actors/definition.ts';
+import { openReader } from '../../kernel/log/portable/open-reader.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import type { StoppedReports } from '../plugin/definition.ts';
 
 /** A log that is asked questions: of the running instance, of a data folder where none runs, or of an exported file. */
 export interface LogSource {
@@ -12,6 +14,8 @@ export interface LogSource {
   wordsOf(types: Iterable<string>): Promise<RecordWords>;
   /** The types of actors whose machines are known here. */
   actors(): Promise<readonly ActorDefinition[]>;
+  /** What plugins report of the states of some types of actors. */
+  stoppedReports(types: Iterable<string>): Promise<StoppedReports>;
 }
 
 /** A log that is open for one question. */
@@ -24,4 +28,25 @@ export interface OpenedLog {
 export function openFolder(dataDir: string): Promise<OpenedLog> {
   const log = new SqliteReader(dataDir);
   return Promise.resolve({ log, close: () => log.close() });
+}
+
+/** Reads a portable file once, at the first question; it stays open until `close`. */
+export class OpenedFile {
+  readonly #file: string;
+  #log: Promise<SqliteReader> | undefined;
+
+  /** @param file absolute */
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** @throws HF_PORTABLE_* */
+  async open(): Promise<OpenedLog> {
+    this.#log ??= openReader(this.#file);
+    return { log: await this.#log, close: () => {} };
+  }
+
+  async close(): Promise<void> {
+    (await this.#log)?.close();
+  }
 }

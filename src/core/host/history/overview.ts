@@ -1,7 +1,7 @@
 import type { Moment } from '../../kernel/actors/recover.ts';
 import { parseActorRef } from '../../kernel/ids.ts';
 import { isObject, type Json } from '../../kernel/json.ts';
-import type { Registrations } from '../plugin/registrations.ts';
+import type { StoppedReports } from '../plugin/definition.ts';
 import { freeOf, textOf } from './answer-text.ts';
 
 /** An effect that waits for longer than this is worth a look, milliseconds. */
@@ -63,23 +63,15 @@ export function waitingAt({ actors }: Moment, now: number, most: number): Waitin
     .slice(0, most);
 }
 
-/** A fact of a plugin about a moment. */
-export interface PastFact {
-  readonly fact: string;
-  /** The plugin that reports it. */
-  readonly owner: string;
-  readonly report: Json;
-}
-
 /** What plugins report of the states at a moment, as they do of a stopped instance. @param at epoch milliseconds */
 export function factsAt(
   { actors }: Moment,
   at: number,
-  { health }: Pick<Registrations, 'health'>,
-): PastFact[] {
+  reports: StoppedReports,
+): { readonly fact: string; readonly report: Json }[] {
   const states = new Map(actors.map((state) => [state.ref, state]));
-  return health.flatMap(({ name, owner, stopped }) => {
-    const report = stopped?.(states, at);
-    return report === undefined ? [] : [{ fact: textOf(name), owner, report: freeOf(report) }];
+  return Object.entries(reports).flatMap(([name, stopped]) => {
+    const report = stopped(states, at);
+    return report === undefined ? [] : [{ fact: textOf(name), report: freeOf(report) }];
   });
 }

@@ -4,9 +4,10 @@ import { HostError } from '../../../core/host/errors/host-error.ts';
 import { bearerOf, isSameSecret, isWrite } from '../../../core/host/http/admission.ts';
 import { uidOf } from '../../../core/host/http/peer.ts';
 import { peerOf, RequestBudget } from '../../../core/host/http/request-budget.ts';
-import type { Services } from '../../../core/host/plugin/definition.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import type { AccessEvent } from '../../../machines/console/access.ts';
 import { ConsoleError } from '../errors.ts';
-import { ACCESS_KEY, accessActor } from './actor.ts';
 import { CODE_MS, OneTimeCodes } from './one-time-codes.ts';
 import { type Session, Sessions } from './sessions.ts';
 
@@ -23,6 +24,10 @@ export interface Caller {
 }
 
 export interface AccessOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Makes a record of who was let in; resolves when it is durable. Where nothing writes the log, it does nothing. */
+  readonly record: (event: AccessEvent, correlation?: string) => Promise<unknown>;
   /** After which a session ends, milliseconds. */
   readonly sessionMs: number;
   /** The token for programs and proxies, read at each request. */
@@ -31,27 +36,21 @@ export interface AccessOptions {
 
 /** Decides who may look at the console: whoever has a cookie that a one-time code gave, or the token. */
 export class Access {
-  readonly #services: Pick<Services, 'actors' | 'clock'>;
-  readonly #token: AccessOptions['token'];
+  readonly #options: AccessOptions;
   readonly #codes = new OneTimeCodes();
   readonly #sessions: Sessions;
   readonly #attempts: RequestBudget;
   #recordedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(services: Pick<Services, 'actors' | 'clock' | 'logger'>, { sessionMs, token }: AccessOptions) {
-    this.#services = services;
-    this.#token = token;
-    this.#sessions = new Sessions(sessionMs);
-    this.#attempts = new RequestBudget({
-      size: ATTEMPTS,
-      logger: services.logger,
-      onRefused: () => {},
-    });
+  constructor(options: AccessOptions) {
+    this.#options = options;
+    this.#sessions = new Sessions(options.sessionMs);
+    this.#attempts = new RequestBudget({ size: ATTEMPTS, logger: options.logger, onRefused: () => {} });
   }
 
   /** @param by who asks for it, by the control socket @returns a code, and until when it is good (epoch milliseconds) */
   makeCode(by: string): { code: string; expiresAt: number } {
-    const { clock } = this.#services;
+    const { clock } = this.#options;
     return { code: this.#codes.make(by, clock.monotonic()), expiresAt: clock.now() + CODE_MS };
   }
 
@@ -59,8 +58,8 @@ export class Access {
   callerOf({ raw }: Pick<FastifyRequest, 'raw'>): Caller | undefined {
     refuseOtherSites(raw);
     const bearer = bearerOf(raw.headers);
-    if (isSameSecret(bearer, this.#token())) return { by: 'token' };
-    const session = this.#sessions.find(cookieOf(raw), this.#services.clock.monotonic());
+    if (isSameSecret(bearer, this.#options.token())) return { by: 'token' };
+    const session = this.#sessions.find(cookieOf(raw), this.#options.clock.monotonic());
     if (session && isWrite(raw.method)) requireOrigin(raw);
     return session && { by: session.by, session };
   }
@@ -75,7 +74,7 @@ export class Access {
   ): Promise<{ session: Session; cookie: string }> {
     refuseOtherSites(raw);
     requireOrigin(raw);
-    const { clock, actors } = this.#services;
+    const { clock, record } = this.#options;
     const from = peerOf(raw.socket.remoteAddress, await uidOf(raw.socket));
     const seconds = this.#attempts.spend(from);
     if (seconds !== undefined) {
@@ -86,7 +85,7 @@ export class Access {
     if (by === undefined) throw new ConsoleError('HF_CONSOLE_CODE', { minutes: CODE_MS / 60_000 });
     const { session, secret } = this.#sessions.begin(by, clock);
     const event = { type: 'LOGGED_IN', at: clock.now(), by, from, until: session.expiresAt } as const;
-    await actors.send(accessActor, ACCESS_KEY, event, { correlation: id }).durable();
+    await record(event, id);
     return { session, cookie: setCookie(raw, secret, Math.floor((session.expiresAt - clock.now()) / 1_000)) };
   }
 
@@ -94,23 +93,23 @@ export class Access {
   async logout({ raw, id }: Pick<FastifyRequest, 'raw' | 'id'>, { by }: Caller): Promise<string> {
     const secret = cookieOf(raw);
     if (secret !== undefined) this.#sessions.end(secret);
-    const { clock, actors } = this.#services;
+    const { clock, record } = this.#options;
     const event = { type: 'LOGGED_OUT', at: clock.now(), by } as const;
-    await actors.send(accessActor, ACCESS_KEY, event, { correlation: id }).durable();
+    await record(event, id);
     return setCookie(raw, '', 0);
   }
 
   /** Ends the sessions whose time is over. */
   sweep(): void {
-    this.#sessions.sweep(this.#services.clock.monotonic());
+    this.#sessions.sweep(this.#options.clock.monotonic());
   }
 
   #recordRefusal(from: string): void {
-    const { clock, actors } = this.#services;
+    const { clock, record } = this.#options;
     const now = clock.monotonic();
     if (now - this.#recordedAt < RECORD_EVERY_MS) return;
     this.#recordedAt = now;
-    actors.send(accessActor, ACCESS_KEY, { type: 'LOGIN_REFUSED', at: clock.now(), from });
+    void record({ type: 'LOGIN_REFUSED', at: clock.now(), from });
   }
 }
 

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { textOf } from '../../../core/host/history/answer-text.ts';
+import type { LogSource } from '../../../core/host/history/log-source.ts';
 import { factsAt, firingAt, waitingAt } from '../../../core/host/history/overview.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { duration, shortFields } from '../../../core/host/terminal.ts';
 import type { Moment } from '../../../core/kernel/actors/recover.ts';
+import { parseActorRef } from '../../../core/kernel/ids.ts';
 import { isObject, type Json } from '../../../core/kernel/json.ts';
 import { at, get, momentSeq, time } from './endpoint.ts';
 
@@ -30,7 +32,7 @@ export const overview = get({
   summary: 'Whether everything is well, and if not, what and since when',
   query: z.strictObject({ at }),
   answer: z.object({ at: z.int(), time, status, items: z.array(item) }),
-  run: ({ query }, { ask, moments, services }) =>
+  run: ({ query }, { ask, moments, services, source }) =>
     ask(async (question) => {
       const { log, signal } = question;
       const moment = await moments.at(log, momentSeq(question, query.at), signal);
@@ -48,7 +50,7 @@ export const overview = get({
             ...{ since, actor, seq: record },
           }),
         ),
-        ...(live ? nowItems(live, areaOf) : pastItems(moment, services, areaOf)),
+        ...(live ? nowItems(live, areaOf) : await pastItems(moment, source, areaOf)),
       ];
       const order = (one: Item) => ORDER.indexOf(one.status);
       return {
@@ -66,10 +68,12 @@ function worstOf(items: readonly Item[], isNow: boolean): Status {
   return worst === 'ok' && !isNow ? 'unknown' : worst;
 }
 
-/** @returns the area of a plugin, by its name */
+/** @returns the area of a plugin, by its name or by that of its fact */
 function areasOf(services: Services | undefined): (plugin: string) => string {
-  const areas = new Map(services?.declarations().plugins.map(({ name, about }) => [name, about?.area]));
-  return (plugin) => areas.get(plugin) ?? RUNTIME;
+  const { plugins = [], health = [] } = services?.declarations() ?? {};
+  const areas = new Map(plugins.map(({ name, about }) => [name, about?.area]));
+  const owners = new Map(health.map(({ name, owner }) => [name, owner]));
+  return (name) => areas.get(name) ?? areas.get(owners.get(name) ?? '') ?? RUNTIME;
 }
 
 function alertItems(moment: Moment, areaOf: (plugin: string) => string): Item[] {
@@ -84,9 +88,8 @@ function alertItems(moment: Moment, areaOf: (plugin: string) => string): Item[] 
 }
 
 function nowItems(services: Services, areaOf: (plugin: string) => string): Item[] {
-  const { log, plugins, health, declarations } = services;
+  const { log, plugins, health } = services;
   const { state, reason, seq, durableSeq } = log.status();
-  const owners = new Map(declarations().health.map(({ name, owner }) => [name, owner]));
   const waiting = seq - durableSeq;
   return [
     {
@@ -105,21 +108,18 @@ function nowItems(services: Services, areaOf: (plugin: string) => string): Item[
         text: textOf(why ?? of),
       }),
     ),
-    ...Object.entries(health()).map(([name, report]) =>
-      factItem(name, report, areaOf(owners.get(name) ?? '')),
-    ),
+    ...Object.entries(health()).map(([name, report]) => factItem(name, report, areaOf(name))),
   ];
 }
 
-function pastItems(
+async function pastItems(
   moment: Moment,
-  services: Services | undefined,
+  source: LogSource,
   areaOf: (plugin: string) => string,
-): Item[] {
-  if (!services) return [];
-  return factsAt(moment, moment.at, services.declarations()).map(({ fact, owner, report }) =>
-    factItem(fact, report, areaOf(owner)),
-  );
+): Promise<Item[]> {
+  const types = new Set(moment.actors.map(({ ref }) => parseActorRef(ref).type));
+  const reports = await source.stoppedReports(types);
+  return factsAt(moment, moment.at, reports).map(({ fact, report }) => factItem(fact, report, areaOf(fact)));
 }
 
 /** A fact of a health page: what says nothing of being wrong is well, as it is there. */

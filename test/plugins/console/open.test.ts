@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { builtinPlugins, logFeatures, standaloneCommands } from '../../../src/main.ts';
+import { call } from '../../support/cli.ts';
+import type { Scope } from '../../support/scope.ts';
+import { tempDir } from '../../support/temp.ts';
+import { read } from '../../support/until.ts';
+import { ConsoleClient, ConsoleRig } from './console-rig.ts';
+
+/** Runs `holdfast open` until the test is over. */
+async function open(t: Scope, source: string): Promise<ConsoleClient> {
+  let out = '';
+  const stop = new AbortController();
+  const running = call(['open', source], {
+    ...{ cwd: tempDir(t), builtinPlugins, logFeatures: logFeatures(), standaloneCommands },
+    interrupted: stop.signal,
+    onOut: (text) => {
+      out += text;
+    },
+  });
+  t.teardown(async () => {
+    stop.abort('SIGINT');
+    await running;
+  });
+  const link = await Promise.race([
+    read('the link', () => /^(http\S+)\/login#(\S+)\n/m.exec(out), Boolean),
+    running.then(({ err }) => {
+      throw new Error(`it ended: ${err}`);
+    }),
+  ]);
+  const client = new ConsoleClient(link?.[1] ?? '');
+  t.teardown(() => client.dispatcher.destroy());
+  await client.loginWith(link?.[2] ?? '');
+  return client;
+}
+
+test('[C15] an exported log and a stopped folder open as the running instance showed them, and nothing is written', async (t) => {
+  const dataDir = tempDir(t);
+  const rig = await ConsoleRig.start(t, { dataDir });
+  await rig.login();
+  const last = await rig.durable();
+  const paths = [
+    `/api/records?at=${last}`,
+    `/api/records/${last - 1}`,
+    `/api/actors?at=${last}`,
+    `/api/actors/console.access%2Fhost?at=${last}`,
+    `/api/stories?at=${last}`,
+    `/api/density?to=${last}`,
+    `/api/compare?from=1&to=${last}`,
+  ];
+  const live = await Promise.all(paths.map((path) => rig.ask(path)));
+  await rig.runtime.stop('SIGTERM');
+  const file = join(tempDir(t), 'incident.jsonl.zst');
+  const exported = await call(['log', 'export', '--out', file, '--data-dir', dataDir], { cwd: tempDir(t) });
+  t.is(exported.code, 0, exported.err);
+  const digest = () =>
+    createHash('sha256')
+      .update(readFileSync(join(dataDir, 'log.db')))
+      .digest('hex');
+  const before = digest();
+  for (const [source, mode] of [
+    [file, 'file'],
+    [dataDir, 'folder'],
+  ] as const) {
+    const client = await open(t, source);
+    t.like(await client.ask('/api/log'), { mode, instance: source, first: 1, state: 'stopped' });
+    const shown = await Promise.all(paths.map((path) => client.ask(path)));
+    t.deepEqual(shown, live, mode);
+    t.is((await client.ask(`/api/overview?at=${last}`)).status, 'unknown');
+    t.is((await client.send('/api/events')).body.error.code, 'HF_CONSOLE_NOT_LIVE');
+    const acted = await client.send('/api/actions/knock', { method: 'POST', body: {} });
+    t.is(acted.body.error.code, 'HF_CONSOLE_NOT_LIVE');
+    t.is((await client.send('/')).status, 200);
+    client.cookie = '';
+    t.is((await client.send('/api/log')).status, 401);
+  }
+  t.is(digest(), before);
+});
+
+test('[C15] what is no log is named, and nothing is served', async (t) => {
+  const dir = tempDir(t);
+  const { code, err, out } = await call(['open', join(dir, 'none')], { cwd: dir, standaloneCommands });
+  t.not(code, 0);
+  t.regex(err, /HF_LOG_MISSING/);
+  t.is(out, '');
+});
