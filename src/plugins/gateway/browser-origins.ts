@@ -21,6 +21,7 @@ const HEADERS = [
   'mcp-protocol-version',
   'mcp-session-id',
   'x-mcp-servers',
+  'x-mcp-tool-search',
 ].join(', ');
 /** Answer headers that a page may read. */
 const EXPOSED = 'mcp-session-id, www-authenticate, retry-after';

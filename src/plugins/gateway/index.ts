@@ -94,6 +94,11 @@ const options = z.strictObject({
     .prefault({}),
   /** Longest wait for upstreams in one request to `/mcp/`, milliseconds. */
   aggregateDeadlineMs: z.int().min(100).max(120_000).default(10_000),
+  /**
+   * With more tools than this a client of `/mcp/` that asks by `x-mcp-tool-search: 1` gets `search_tools` and `call_tool` in
+   * place of their definitions; nobody does unless set.
+   */
+  toolSearchAbove: z.int().min(0).max(100_000).optional(),
   /** Interval of the probes of each route's upstream, milliseconds; 0 disables them. */
   probeEveryMs: z.int().min(0).max(86_400_000).default(60_000),
   /** How calls wait that a person must approve. */
@@ -190,7 +195,7 @@ export const gateway = definePlugin({
         adminEndpoints(http, started);
         const origins = new BrowserOrigins(settings.corsOrigins);
         mcpEndpoint(http, started, origins);
-        aggregateEndpoint(http, started, settings.aggregateDeadlineMs, origins);
+        aggregateEndpoint(http, started, settings, origins);
         approvalPages(http, started);
         edgeRoutes(http, started);
         discoveryRoutes(http, started, origins);

@@ -13,9 +13,10 @@ import {
   plainRefusal,
   result,
   rpcError,
+  toolRefusal,
 } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
-import { bindingOf, REVISIONS } from '../mcp/protocol.ts';
+import { bindingOf, eraOf, REVISIONS } from '../mcp/protocol.ts';
 import { LONGEST_ID, type Session } from '../session/sealed-sessions.ts';
 import { passAnswer } from '../upstream/answer.ts';
 import { stopped } from '../upstream/failures.ts';
@@ -35,6 +36,7 @@ import { mergeStreams, type Sink } from './merged-stream.ts';
 import { type Addressee, addresseeOf, SELECTION_HEADER, type Selection, select } from './selection.ts';
 import { eventId, fromServer, readEventId } from './server-requests.ts';
 import { type Legs, type OpenSession, openSession } from './sessions.ts';
+import { listing, type ToolSearch } from './tool-search.ts';
 import { type Missing, TOO_LATE, whyNot } from './unavailable.ts';
 
 const OK: CallOutcome = { outcome: 'ok' };
@@ -45,20 +47,25 @@ export class AggregateCall extends GatewayCall<AggregateServices> {
   readonly addressee: Addressee;
   readonly legs: Legs;
   readonly deadlineMs: number;
+  readonly #toolSearch: ToolSearch | undefined;
+  readonly #search: unknown;
   #late: AbortSignal | undefined;
   /** None in the stateless revision, and while it begins. */
   session: OpenSession | undefined;
   readonly #missing: Missing[] = [];
 
   /** @param path of the mount */
-  constructor(aggregate: Aggregate, { exchange, key, message, session }: AggregateRequest, path: string) {
-    const { gateway, legs, deadlineMs } = aggregate;
+  constructor(aggregate: Aggregate, request: AggregateRequest, path: string) {
+    const { exchange, key, message, session, search } = request;
+    const { gateway, legs, deadlineMs, toolSearch } = aggregate;
     super({ gateway, exchange, key, message, target: targetOf(aggregate, exchange, path, message) });
     this.selection = select(gateway.routes.table, exchange.headers[SELECTION_HEADER]);
     this.addressee = addresseeOf(message, this.selection);
     this.legs = legs;
     this.deadlineMs = deadlineMs;
     this.session = session;
+    this.#toolSearch = toolSearch;
+    this.#search = search;
   }
 
   /**
@@ -113,7 +120,12 @@ export class AggregateCall extends GatewayCall<AggregateServices> {
   }
 
   protected override refuse(params: AnswerParams): void {
-    this.exchange.send(plainRefusal(params, this.message) ?? refusal(this, params));
+    const { exchange, message } = this;
+    const isSearch = this.#search !== undefined;
+    const answer =
+      plainRefusal(params, message) ??
+      (isSearch ? toolRefusal(message?.id ?? null, params, eraOf(exchange.headers, message)) : undefined);
+    exchange.send(answer ?? refusal(this, params));
   }
 
   protected override async carryOut(params: ForwardParams): Promise<CallOutcome> {
@@ -125,9 +137,16 @@ export class AggregateCall extends GatewayCall<AggregateServices> {
     const id = message.id ?? null;
     const field = listOf(message.method);
     if (field !== undefined) {
-      const { items, missing } = await mergedList(branches, message, field, params.tools, stop);
-      this.#missing.push(...missing);
-      return this.#send(result(id, this.#withMeta({ [field]: items }, params.routes)));
+      const items = await this.#list(branches, message, field, params);
+      const servers = branches.map(({ route }) => route.name);
+      const shown = field === 'tools' ? this.#toolSearch?.shown(items, servers, exchange.headers) : undefined;
+      return this.#send(result(id, this.#withMeta({ [field]: shown ?? items }, params.routes)));
+    }
+    if (this.#toolSearch && this.#search !== undefined) {
+      const items = await this.#list(branches, listing(message), 'tools', params);
+      const found = await this.#toolSearch.find(items, this.#search);
+      const outcome = found.isError === true ? 'tool_error' : 'ok';
+      return this.#send(result(id, this.#withMeta(found, params.routes)), { outcome });
     }
     switch (message.method) {
       case 'initialize': {
@@ -153,6 +172,17 @@ export class AggregateCall extends GatewayCall<AggregateServices> {
       default:
         return this.#send(noSuch(this, message.method));
     }
+  }
+
+  async #list(
+    branches: readonly Branch[],
+    message: Message,
+    field: string,
+    { tools }: ForwardParams,
+  ): Promise<readonly unknown[]> {
+    const { items, missing } = await mergedList(branches, message, field, tools, this.signal);
+    this.#missing.push(...missing);
+    return items;
   }
 
   #branches(allowed: readonly string[]): readonly Branch[] {

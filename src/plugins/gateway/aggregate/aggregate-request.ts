@@ -10,6 +10,7 @@ import type { Message } from '../mcp/message.ts';
 import { bindingOf, readRequest, sessionUnknown } from '../mcp/protocol.ts';
 import { addresseeOf, aggregated, SELECTION_HEADER, select } from './selection.ts';
 import { type Legs, type OpenSession, openSession } from './sessions.ts';
+import type { ToolSearch } from './tool-search.ts';
 
 /** Stands for the aggregate where a server's name stands else. */
 export const ENDPOINT = '*';
@@ -25,6 +26,8 @@ export interface Aggregate {
   readonly legs: Legs;
   /** How long one upstream may keep a merged answer waiting, milliseconds. */
   readonly deadlineMs: number;
+  /** Undefined where clients always see all tools. */
+  readonly toolSearch: ToolSearch | undefined;
   /** Aborted when the gateway stops. */
   readonly draining: AbortSignal;
 }
@@ -35,11 +38,19 @@ export interface AggregateRequest {
   readonly key: AuthenticatedKey;
   readonly message: Message | undefined;
   readonly session: OpenSession | undefined;
+  /** Arguments of `search_tools`, where that is called. */
+  readonly search?: unknown;
 }
 
 /** @returns the request, or the answer to what is wrong with it */
 export function readAggregate(
-  { gateway, legs }: { readonly gateway: Pick<AggregateServices, 'sessions'>; readonly legs: Legs },
+  {
+    gateway,
+    legs,
+    toolSearch,
+  }: Pick<Aggregate, 'legs' | 'toolSearch'> & {
+    readonly gateway: Pick<AggregateServices, 'sessions'>;
+  },
   exchange: Exchange,
   key: AuthenticatedKey,
   body: unknown,
@@ -50,7 +61,8 @@ export function readAggregate(
   if (message && wantsTask(message)) return noTasks(message);
   const session = read.session && openSession(String(exchange.headers['mcp-session-id']), read.session);
   if (session && legs.hasEnded(session)) return sessionUnknown(message?.id);
-  return { exchange, key, message, session };
+  const meant = message && toolSearch ? toolSearch.read(message, exchange.headers) : { message };
+  return 'status' in meant ? meant : { exchange, key, session, ...meant };
 }
 
 /** A task is known to one server only, by an id that its server chose: the aggregate could not tell whose it is. */

@@ -1,4 +1,6 @@
+import type { FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import type { BrowserOrigins } from '../browser-origins.ts';
 import { isBatch, takeBatch } from '../calls/batch.ts';
 import {
@@ -16,23 +18,33 @@ import { AggregateCall } from './aggregate-call.ts';
 import { type Aggregate, ENDPOINT, readAggregate, targetOf } from './aggregate-request.ts';
 import { Legs } from './sessions.ts';
 import { SseMount } from './sse.ts';
+import { TOOL_SEARCH_HEADER, TOOL_SEARCH_QUERY, ToolSearch } from './tool-search.ts';
 
 const PATH = '/mcp/';
 const SSE_PATH = '/mcp/sse';
 
+/** What of the plugin's options is about the aggregate. */
+interface AggregateSettings {
+  /** How long one upstream may keep a merged answer waiting, milliseconds. */
+  readonly aggregateDeadlineMs: number;
+  /** Most tools that a client sees whole who asks for a search; undefined: all do. */
+  readonly toolSearchAbove?: number | undefined;
+}
+
 /**
  * The endpoints of all servers at once (G12): `/mcp/`, and `/mcp/sse` for clients of the transport before it.
  *
- * @param deadlineMs how long one upstream may keep a merged answer waiting
+ * @param settings of the plugin
  */
 export function aggregateEndpoint(
   http: HttpSurface,
   gateway: Aggregate['gateway'],
-  deadlineMs: number,
+  { aggregateDeadlineMs: deadlineMs, toolSearchAbove }: AggregateSettings,
   origins: BrowserOrigins,
 ): void {
   const legs = new Legs();
-  const aggregate: Aggregate = { gateway, legs, deadlineMs, draining: http.draining };
+  const toolSearch = toolSearchAbove === undefined ? undefined : new ToolSearch(toolSearchAbove);
+  const aggregate: Aggregate = { gateway, legs, deadlineMs, toolSearch, draining: http.draining };
   const sse = new SseMount(SSE_PATH, aggregate);
   http.register((scope, _options, registered) => {
     origins.serve(scope, [PATH]);
@@ -42,17 +54,27 @@ export function aggregateEndpoint(
       exposeHeadRoute: false, // a HEAD would open a stream
       url: PATH,
       config: { writes: MCP_BODIES, pages: origins.pages },
-      handler: async (request, reply) => receive(aggregate, opened(request, reply)),
+      handler: async (request, reply) => {
+        takeFromQuery(request);
+        receive(aggregate, opened(request, reply));
+      },
     });
-    scope.get(SSE_PATH, { exposeHeadRoute: false }, async (request, reply) =>
-      sse.open(opened(request, reply)),
-    );
+    scope.get(SSE_PATH, { exposeHeadRoute: false }, async (request, reply) => {
+      takeFromQuery(request);
+      sse.open(opened(request, reply));
+    });
     scope.post(SSE_PATH, { config: { writes: MCP_BODIES } }, async (request, reply) => {
       const { session } = request.query as { session?: unknown };
       sse.receive(opened(request, reply), session);
     });
     registered();
   });
+}
+
+/** A client that can't set a header asks in the URL. */
+function takeFromQuery({ query, raw }: FastifyRequest): void {
+  const asked = isObject(query) ? query[TOOL_SEARCH_QUERY] : undefined;
+  if (typeof asked === 'string') raw.headers[TOOL_SEARCH_HEADER] ??= asked;
 }
 
 function receive(aggregate: Aggregate, { exchange, authenticated, body }: OpenedRequest): void {

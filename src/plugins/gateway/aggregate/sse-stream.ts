@@ -8,6 +8,7 @@ import { ByteBuffer } from '../upstream/body.ts';
 import { LARGEST, messageIn } from '../upstream/read-answer.ts';
 import { isEvents } from '../upstream/request.ts';
 import { SELECTION_HEADER } from './selection.ts';
+import { TOOL_SEARCH_HEADER } from './tool-search.ts';
 
 /** Bytes that a client may leave unread: its answers come by requests of its own, which no slow reading holds up. */
 const MOST_UNREAD = 16 * 1024 * 1024;
@@ -41,6 +42,11 @@ export class SseStream {
   /** The servers that the GET chooses; a POST that does not choose means the same ones. */
   get selection(): string | string[] | undefined {
     return this.#exchange.headers[SELECTION_HEADER];
+  }
+
+  /** Whether the GET asks for a search in place of all tools; so does each POST behind it. */
+  get toolSearch(): string | string[] | undefined {
+    return this.#exchange.headers[TOOL_SEARCH_HEADER];
   }
 
   initialize(): void {
@@ -78,11 +84,13 @@ export class SseExchange implements Exchange {
 
   constructor(http: HttpExchange, stream: SseStream) {
     const selection = http.headers[SELECTION_HEADER] ?? stream.selection;
+    const toolSearch = http.headers[TOOL_SEARCH_HEADER] ?? stream.toolSearch;
     this.headers = {
       ...http.headers,
       accept: 'application/json, text/event-stream',
       'mcp-session-id': stream.session,
       ...(selection !== undefined && { [SELECTION_HEADER]: selection }),
+      ...(toolSearch !== undefined && { [TOOL_SEARCH_HEADER]: toolSearch }),
     };
     this.correlation = http.correlation;
     this.#http = http;
