@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import type * as Undici from 'undici';
 import type { Agent, buildConnector, Dispatcher } from 'undici';
 import { hostOf } from './addresses.ts';
 import {
@@ -10,10 +11,23 @@ import {
   type SentRequest,
 } from './connections.ts';
 
-// What undici does for an HttpClient in place of Node's own client: requests by a dispatcher that the caller has, and the
-// pin of a certificate.
+// What undici does in place of Node's own client: requests by a dispatcher that the caller has, and the pin of a certificate.
 
-const load = createRequire(import.meta.url);
+/**
+ * Loads the parts of undici that make connections. The package's own entry loads fetch, caches, mocks and WebSockets too,
+ * some 8 MB of memory: bench `idle`, row "resident memory, idle, no engine" (target: < 150 MB).
+ */
+export function loadUndici(): Pick<typeof Undici, 'Agent' | 'Dispatcher' | 'buildConnector' | 'errors'> {
+  const load = createRequire(import.meta.url);
+  const Base: typeof Undici.Dispatcher = load('undici/lib/dispatcher/dispatcher.js');
+  Object.assign(Base.prototype, load('undici/lib/api')); // as the entry does
+  return {
+    Agent: load('undici/lib/dispatcher/agent.js'),
+    Dispatcher: Base,
+    buildConnector: load('undici/lib/core/connect.js'),
+    errors: load('undici/lib/core/errors.js'),
+  };
+}
 
 /** What sends requests: an agent of undici, of whatever copy of it. */
 export type HttpDispatcher = Pick<Dispatcher, 'request'>;
@@ -50,11 +64,7 @@ export async function dispatch(
 
 /** An agent that trusts one certificate: undici says when a connection is made and not yet used, and the two are compared then. */
 export async function makePinningAgent(options: PinningOptions): Promise<Agent> {
-  // The package's own entry loads fetch, caches, mocks and WebSockets too, some 8 MB of memory. The methods of an agent
-  // are those that the entry gives to it.
-  const Agent: typeof import('undici').Agent = load('undici/lib/dispatcher/agent.js');
-  const buildConnector: typeof import('undici').buildConnector = load('undici/lib/core/connect.js');
-  Object.assign(Agent.prototype, load('undici/lib/api'));
+  const { Agent, buildConnector } = loadUndici();
   const { pin, connections, connectTo, connectTimeoutMs: timeout } = options;
   const connect = pinned(buildConnector({ timeout, ...PINNED }), pin);
   return new Agent({

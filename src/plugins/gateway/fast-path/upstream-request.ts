@@ -5,7 +5,10 @@
  * same run): 0.81 / 0.76 / 0.62 with it, 0.58 / 0.52 / 0.53 by `request` and its stream.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { Agent, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
+import { loadUndici } from '../../../core/host/http/undici.ts';
+
+const undici = loadUndici();
 
 /** How long a connection to an upstream may take, milliseconds. */
 const CONNECT_MS = 10_000;
@@ -15,7 +18,7 @@ const CONNECT_MS = 10_000;
  * that leaves, or a stop, ends them.
  */
 export function upstreamAgent(): Agent {
-  return new Agent({
+  return new undici.Agent({
     connect: { timeout: CONNECT_MS },
     bodyTimeout: 0,
     keepAliveTimeout: 30_000,

@@ -3,14 +3,17 @@
  * which have an origin that is no address. So a call, a probe and a search for a document are the same for both.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { Dispatcher, errors } from 'undici';
+import type { Dispatcher } from 'undici';
+import { loadUndici } from '../../../core/host/http/undici.ts';
 import { CALLING_KEY } from '../mcp/protocol.ts';
 import type { LocalServer } from './server.ts';
+
+const undici = loadUndici();
 
 /** Never the name of a machine (RFC 6761). */
 const SUFFIX = '.local-server.invalid';
 
-export class UpstreamDispatcher extends Dispatcher {
+export class UpstreamDispatcher extends undici.Dispatcher {
   readonly #network: Dispatcher;
   /** By origin. */
   readonly #servers = new Map<string, LocalServer>();
@@ -87,7 +90,7 @@ class LocalExchange implements Dispatcher.DispatchController {
     try {
       handler.onRequestStart?.(this, {});
       if (this.aborted) throw this.reason;
-      if (!server) throw new errors.SocketError('the server is closed');
+      if (!server) throw new undici.errors.SocketError('the server is closed');
       const response = await this.#answerOf(server, options);
       handler.onResponseStart?.(this, response.status, headersOf(response), response.statusText);
       if (response.body) await this.#pass(response.body);
@@ -108,7 +111,7 @@ class LocalExchange implements Dispatcher.DispatchController {
     const { signal } = this.#abort;
     signal.addEventListener('abort', () => giveUp(signal.reason), { once: true });
     const late = headersTimeout
-      ? setTimeout(() => this.abort(new errors.HeadersTimeoutError()), headersTimeout)
+      ? setTimeout(() => this.abort(new undici.errors.HeadersTimeoutError()), headersTimeout)
       : undefined;
     const { [CALLING_KEY]: key, ...others } = headers as Record<string, string>;
     const request = new Request(`${origin}${path}`, {

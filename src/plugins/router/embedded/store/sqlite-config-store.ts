@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import type { Worker } from 'node:worker_threads';
 import type {
   ConfigStore,
@@ -11,7 +12,7 @@ import type { HoldfastError } from '../../../../core/kernel/errors/holdfast-erro
 import { startWorker } from '../../../../core/kernel/worker.ts';
 import { RouterError } from '../../errors.ts';
 import { CONFIG_PURPOSE, StoreReader } from './reader.ts';
-import { type SaveReply, type SaveRequest, storeFile } from './schema.ts';
+import { type SaveReply, type SaveRequest, STORE_FORMAT, storeFile } from './schema.ts';
 
 export interface SqliteConfigStoreOptions {
   /** Absolute path of the data folder; the store is `router.db` in it. */
@@ -43,7 +44,8 @@ export class SqliteConfigStore implements ConfigStore {
   static async open(options: SqliteConfigStoreOptions): Promise<SqliteConfigStore> {
     const store = new SqliteConfigStore(options);
     mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
-    await store.#start();
+    // A thread takes some 10 MB, and many a runtime never saves: the writer of a store that is there starts with the first save.
+    if (!isWhole(storeFile(options.dataDir))) await store.#start();
     store.#reader = new StoreReader(options.dataDir, () => options.vault);
     return store;
   }
@@ -132,5 +134,19 @@ export class SqliteConfigStore implements ConfigStore {
 
   #error(reason: string): HoldfastError {
     return new RouterError('HF_ROUTER_STORE', { file: storeFile(this.#options.dataDir), reason });
+  }
+}
+
+/** Whether a store of this release is there. Of any other the writer says what is wrong with it, or makes its tables. */
+function isWhole(file: string): boolean {
+  try {
+    const db = new DatabaseSync(file, { readOnly: true });
+    try {
+      return db.prepare('PRAGMA user_version').get()?.user_version === STORE_FORMAT;
+    } finally {
+      db.close();
+    }
+  } catch {
+    return false;
   }
 }
