@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, unwatchFile, watchFile } from 'node:fs';
-import { parseDocument } from 'yaml';
+import { createRequire } from 'node:module';
+import type * as Yaml from 'yaml';
 import { z } from 'zod';
 import { plaintextHost } from '../../core/host/http/plaintext.ts';
 
@@ -63,6 +64,9 @@ const exporter = z.looseObject({
 
 type Shape = z.output<typeof shape>;
 
+/** The parser comes with the first config: it takes 4 MB of memory, and many a runtime has no collector (bench `idle`). */
+const loadYaml = (): typeof Yaml => createRequire(import.meta.url)('yaml');
+
 /**
  * Reads the text of an effective collector config. A config that can't be read is a finding, not an error: the
  * collector keeps its last good config, and so does Holdfast.
@@ -72,6 +76,7 @@ type Shape = z.output<typeof shape>;
 export function readEffectiveConfig(text: string): EffectiveConfig {
   let config: Shape;
   try {
+    const { parseDocument } = loadYaml();
     const document = parseDocument(text, { logLevel: 'silent' });
     // The parser's own message quotes the line, which may hold a token.
     if (document.errors[0]) return unreadable(`it is no YAML (${document.errors[0].code})`);
