@@ -11,6 +11,7 @@ import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { alertActor, silencesActor } from './actors.ts';
 import { alertsChecks } from './checks.ts';
 import { registerCommands } from './commands.ts';
+import { contributeActions } from './console-actions.ts';
 import { configureOutboxes, registerDelivery } from './delivery.ts';
 import { AlertsError } from './errors.ts';
 import { registerOperations } from './operate.ts';
@@ -71,6 +72,7 @@ export const alerts = definePlugin({
     registerRules(context, options.rules);
     registerOperations(context, options);
     registerCommands(context);
+    contributeActions(context);
     for (const check of [...alertsChecks(options), uiAlertsCheck(options)]) context.check(check);
     context.health('alerts', ({ actors, clock, looks }) => alertsHealth(actors, looks, clock.now()));
     context.onStop(({ looks }) => looks.stop());

@@ -16,6 +16,7 @@ import { apiRoutes } from './api/serve.ts';
 import { errorBody } from './error-body.ts';
 import { ConsoleError } from './errors.ts';
 import { healthRoutes } from './health.ts';
+import { standaloneCommands } from './standalone.ts';
 import { pageRoutes } from './static-files.ts';
 
 /** `doctor security` finds out whether it asks for a login. */
@@ -56,7 +57,7 @@ export const consolePlugin = definePlugin({
   register(context, { sessionMs: _, ...listen }) {
     const portVariable = 'HOLDFAST_CONSOLE_PORT';
     context.actor(accessActor);
-    context.command(consoleCommand);
+    for (const command of [consoleCommand, ...standaloneCommands]) context.command(command);
     context.control((surface, { access, services }) =>
       serveCodes(surface, access, () => services.surfaces().console?.url),
     );

@@ -3,6 +3,7 @@ import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import type { HttpClient } from '../../core/host/http/client.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { ServeParams } from '../../machines/gateway/routes.ts';
+import { contributeActions } from './console-actions.ts';
 import type { DocumentCache } from './discovery/document-cache.ts';
 import { routeCalled, routeHealthActor, routeProbed, routeReset, routeTokenRead } from './health/actor.ts';
 import { probe } from './health/probe.ts';
@@ -67,6 +68,7 @@ export function registerRoutes(context: PluginContext<RouteServices>): void {
   context.health('gateway', gatewayHealth);
   context.control(serveRouteOperations);
   context.control(servePinOperations);
+  contributeActions(context);
   context.onStop(({ loader, prober }) => {
     loader.stopFollowing();
     prober.stop();

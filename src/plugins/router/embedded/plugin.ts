@@ -23,6 +23,7 @@ import { routerOptions } from './options.ts';
 import { stoppedTransaction, transactionOf } from './pending-transaction.ts';
 import { registerSimulateCommand, registerSimulations } from './simulate.ts';
 import { registerStoreConnection } from './store/connection.ts';
+import { registerTransactionEnd } from './transaction-end.ts';
 import { registerWans } from './wan.ts';
 
 /**
@@ -111,6 +112,7 @@ export const router = definePlugin({
     context.contribute(mcpRoutes, ({ services }) =>
       routerRoute(commands, services.dataDir, async () => ({ pending: transactionOf(services) ?? false })),
     );
+    registerTransactionEnd(context);
     context.control((surface, { watch, services }) => {
       surface.post(RECEIVED_PATH, async () => (watch ? { prefixes: watch.received.list() } : {}));
       surface.post(TRANSACTION_PATH, async () => transactionOf(services) ?? {});
