@@ -15,7 +15,7 @@ const PLUGIN = new URL('../../../src/plugins/gateway/index.ts', import.meta.url)
 /** A gateway with a public address, whose alerts go to a receiver that repeats what it gets. */
 async function open(t: ExecutionContext, publicUrl = BASE) {
   const phone = await webhook(t);
-  phone.behave((answer, { body }) => void answer.writeHead(200).end(body));
+  phone.behave((answer, { body }) => void answer.writeHead(200).end(JSON.parse(body).link ?? 'ok'));
   const clock = new LongWaits();
   const ladder = alerts({
     receivers: { phone: { url: phone.url, batchSeconds: 0 } },

@@ -160,16 +160,17 @@ test('[G6] a call that does not reach its upstream gives the approval back, and 
   t.deepEqual(server.wiped, []);
 });
 
-test('[G6] two calls are the same by every parameter as it was written, and on a relay route by the token', (t) => {
-  const digest = (params: string, authorization?: string, disposition = 'relay'): string => {
+test('[G6] two calls are the same by every parameter as it was written, and on a relay route by the token; a person sees no secret of them', (t) => {
+  const read = (params: string, authorization?: string, disposition = 'relay') => {
     const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay","arguments":${params}}}`;
     const message = readMessage(Buffer.from(body));
     if ('code' in message) throw new Error(message.text);
     const asked = { route: { name: 'bank', entry: { disposition } }, tool: 'pay' } as never;
     const key = { id: 'k_1' } as never;
     const vault = { fingerprint: (value: unknown) => JSON.stringify(value) as never };
-    return askedCall(asked, { key, message, authorization }, {}, vault).digest;
+    return askedCall(asked, { key, message, authorization }, {}, vault);
   };
+  const digest = (...given: Parameters<typeof read>): string => read(...given).digest;
   const texts = [
     '{}',
     '{"n":1}',
@@ -187,4 +188,10 @@ test('[G6] two calls are the same by every parameter as it was written, and on a
   t.is(digest('{"n":1}', 'Bearer a'), digest('{"n":1}', 'Bearer a'));
   t.not(digest('{"n":1}', 'Bearer a'), digest('{"n":1}', 'Bearer b'));
   t.is(digest('{}', 'Bearer a', 'overwrite'), digest('{}', 'Bearer b', 'overwrite'));
+  const { shown } = read('{"password":"canary-1","note":"Bearer canary-2","n":9007199254740993}');
+  t.notRegex(shown, /canary/, 'a person sees no secret');
+  t.regex(shown, /9007199254740993/, 'and each number as it was written');
+  const long = read(`{"text":"${'long words '.repeat(5_000)}"}`).shown;
+  t.true(long.length < 9_000);
+  t.regex(long, /characters more, which are not shown$/);
 });

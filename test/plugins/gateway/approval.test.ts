@@ -10,8 +10,10 @@ test('[G6,G23] a call waits until a person approves it, its client hears so mean
   const on = await ApprovalRig.open(t);
   const client = await on.connect(t);
   const heard: { message?: string | undefined; progress: number }[] = [];
+  const beganAt = performance.now();
   const call = wipe(client, 'home', { onprogress: (progress) => void heard.push(progress) });
   const [asked] = await on.waiting(t);
+  await new Promise<void>((resolve) => systemClock.after(250, resolve));
   t.like(asked, {
     alias: 'desk',
     route: 'pages',
@@ -28,7 +30,11 @@ test('[G6,G23] a call waits until a person approves it, its client hears so mean
 
   t.like(await on.decide(asked?.id ?? '', 'approved'), { status: 200, body: { state: 'approved' } });
   t.is(await call, 'wiped home');
+  const longest = performance.now() - beganAt - 250;
   t.deepEqual(on.server.wiped, ['home']);
+  const calls = (await on.rig.ended(4)).filter(({ method }) => method === 'tools/call');
+  for (const { ms } of calls)
+    t.true(ms <= longest, `${ms} ms are counted, without the wait at most ${longest}`);
   const again = await on.decide(asked?.id ?? '', 'denied');
   t.like(again, { status: 409, body: { code: 'HF_GATEWAY_APPROVAL_DECIDED' } });
   t.regex((again.body as any).what, /it was approved, and the call was made \(by ann/);

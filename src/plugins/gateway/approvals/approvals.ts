@@ -108,7 +108,10 @@ export class Approvals {
       );
       return { outcome: 'answered', refusal: 'tool_not_allowed' };
     }
-    return this.#carryOutOnce(call, standing, carryOut);
+    return this.#carryOutOnce(call, standing, () => {
+      parked.endWait();
+      return carryOut();
+    });
   }
 
   /** A client says that it does not wait any more: its call ends, and the request goes on. */

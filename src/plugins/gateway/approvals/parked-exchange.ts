@@ -20,12 +20,16 @@ export class ParkedExchange implements Exchange {
   readonly #id: RequestId;
   #isStream = false;
   #isAnswered = false;
+  /** How long it waited, milliseconds. */
+  #waitedMs = 0;
+  readonly #parkedAt: number;
   #held: ByteBuffer | undefined;
 
   /** @param id of the request */
   constructor(inner: Exchange, id: RequestId) {
     this.#inner = inner;
     this.#id = id;
+    this.#parkedAt = inner.ms;
   }
 
   get method() {
@@ -65,8 +69,14 @@ export class ParkedExchange implements Exchange {
     return this.#inner.bytes;
   }
 
+  /** Without the wait for a person, which says nothing of the upstream. */
   get ms(): number {
-    return this.#inner.ms;
+    return Math.round((this.#inner.ms - this.#waitedMs) * 10) / 10;
+  }
+
+  /** The wait is over, and the call goes to its upstream. */
+  endWait(): void {
+    this.#waitedMs = this.#inner.ms - this.#parkedAt;
   }
 
   /** Says something before the answer; nothing to a client that has yet to read what was said. */
