@@ -30,6 +30,8 @@ export class LongWaits extends VirtualClock {
 export class Counting {
   readonly wiped: string[] = [];
   text = 'Wipes a page.';
+  /** Before which it answers no call. */
+  answer: Promise<void> | undefined;
 
   readonly serve = (): McpServer => {
     const server = new McpServer({ name: 'pages', version: '1' });
@@ -37,6 +39,7 @@ export class Counting {
     const wipes = { description: this.text, inputSchema: z.object({ page: z.string() }) };
     server.registerTool('wipe', wipes, async ({ page }) => {
       this.wiped.push(page);
+      await this.answer;
       return text(`wiped ${page}`);
     });
     server.registerTool('read', { inputSchema: z.object({}) }, async () => text('read'));

@@ -1,7 +1,9 @@
-import test from 'ava';
+import { cpSync, lstatSync } from 'node:fs';
+import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { tempDir } from '../../support/temp.ts';
+import { read } from '../../support/until.ts';
 import { ApprovalRig, Counting, LongWaits, wipe } from './approval-rig.ts';
 import { admission, initialize, rpc } from './rig.ts';
 import { until } from './talkers.ts';
@@ -125,13 +127,13 @@ test('[G6,C3] what nobody decides is refused at the deadline, a denial ends with
   t.is(await on.divergence(), undefined);
 });
 
-test('[G6,C5] a restart while a call waits loses nothing: the same call attaches to its request and goes through once', async (t) => {
+test('[G6,C5] a crash while a call waits loses nothing: the same call attaches to its request and goes through once', async (t) => {
   const server = new Counting();
-  const dataDir = tempDir(t);
-  const first = await ApprovalRig.open(t, { server, dataDir });
+  const first = await ApprovalRig.open(t, { server });
   const lost = wipe(await first.connect(t)).catch(() => 'lost');
   const alsoLost = wipe(await first.connect(t), 'second').catch(() => 'lost');
   const before = await first.waiting(t, 2);
+  const dataDir = await crashed(t, first);
   await first.rig.runtime.stop('test');
   await Promise.all([lost, alsoLost]);
 
@@ -144,7 +146,12 @@ test('[G6,C5] a restart while a call waits loses nothing: the same call attaches
   const idOf = (page: string) => shown.find(({ arguments: given }) => given?.includes(page))?.id ?? '';
   const client = await on.connect(t);
   const attached = wipe(client);
-  await until(t, 'it attaches', () => on.rig.runtime.services.actors.states('gateway.key').length > 0);
+  const callersOf = async (id: string) => (await on.list()).find((one) => one.id === id)?.callers;
+  await read(
+    'it attaches',
+    () => callersOf(idOf('home')),
+    (callers) => callers === 1,
+  );
   t.is((await on.waiting(t, 2)).length, 2, 'nothing new is asked');
   await on.decide(idOf('home'), 'approved');
   t.is(await attached, 'wiped home');
@@ -163,6 +170,27 @@ test('[G6,C5] a restart while a call waits loses nothing: the same call attaches
   t.is(await last.divergence(), undefined);
 });
 
+test('[G6,C2] an approval is taken before the upstream is asked: after a crash in between it is asked anew', async (t) => {
+  const server = new Counting();
+  const first = await ApprovalRig.open(t, { server });
+  const answered = Promise.withResolvers<void>();
+  server.answer = answered.promise;
+  const call = wipe(await first.connect(t));
+  const [asked] = await first.waiting(t);
+  await first.decide(asked?.id ?? '', 'approved');
+  await until(t, 'its server has it', () => server.wiped.length === 1);
+  const dataDir = await crashed(t, first);
+  answered.resolve();
+  t.is(await call, 'wiped home');
+  const on = await ApprovalRig.open(t, { server, dataDir }, first.key);
+  const again = wipe(await on.connect(t));
+  const [anew] = await on.waiting(t);
+  t.not(anew?.id, asked?.id);
+  t.is(server.wiped.length, 1);
+  await on.decide(anew?.id ?? '', 'denied');
+  await again;
+});
+
 test('[G6,G23] a client that cancels ends its call and not the request; of two same calls one takes the approval', async (t) => {
   const on = await ApprovalRig.open(t);
   const client = await on.connect(t);
@@ -172,13 +200,11 @@ test('[G6,G23] a client that cancels ends its call and not the request; of two s
   leaving.abort();
   await t.throwsAsync(given);
   const callers = async () => (await on.list())[0]?.callers;
-  for (let left = 1_000; (await callers()) !== 0 && left > 0; left -= 1)
-    await new Promise<void>((resolve) => systemClock.after(10, resolve));
+  await read('nobody waits', callers, (count) => count === 0);
   t.like((await on.list())[0], { id: asked?.id, state: 'waiting', callers: 0 });
 
   const both = [wipe(client), wipe(await on.connect(t))];
-  for (let left = 1_000; (await callers()) !== 2 && left > 0; left -= 1)
-    await new Promise<void>((resolve) => systemClock.after(10, resolve));
+  await read('both wait', callers, (count) => count === 2);
   await on.decide(asked?.id ?? '', 'approved');
   const said = (await Promise.all(both)).toSorted();
   t.regex(said[0] ?? '', /^refused: Error: .* another call that is the same took the approval/);
@@ -229,6 +255,14 @@ test('[G6,G19] a revoked key withdraws its request, and what a call asks is in n
   t.like(await on.decide(asked?.id ?? '', 'approved'), { status: 409 });
   t.deepEqual(on.server.wiped, []);
 });
+
+/** @returns a folder as a process leaves it behind that is killed now */
+async function crashed(t: ExecutionContext, { rig }: ApprovalRig): Promise<string> {
+  await rig.records();
+  const dataDir = tempDir(t);
+  cpSync(rig.dataDir, dataDir, { recursive: true, filter: (path) => !lstatSync(path).isSocket() });
+  return dataDir;
+}
 
 async function sessionOf(on: ApprovalRig): Promise<Record<string, string>> {
   const opened = await on.rig.post('/pages/mcp', initialize, admission(on.key));
