@@ -6,6 +6,7 @@ import type { ApprovalRequest } from '../../../machines/gateway/approval.ts';
 import type { ForwardParams } from '../../../machines/gateway/key.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
+import { needsIdentity } from '../routes/entry.ts';
 import type { Route } from '../routes/route.ts';
 
 /** A tool whose calls a person must approve. */
@@ -25,8 +26,8 @@ export interface AskedCall extends Omit<ApprovalRequest, 'id'> {
 const LONGEST_SHOWN = 8_192;
 
 /**
- * Two calls are the same when key, route, tool and all parameters but `_meta` are; on a relay route the caller's own token as
- * well, for there several people may have one key.
+ * Two calls are the same when key, route, tool and all parameters are but those of `_meta` that the protocol has; on an identity route the caller's own token
+ * as well, for there several people may have one key.
  *
  * @param authorization header of the caller
  */
@@ -44,9 +45,10 @@ export function askedCall(
   { alias, owner }: Pick<ForwardParams, 'alias' | 'owner'>,
   vault: Pick<Vault, 'fingerprint'>,
 ): AskedCall {
-  const { _meta, name, ...params } = isObject(message.body.params) ? message.body.params : {};
-  const text = JSON.stringify(params);
-  const identity = route.entry.disposition === 'relay' ? { authorization } : {};
+  const { _meta, name, ...given } = isObject(message.body.params) ? message.body.params : {};
+  const meta = actedOn(_meta);
+  const text = JSON.stringify({ ...given, ...(meta && { _meta: meta }) });
+  const identity = needsIdentity(route.entry) ? { authorization } : {};
   const whole = { key: key.id, route: route.name, tool, params: exact(text), ...identity };
   return {
     key: key.id,
@@ -59,6 +61,15 @@ export function askedCall(
   };
 }
 
+/** Fields of `_meta` that differ between two tries of one call: the protocol's own, and those of traces. */
+const OF_PROTOCOL = /^(?:progressToken|traceparent|tracestate|baggage|io\.modelcontextprotocol\/.*)$/s;
+
+/** @returns what of `_meta` a server may act on; undefined where there is nothing */
+function actedOn(meta: unknown): Readonly<Record<string, unknown>> | undefined {
+  const fields = Object.entries(isObject(meta) ? meta : {}).filter(([name]) => !OF_PROTOCOL.test(name));
+  return fields.length > 0 ? Object.fromEntries(fields) : undefined;
+}
+
 /** Every number as it was written: two that a double can't tell apart are two calls. */
 function exact(text: string): unknown {
   return JSON.parse(text, (_name, value, context?: { source?: string }) => {
@@ -67,15 +78,22 @@ function exact(text: string): unknown {
   });
 }
 
+/** What takes no room on a page, or turns around what stands beside it; the ends of lines are ours. */
+const UNSEEN = /(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** A text of a caller as a person may read it: nothing of it is hidden, and none looks like another one. */
+export function visible(text: string): string {
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return text.replaceAll(UNSEEN, (sign) => sign.split('').map(escaped).join(''));
+}
+
 function shownText(text: string): string {
   const params: unknown = JSON.parse(text, (_name, value, context?: { source?: string }) =>
     typeof value === 'number' && String(value) !== context?.source ? context?.source : value,
   );
   const { arguments: given = {}, ...others } = isObject(params) ? params : {};
-  const shown = JSON.stringify(
-    redact(Object.keys(others).length > 0 ? { ...others, arguments: given } : given),
-    null,
-    2,
+  const shown = visible(
+    JSON.stringify(redact(Object.keys(others).length > 0 ? { ...others, arguments: given } : given), null, 2),
   );
   const cut = shown.length - LONGEST_SHOWN;
   return cut > 0

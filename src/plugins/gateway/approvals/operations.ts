@@ -8,6 +8,7 @@ import type { Verdict } from '../../../machines/gateway/approval.ts';
 import { GatewayError } from '../errors.ts';
 import { approvalActor } from './actor.ts';
 import type { Approvals } from './approvals.ts';
+import { visible } from './asked-call.ts';
 
 export const APPROVALS_PATH = '/gateway/approvals';
 export const DECIDE_PATH = '/gateway/approvals/decide';
@@ -101,7 +102,7 @@ export function viewOf(
     ...(alias !== undefined && { alias }),
     ...(owner !== undefined && { owner }),
     route,
-    tool,
+    tool: visible(tool),
     askedAt: isoTime(askedAt),
     until: isoTime(until),
     ...(shown !== undefined && { arguments: shown }),
