@@ -2,6 +2,7 @@ import test from 'ava';
 import { z } from 'zod';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { door } from '../../support/door.ts';
+import { watchTurns } from '../../support/turns.ts';
 import { type Investigation, investigate } from './rig.ts';
 
 const DOORS = 400;
@@ -31,26 +32,6 @@ async function longDay({ rig }: Investigation): Promise<number> {
   }
   await log.whenDurable(log.lastSeq());
   return log.lastSeq();
-}
-
-/** Watches how long this thread works before the event loop goes on. */
-function watchTurns(): { longest(): number } {
-  let longest = 0;
-  let isOver = false;
-  let before = process.threadCpuUsage();
-  const look = () => {
-    const { user, system } = process.threadCpuUsage(before);
-    before = process.threadCpuUsage();
-    longest = Math.max(longest, (user + system) / 1_000);
-    if (!isOver) setImmediate(look);
-  };
-  setImmediate(look);
-  return {
-    longest() {
-      isOver = true;
-      return Math.round(longest);
-    },
-  };
 }
 
 test('[C7] questions about more than 100,000 records hold up nothing else, and end at their deadline', async (t) => {

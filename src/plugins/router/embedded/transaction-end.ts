@@ -30,8 +30,8 @@ export function registerTransactionEnd(
       const writer = { request: correlation, correlation, who: `${by}, in the console` };
       const { status, body: answer } = await writes.set({ transactionOp: op, transID }, writer);
       if (status === 200) return answer;
-      const reason = isObject(answer) ? String(answer.reason ?? answer.code) : `it answered ${status}`;
-      throw new RouterError('HF_ROUTER_TRANSACTION_OTHER', { transID, reason });
+      const why = isObject(answer) && typeof answer.code === 'string' ? answer.code : status;
+      throw new RouterError('HF_ROUTER_REQUEST_INVALID', { reason: `the router refused the ${op}: ${why}` });
     }),
   );
   const commit = action('commit', 'Commit the pending change', 'The config that is applied now stays.');
