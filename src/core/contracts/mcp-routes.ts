@@ -46,11 +46,24 @@ export interface McpRoute {
   /** The upstream's MCP endpoint. */
   readonly url?: string;
   /** Where the upstream's credential comes from; `credential_free` unless set. */
-  readonly disposition?: 'overwrite' | 'relay' | 'credential_free';
+  readonly disposition?: 'overwrite' | 'relay' | 'credential_free' | 'client_credentials' | 'token_exchange';
   /** File (mode 0600) with the bare token of an `overwrite` route. */
   readonly tokenFile?: string;
-  /** Place of that token in the secrets store, `<path>#<property>`. */
+  /** Place of that token, or of the client's secret, in the secrets store, `<path>#<property>`. */
   readonly secret?: string;
+  /** Of `client_credentials` and `token_exchange`: the authorization server, or its token endpoint. */
+  readonly issuer?: string;
+  readonly tokenEndpoint?: string;
+  /** The gateway's client there, how it proves itself, and the file (mode 0600) with its secret. */
+  readonly clientId?: string;
+  readonly clientAuthentication?: 'client_secret_basic' | 'client_secret_post';
+  readonly secretFile?: string;
+  /** `resource` of the request for a token; `audience` and `scopes` are those of it, too. */
+  readonly resource?: string;
+  /** Of `token_exchange`: what callers bring. */
+  readonly subjectTokenType?: 'access_token' | 'id_token' | 'jwt';
+  /** Of `token_exchange`: scopes a client asks for at its login. */
+  readonly loginScopes?: string[];
   /** Of a `relay` route: the `aud` that the server expects in a token; `{gateway_url}` is replaced. */
   readonly audience?: string;
   /** Of a `relay` route whose server is on this machine: the issuers whose tokens it takes, for `audience`. */

@@ -7,9 +7,10 @@ import { type AuthorizationServer, startAuthorizationServer } from '../../suppor
 import { call, type Finished, writeConfig } from '../../support/cli.ts';
 import { startIdentityUpstream } from '../../support/identity.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
+import { resultFor, startScripted } from '../../support/scripted-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
 import { read } from '../../support/until.ts';
-import { admission, initialize, Rig } from './rig.ts';
+import { admission, initialize, Rig, rpc } from './rig.ts';
 
 const RESOURCE = 'https://tickets.example.net/api';
 const GATEWAY = new URL('../../../src/plugins/gateway/index.ts', import.meta.url).pathname;
@@ -201,6 +202,71 @@ test('[G8,G13] a caller without a token, or with one that is refused, is led to 
     'no challenge, which would end the session',
   );
   t.deepEqual(await rig.traces('nobodys-token'), []);
+});
+
+test("[G7,G19] an upstream that repeats the token of the gateway is cut off, and its 403 is the caller's own", async (t) => {
+  const issuer = await startAuthorizationServer(t);
+  const { clientId, secret } = issuer;
+  const secretFile = join(tempDir(t), 'secret');
+  writeFileSync(secretFile, secret, { mode: 0o600 });
+  let status = 200;
+  const { url } = await startScripted(t, (response, heard) => {
+    const { authorization = '' } = heard.headers;
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(resultFor(heard, { content: [{ type: 'text', text: authorization }] }));
+  });
+  const common = { url, issuer: issuer.issuer, clientId, secretFile, resource: RESOURCE };
+  const routes = [
+    clientCredentials({ name: 'tickets', ...common }),
+    tokenExchange({ name: 'crm', ...common }),
+  ];
+  const rig = await Rig.start(t, { routes });
+  const key = await rig.mint({ servers: ['tickets', 'crm'] });
+  const headers = {
+    ...admission(key),
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    authorization: `Bearer ${await issuer.login('ann')}`,
+  };
+  const ask = (server: string) => {
+    const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
+    const name = `${server}-echo`;
+    const call = rpc('tools/call', { name, arguments: {}, _meta });
+    return rig.post(`/${server}/mcp`, call, { ...headers, 'mcp-name': name });
+  };
+  for (const server of ['tickets', 'crm']) {
+    const answer = await ask(server);
+    t.is(answer.status, 502, server);
+    t.regex(await answer.text(), /repeats the credential of the gateway/);
+  }
+  status = 403;
+  t.is((await ask('tickets')).status, 502);
+  t.is((await ask('crm')).status, 403);
+});
+
+test('[G21] clients log in at a route of token exchange as at any identity route', async (t) => {
+  const here = await world(t, tokenExchange);
+  const entry = { ...here.entry, callbackPort: 51_340, loginScopes: ['openid'] } as RouteInput;
+  const cli = await run(
+    t,
+    { ...here, entry },
+    'client-config',
+    '--route',
+    'tickets',
+    '--url',
+    'http://127.0.0.1:4000',
+  );
+  t.regex(cli.out, /--callback-port 51340 .*tickets http:\/\/127\.0\.0\.1:4000\/tickets\/mcp/);
+  const desktop = await run(
+    t,
+    { ...here, entry },
+    'client-config',
+    '--client',
+    'desktop',
+    '--url',
+    'http://127.0.0.1:4000',
+  );
+  t.regex(desktop.err + desktop.out, /tickets is an identity route/);
 });
 
 test('[G7,G24] such a route comes back from the log after a restart, with its settings', async (t) => {

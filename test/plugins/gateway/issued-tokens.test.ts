@@ -8,7 +8,7 @@ import { ISSUER_DEADLINE_MS } from '../../../src/plugins/gateway/issued/token-en
 import { readRouteEntries } from '../../../src/plugins/gateway/routes/entries.ts';
 import type { RouteInput } from '../../../src/plugins/gateway/routes/entry.ts';
 import { openRoute, type Route } from '../../../src/plugins/gateway/routes/route.ts';
-import { askRoute } from '../../../src/plugins/gateway/upstream/ask-route.ts';
+import { askRoute } from '../../../src/plugins/gateway/upstream/request.ts';
 import { type AuthorizationServer, startAuthorizationServer } from '../../support/authorization-server.ts';
 import { startIdentityUpstream } from '../../support/identity.ts';
 import { tempDir } from '../../support/temp.ts';

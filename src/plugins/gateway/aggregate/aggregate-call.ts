@@ -37,7 +37,7 @@ import { type Addressee, addresseeOf, SELECTION_HEADER, type Selection, select }
 import { eventId, fromServer, readEventId } from './server-requests.ts';
 import { type Legs, type OpenSession, openSession } from './sessions.ts';
 import { listing, type ToolSearch } from './tool-search.ts';
-import { type Missing, TOO_LATE, whyNot } from './unavailable.ts';
+import { type Missing, TOO_LATE } from './unavailable.ts';
 
 const OK: CallOutcome = { outcome: 'ok' };
 
@@ -205,11 +205,9 @@ export class AggregateCall extends GatewayCall<AggregateServices> {
       const error = rpcError(200, message.id ?? null, INTERNAL_ERROR, `The route ${server} ${reason}.`);
       return this.#send(error, { outcome: 'unreachable' });
     }
-    const without = await branch
-      .whyWithoutToken(signal)
-      .catch((error) => (signal.aborted ? undefined : whyNot(error)));
+    const without = await branch.whyWithoutToken(signal);
     if (without !== undefined) {
-      const error = rpcError(200, message.id ?? null, INTERNAL_ERROR, `The route ${server} is ${without}.`);
+      const error = rpcError(200, message.id ?? null, INTERNAL_ERROR, `The route ${server} ${without}.`);
       return this.#send(error, { outcome: 'unreachable' });
     }
     const bridged = await branch.isBridged().catch(() => false); // who can't be asked fails below, in words

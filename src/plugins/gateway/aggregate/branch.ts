@@ -1,19 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/kernel/json.ts';
-import type { UpstreamAnswer } from '../fast-path/upstream-request.ts';
+import { type UpstreamAnswer, UpstreamFault } from '../fast-path/upstream-request.ts';
 import { withoutToken } from '../issued/token-fault.ts';
 import type { Message } from '../mcp/message.ts';
 import { type Era, isStateless } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
-import { askRoute } from '../upstream/ask-route.ts';
 import type { ClientFacts } from '../upstream/client-facts.ts';
-import { hasForgotten, isLate, isOwnFault, UpstreamFault } from '../upstream/failures.ts';
+import { hasForgotten, isLate, isOwnFault } from '../upstream/failures.ts';
 import { type CallOutcome, credentialWatch } from '../upstream/inspection.ts';
 import { DISCOVER, OWN_ID, ownMessage, sessioned } from '../upstream/own-messages.ts';
 import { type Heard, hear } from '../upstream/read-answer.ts';
-import type { ForUpstream } from '../upstream/request.ts';
+import { askRoute, type ForUpstream } from '../upstream/request.ts';
 import { bridgeFor, type Leg, type Legs, type OpenSession } from './sessions.ts';
 import { Unavailable, whyNot } from './unavailable.ts';
 
@@ -85,10 +84,15 @@ export class Branch {
     );
   }
 
-  /** @returns why there is no token for the upstream, as a part of a sentence; undefined where there is one, or none is needed */
+  /** @returns why there is no token for the upstream, as a predicate; undefined where there is one, or none is needed */
   async whyWithoutToken(stop: AbortSignal): Promise<string | undefined> {
-    const fault = await this.route.issued?.prepare(this.within(stop));
-    return fault && withoutToken(fault);
+    try {
+      const fault = await this.route.issued?.prepare(this.within(stop));
+      return fault && `is ${withoutToken(fault)}`;
+    } catch (error) {
+      if (stop.aborted) throw error;
+      return whyNot(error);
+    }
   }
 
   /** Whether the client knows no sessions and the upstream nothing else. */

@@ -2,10 +2,11 @@
  * Why an upstream takes no part in an answer of the aggregate, in the gateway's own words: the upstream's could hold a
  * credential.
  */
+import { UpstreamFault } from '../fast-path/upstream-request.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { needsIdentity } from '../routes/entry.ts';
 import type { Route } from '../routes/route.ts';
-import { isLate, isOwnFault, UpstreamFault } from '../upstream/failures.ts';
+import { isLate, isOwnFault } from '../upstream/failures.ts';
 import { CredentialRepeated } from '../upstream/inspection.ts';
 
 /** An upstream that took no part in an answer, and why. */

@@ -3,6 +3,7 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
 import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
+import { UpstreamFault } from '../fast-path/upstream-request.ts';
 import type { Prober } from '../health/prober.ts';
 import { withoutToken } from '../issued/token-fault.ts';
 import {
@@ -22,12 +23,11 @@ import { eraOf, isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp
 import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION, type SealedSessions, type Session } from '../session/sealed-sessions.ts';
 import { type Passing, passAnswer, type UpstreamCall } from '../upstream/answer.ts';
-import { askRoute } from '../upstream/ask-route.ts';
-import { hasForgotten, refuseCaller, UpstreamFault } from '../upstream/failures.ts';
+import { hasForgotten, refuseCaller } from '../upstream/failures.ts';
 import { type CallOutcome, credentialWatch } from '../upstream/inspection.ts';
 import { OWN_ID, ownMessage } from '../upstream/own-messages.ts';
 import { hear } from '../upstream/read-answer.ts';
-import { type ForUpstream, headerOf } from '../upstream/request.ts';
+import { askRoute, type ForUpstream, headerOf } from '../upstream/request.ts';
 import { type CallServices, GatewayCall, type ReceivedCall } from './call.ts';
 import type { RenewedSessions } from './renewed-sessions.ts';
 

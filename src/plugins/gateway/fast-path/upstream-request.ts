@@ -135,6 +135,9 @@ const HELD = 64 * 1024;
 const DROPPED = 64 * 1024;
 const DROPPED_MS = 2_000;
 
+/** A fault of an upstream that the gateway found itself, in an answer that HTTP accepts. */
+export class UpstreamFault extends Error {}
+
 /** An upstream that begins an answer and does not go on. */
 export class Stalled extends Error {
   readonly code = 'UPSTREAM_STALLED';

@@ -10,6 +10,8 @@ export interface RouteToken {
   onChange(listener: () => void): void;
   /** Gets what has to be got before `problem` is known. */
   ready(): Promise<void>;
+  /** Ends what it does by itself. */
+  close(): void;
 }
 
 /** Why the token of a route can't be used. */

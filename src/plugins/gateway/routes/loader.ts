@@ -105,8 +105,10 @@ export class RouteLoader {
     );
   }
 
+  /** Follows the file no more, and asks for no more tokens. */
   stopFollowing(): void {
     this.#stopWatch?.();
+    for (const { token } of this.#opened.values()) token?.close();
   }
 
   /** Puts the table that the actor decided on in place. Idempotent. */

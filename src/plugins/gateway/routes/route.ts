@@ -78,6 +78,7 @@ export async function openRoute(definition: RouteDefinition, sources: RouteSourc
   await secret?.ready();
   const issued =
     hasIssuedTokens(entry) && secret ? new IssuedTokens(entry, secret, sources.issuers) : undefined;
+  const token = issued ?? secret;
   const variables = variablesOf(name);
   const local = sources.locals.open(entry);
   const url = definition.url === undefined ? local : new URL(definition.url);
@@ -86,7 +87,7 @@ export async function openRoute(definition: RouteDefinition, sources: RouteSourc
     entry,
     url,
     isLocal: local !== undefined && url === local,
-    token: issued ?? secret,
+    token,
     issued: issued?.own,
     forCaller: issued && !issued.own ? (caller) => ofCaller(route, issued.of(caller)) : undefined,
     get reason() {
@@ -105,7 +106,7 @@ export async function openRoute(definition: RouteDefinition, sources: RouteSourc
     costOf: (tool) => (Object.hasOwn(costs, tool) ? costs[tool] : costs['*']) ?? 0,
     tools: new RouteTools(entry, sources.pins.of(name, entry.pin)),
     close: async () => {
-      issued?.close();
+      token?.close();
       if (local) await sources.locals.close(local);
     },
   };

@@ -53,6 +53,9 @@ export class UpstreamSecret implements RouteToken {
     this.#listener = listener;
   }
 
+  /** It does nothing by itself: it is read when it is needed. */
+  close(): void {}
+
   /** Why the token can't be used as it is stored now; undefined while it can, and for a store that is away for a while. */
   get problem(): TokenProblem | undefined {
     this.#refresh();

@@ -1,6 +1,11 @@
 import type { ForwardParams } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
-import { type AnswerBody, Stalled, type UpstreamAnswer } from '../fast-path/upstream-request.ts';
+import {
+  type AnswerBody,
+  Stalled,
+  type UpstreamAnswer,
+  UpstreamFault,
+} from '../fast-path/upstream-request.ts';
 import { type Message, parseExact } from '../mcp/message.ts';
 import { sessionUnknown } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
@@ -8,7 +13,7 @@ import type { Session } from '../session/sealed-sessions.ts';
 import { steadyWhole } from './body.ts';
 import { factsOf } from './client-facts.ts';
 import { type EventChanges, eventRewriter, type Rewrite, rewriteMessage } from './events.ts';
-import { isLate, isOwnFault, problemOf, refuse, stopped, UpstreamFault } from './failures.ts';
+import { isLate, isOwnFault, problemOf, refuse, stopped } from './failures.ts';
 import {
   type CallOutcome,
   CredentialRepeated,

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
-import type { UpstreamAnswer } from '../fast-path/upstream-request.ts';
+import { type UpstreamAnswer, UpstreamFault } from '../fast-path/upstream-request.ts';
 import { INTERNAL_ERROR, keyEnded, rpcError, UNAUTHORIZED } from '../mcp/answers.ts';
 import { challengesIn, written } from '../mcp/challenge.ts';
 import type { Message } from '../mcp/message.ts';
@@ -12,9 +12,6 @@ import { allowOf, headerOf, isEvents } from './request.ts';
 
 /** The reason with which a call is aborted whose key no longer admits it. */
 export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');
-
-/** A fault of an upstream that the gateway found itself, in an answer that HTTP accepts. */
-export class UpstreamFault extends Error {}
 
 /** Codes of undici's own time limits. */
 const LATE = /^UND_ERR_(?:HEADERS|CONNECT)_TIMEOUT$/;
@@ -77,6 +74,9 @@ export function problemOf(
   };
   if (status === 401 || status === 403) {
     if (route.entry.disposition === 'relay') return () => relayed(call, status, headers);
+    // The token is the caller's right, which may be too small; that it is no token at all is the gateway's affair.
+    if (status === 403 && route.entry.disposition === 'token_exchange')
+      return failed('refuses what this caller asks for (403)', 403);
     return failed(`refuses the credential of the gateway (${status})`);
   }
   if (status >= 300 && status < 400) return failed('answers with a redirect');

@@ -1,13 +1,13 @@
 import { holdsSecret } from '../../../core/host/logging/mask-secrets.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
+import { UpstreamFault } from '../fast-path/upstream-request.ts';
 import type { Disposition } from '../routes/entry.ts';
 import type { Route } from '../routes/route.ts';
 import type { ToolFacts } from '../telemetry/call-telemetry.ts';
 import type { UpstreamCall } from './answer.ts';
 import { ByteBuffer } from './body.ts';
 import { EventBlocks, parseEvent } from './events.ts';
-import { UpstreamFault } from './failures.ts';
 
 /** How a call ended as its answer says: HTTP, JSON-RPC and tool errors are distinguished. */
 export interface CallOutcome extends Pick<CallEnded, 'outcome' | 'code' | 'refusal'> {

@@ -1,5 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { UpstreamRequest } from '../fast-path/upstream-request.ts';
+import type { Dispatcher } from 'undici';
+import {
+  ask,
+  type UpstreamAnswer,
+  UpstreamFault,
+  type UpstreamRequest,
+} from '../fast-path/upstream-request.ts';
+import type { IssuedCredential } from '../issued/issued-tokens.ts';
+import { withoutToken } from '../issued/token-fault.ts';
 import { encode, type Message } from '../mcp/message.ts';
 import { CALLING_KEY, type Era, encodeHeaderValue, eraOf, subjectOf } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
@@ -17,7 +25,7 @@ export interface ForUpstream extends Pick<UpstreamRequest, 'method' | 'signal'> 
 }
 
 /** The request to one route: its own credential or the caller's, its own session, its own names. */
-export function requestTo(
+function requestTo(
   route: Route,
   { method, headers: given, message, session, key, signal }: ForUpstream,
 ): UpstreamRequest {
@@ -32,6 +40,34 @@ export function requestTo(
   const { authorization } = given;
   Object.assign(headers, route.credential(typeof authorization === 'string' ? authorization : undefined));
   return { url, method, headers, ...(message && { body: encode(message, tool) }), signal, timeoutMs };
+}
+
+/**
+ * Sends a request to the upstream of a route, with a token that lives where an authorization server issues it.
+ *
+ * @returns the answer when its headers are there
+ * @throws UpstreamFault there is no token; what the connection throws
+ */
+export function askRoute(agent: Dispatcher, route: Route, sent: ForUpstream): Promise<UpstreamAnswer> {
+  const { issued } = route;
+  return issued ? askWithToken(agent, route, issued, sent) : ask(agent, requestTo(route, sent));
+}
+
+/** What answers 401 has not processed the request, so that it may be sent once more with another token. */
+async function askWithToken(
+  agent: Dispatcher,
+  route: Route,
+  issued: IssuedCredential,
+  sent: ForUpstream,
+): Promise<UpstreamAnswer> {
+  const fault = await issued.prepare(sent.signal);
+  if (fault) throw new UpstreamFault(`is ${withoutToken(fault)}`);
+  const { value } = issued;
+  const answer = await ask(agent, requestTo(route, sent));
+  if (answer.statusCode !== 401 || value === undefined) return answer;
+  if (!(await issued.replace(value, sent.signal))) return answer;
+  void answer.body.dump();
+  return ask(agent, requestTo(route, sent));
 }
 
 /**
