@@ -27,7 +27,7 @@ async function open(t: ExecutionContext) {
     credentialFree({ name: 'program', command: program(), ...entry }),
   ];
   const servers = routes.map(({ name }) => name);
-  const on = await ApprovalRig.open(t, { options: { routes } });
+  const on = await ApprovalRig.open(t, { options: { routes, toolSearchAbove: 1 } });
   const key = await on.rig.mint({ alias: 'ways', servers });
   return { on, key, headers: admission(key), json };
 }
@@ -60,6 +60,15 @@ test('[G6,G23] every way of calling waits alike: events, JSON and a program, alo
     const { text } = await approved(t, on, aggregate, `${route}-echo`);
     t.true(text.includes(`by ${route}-echo`), route);
   }
+  const searching = await on.rig.connectTo(t, '/mcp/', { ...headers, 'x-mcp-tool-search': '1' });
+  const found = searching.callTool({
+    name: 'call_tool',
+    arguments: { name: 'json-echo', arguments: { text: 'found' } },
+  });
+  const [asked] = await on.waiting(t);
+  t.like(asked, { route: 'json', tool: 'echo' }, 'a tool that was searched for asks like any other');
+  await on.decide(asked?.id ?? '', 'approved');
+  t.like(await found, { content: [{ text: 'found' }] });
   const sse = new Client({ name: 'test', version: '1.0.0' });
   t.teardown(() => sse.close());
   const transport = new SSEClientTransport(new URL(`${on.rig.url}/mcp/sse`), { requestInit: { headers } });
