@@ -46,7 +46,7 @@ test('[G6,G8] one approval is for one person where several have one key: also wh
             params: { name: 'tickets-close', arguments: {} },
           },
         },
-        authorization,
+        headers: { authorization },
       },
       {},
       vault,
@@ -60,7 +60,7 @@ test('[G6,G8] one approval is for one person where several have one key: also wh
 
 test('[G6] what stands beside the arguments, and a server may act on, is a part of the call: a person sees it', (t) => {
   const vault = openVault(tempDir(t));
-  const asked = (_meta: object) =>
+  const asked = (_meta: object, headers: Readonly<Record<string, string>> = {}) =>
     askedCall(
       { route: { name: 'tickets', entry: { disposition: 'overwrite' } } as Route, tool: 'close' },
       {
@@ -78,7 +78,7 @@ test('[G6] what stands beside the arguments, and a server may act on, is a part 
             params: { name: 'x', arguments: { id: 7 }, _meta },
           },
         },
-        authorization: undefined,
+        headers,
       },
       {},
       vault,
@@ -87,6 +87,9 @@ test('[G6] what stands beside the arguments, and a server may act on, is a part 
   const hidden = asked({ 'vendor.example/force': true });
   t.not(hidden.digest, plain.digest);
   t.regex(hidden.shown, /vendor\.example\/force/);
+  const other = asked({}, { 'mcp-param-force': 'true' });
+  t.not(other.digest, plain.digest);
+  t.regex(other.shown, /mcp-param-force/);
   const protocol = { progressToken: 5, traceparent: '00-1-1-01', 'io.modelcontextprotocol/clientInfo': {} };
   t.deepEqual(asked(protocol), plain, 'what differs between two tries of one call does not count');
 });

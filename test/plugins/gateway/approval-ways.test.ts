@@ -177,7 +177,7 @@ test('[G6] two calls are the same by every parameter as it was written, and on a
     const asked = { route: { name: 'bank', entry: { disposition } }, tool: 'pay' } as never;
     const key = { id: 'k_1' } as never;
     const vault = { fingerprint: (value: unknown) => JSON.stringify(value) as never };
-    return askedCall(asked, { key, message, authorization }, {}, vault);
+    return askedCall(asked, { key, message, headers: { authorization } }, {}, vault);
   };
   const digest = (...given: Parameters<typeof read>): string => read(...given).digest;
   const texts = [

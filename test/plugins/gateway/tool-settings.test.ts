@@ -54,6 +54,21 @@ test('[G10] a fixed argument is not shown, and counts whatever the client gives'
   t.is(textOf(await aggregate.callTool({ name: 'greeter-greet', arguments: {} })), 'hello the house');
 });
 
+test('[G10] a client can not say another value of a fixed argument in the headers that repeat arguments', async (t) => {
+  const upstream = await startUpstream(t);
+  const toolSettings = { echo: { fixed: { text: 'ours' } } };
+  const rig = await Rig.start(t, {
+    routes: [credentialFree({ name: 'repo_wiki', url: upstream.url, toolSettings })],
+  });
+  const key = await rig.mint({ servers: ['repo_wiki'] });
+  const headers = { ...admission(key), 'mcp-param-text': 'theirs' };
+  const client = await rig.connectTo(t, '/repo_wiki/mcp', headers);
+  t.is(textOf(await client.callTool({ name: 'repo_wiki-echo', arguments: { text: 'theirs' } })), 'ours');
+  t.false('mcp-param-text' in (upstream.asked.at(-1)?.headers ?? {}));
+  await client.callTool({ name: 'repo_wiki-fail', arguments: {} });
+  t.is(upstream.asked.at(-1)?.headers['mcp-param-text'], 'theirs', 'nothing of this tool is fixed');
+});
+
 test('[G10] a hidden tool is neither listed nor called, and a key is entitled by the names that clients see', async (t) => {
   const upstream = await startUpstream(t);
   const toolSettings = { fail: { hidden: true }, echo: { name: 'say' } };

@@ -85,8 +85,12 @@ export class Approvals {
       exchange.send(rpcError(400, null, INVALID_REQUEST, 'Invalid Request: tools/call without an id'));
       return { outcome: 'answered', refusal: 'no_id' };
     }
-    const { authorization } = exchange.headers;
-    const wanted = askedCall(asked, { key, message, authorization }, params, this.#services.vault);
+    const wanted = askedCall(
+      asked,
+      { key, message, headers: exchange.headers },
+      params,
+      this.#services.vault,
+    );
     const standing = await this.#standing(wanted, exchange.correlation);
     if ('refusal' in standing) return refuse(call, standing.text, standing.refusal);
     const parked = new ParkedExchange(exchange, message.id);

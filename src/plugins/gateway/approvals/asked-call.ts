@@ -1,4 +1,5 @@
 /** What of a call a person decides about: its digest, and the text that the person reads. */
+import type { IncomingHttpHeaders } from 'node:http';
 import { redact } from '../../../core/host/logging/redact.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { isObject } from '../../../core/kernel/json.ts';
@@ -8,6 +9,7 @@ import type { AuthenticatedKey } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
 import { needsIdentity } from '../routes/entry.ts';
 import type { Route } from '../routes/route.ts';
+import { PARAM } from '../upstream/request.ts';
 
 /** A tool whose calls a person must approve. */
 export interface AskedTool {
@@ -29,26 +31,31 @@ const LONGEST_SHOWN = 8_192;
  * Two calls are the same when key, route, tool and all parameters are but those of `_meta` that the protocol has; on an identity route the caller's own token
  * as well, for there several people may have one key.
  *
- * @param authorization header of the caller
+ * @param headers of the caller
  */
 export function askedCall(
   { route, tool }: AskedTool,
   {
     key,
     message,
-    authorization,
+    headers,
   }: {
     readonly key: AuthenticatedKey;
     readonly message: Message;
-    readonly authorization: string | undefined;
+    readonly headers: IncomingHttpHeaders;
   },
   { alias, owner }: Pick<ForwardParams, 'alias' | 'owner'>,
   vault: Pick<Vault, 'fingerprint'>,
 ): AskedCall {
   const { _meta, name, ...given } = isObject(message.body.params) ? message.body.params : {};
   const meta = actedOn(_meta);
-  const text = JSON.stringify({ ...given, ...(meta && { _meta: meta }) });
-  const identity = needsIdentity(route.entry) ? { authorization } : {};
+  const repeated = Object.entries(headers).filter(([header]) => header.startsWith(PARAM));
+  const beside = {
+    ...(meta && { _meta: meta }),
+    ...(repeated.length > 0 && { headers: Object.fromEntries(repeated) }),
+  };
+  const text = JSON.stringify({ ...given, ...beside });
+  const identity = needsIdentity(route.entry) ? { authorization: headers.authorization } : {};
   const whole = { key: key.id, route: route.name, tool, params: exact(text), ...identity };
   return {
     key: key.id,

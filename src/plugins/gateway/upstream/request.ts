@@ -8,7 +8,7 @@ import {
 } from '../fast-path/upstream-request.ts';
 import type { IssuedCredential } from '../issued/issued-tokens.ts';
 import { withoutToken } from '../issued/token-fault.ts';
-import { encode, type Message } from '../mcp/message.ts';
+import { encode, type Message, NONE } from '../mcp/message.ts';
 import { CALLING_KEY, type Era, encodeHeaderValue, eraOf, subjectOf } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 
@@ -32,9 +32,9 @@ function requestTo(
   const { url, entry } = route;
   if (!url) throw new RangeError(`${route.name} has no URL`);
   const { timeoutMs } = entry;
-  const headers = upHeaders(given);
-  if (session !== undefined) headers['mcp-session-id'] = session;
   const tool = message?.method === 'tools/call' ? route.tools.upstreamTool(message.name ?? '') : undefined;
+  const headers = upHeaders(given, tool === undefined || tool.fixed === NONE);
+  if (session !== undefined) headers['mcp-session-id'] = session;
   Object.assign(headers, ownHeaders(eraOf(given, message), message, tool?.name));
   if (route.isLocal) headers[CALLING_KEY] = key;
   const { authorization } = given;
@@ -82,14 +82,17 @@ const UP: ReadonlySet<string> = new Set([
   'user-agent',
 ]);
 const DOWN = ['content-type', 'retry-after'] as const;
-/** Repeats an argument of a tool, which the gateway does not change. */
-const PARAM = 'mcp-param-';
+/** Repeats an argument of a tool. */
+export const PARAM = 'mcp-param-';
 
-/** @returns the headers that go up as they are */
-function upHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+/**
+ * @param repeatsArguments whether those go up that repeat arguments: not beside arguments that the operator has fixed
+ * @returns the headers that go up as they are
+ */
+function upHeaders(headers: IncomingHttpHeaders, repeatsArguments: boolean): Record<string, string> {
   const passed: Record<string, string> = {};
   for (const name in headers) {
-    if (!UP.has(name) && !name.startsWith(PARAM)) continue;
+    if (!UP.has(name) && !(repeatsArguments && name.startsWith(PARAM))) continue;
     const value = headers[name];
     if (typeof value === 'string') passed[name] = value;
   }
