@@ -19,9 +19,6 @@ import { healthRoutes } from './health.ts';
 import { standaloneCommands } from './standalone.ts';
 import { pageRoutes } from './static-files.ts';
 
-/** `doctor security` finds out whether it asks for a login. */
-const KEYED = { method: 'GET', path: '/api/log' } as const;
-
 /**
  * Health, readiness, metrics and the life of the process (C14, R29, R40), and the console (C15).
  *
@@ -65,7 +62,7 @@ export const consolePlugin = definePlugin({
       name: 'console',
       portVariable,
       readOnly: true,
-      keyedPath: KEYED,
+
       errorBody,
       ...listeningOf(listen),
     };

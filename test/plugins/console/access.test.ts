@@ -1,7 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { OneTimeCodes } from '../../../src/plugins/console/access/one-time-codes.ts';
+import { Sessions } from '../../../src/plugins/console/access/sessions.ts';
+import { call } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ConsoleRig } from './console-rig.ts';
 
 test('[C15] a one-time code lets one browser in, once', async (t) => {
@@ -108,4 +112,42 @@ test('[C15] a program uses the token, without a cookie or an origin', async (t) 
   t.is((await rig.send('/api/session', { headers: { authorization: 'Bearer another' } })).status, 401);
   t.is((await rig.send('/livez')).status, 200, 'health needs neither');
   t.is((await rig.send('/metrics')).status, 200);
+});
+
+test('[C15] `holdfast console` prints a link whose code lets a browser in', async (t) => {
+  const rig = await ConsoleRig.start(t);
+  const config = new URL('../../support/router-config.ts', import.meta.url).pathname;
+  const argv = ['console', '--no-open', '--config', config, '--data-dir', rig.dataDir];
+  const { code, out, err } = await call(argv, { cwd: tempDir(t) });
+  t.is(code, 0, err);
+  const [, url, secret = ''] = /^(\S+)\/login#(\S+)\n$/.exec(out) ?? [];
+  t.is(url, rig.url);
+  t.regex(err, /It works once, until /);
+  await rig.loginWith(secret);
+  t.is((await rig.send('/api/log')).status, 200);
+  await rig.runtime.stop('test');
+  const stopped = await call(argv, { cwd: tempDir(t) });
+  t.regex(stopped.err, /HF_CONTROL_UNREACHABLE/);
+});
+
+test('[C15] codes and sessions end by time that passes, whatever the wall clock says', (t) => {
+  const clock = new VirtualClock();
+  const codes = new OneTimeCodes();
+  const [early, late] = [codes.make('ann', clock.monotonic()), codes.make('bob', clock.monotonic())];
+  clock.set(-86_400_000);
+  t.is(codes.redeem(early, clock.monotonic() + 299_000), 'ann');
+  t.is(codes.redeem(early, clock.monotonic()), undefined, 'it was used');
+  t.is(codes.redeem(late, clock.monotonic() + 300_000), undefined, 'it is too old');
+  const first = codes.make('first', 0);
+  for (let more = 0; more < 20; more += 1) codes.make('more', 0);
+  t.is(codes.redeem(first, 0), undefined, 'no more than 20 wait');
+
+  const sessions = new Sessions(60_000);
+  const { session, secret } = sessions.begin('ann', { now: () => 0, monotonic: () => 0 });
+  t.is(sessions.find(secret, 59_999)?.by, 'ann');
+  t.is(sessions.find(`${secret}x`, 0), undefined);
+  t.false(session.ended.aborted);
+  sessions.sweep(60_000);
+  t.true(session.ended.aborted, 'what follows it ends');
+  t.is(sessions.find(secret, 0), undefined);
 });
