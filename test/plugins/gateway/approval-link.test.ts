@@ -138,7 +138,7 @@ test('[G6] without a public address there is no link; the commands list what wai
   const waiting = wipe(client, 'home');
   const [asked] = await on.waiting(t);
   const id = asked?.id ?? '';
-  await until(t, 'it is told', () => phone.received.length === 1);
+  await until(t, 'it is told', () => phone.received.length > 0);
   t.is(phone.json()[0].link, undefined);
   t.notRegex(phone.json()[0].text, /Decide:/);
 
