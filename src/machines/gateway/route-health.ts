@@ -284,10 +284,10 @@ function warnOfToken() {
   } as const;
 }
 
-function warnOfIssued(route: string, { problem, lastGood, endsAt }: TokenUnusable): Alert {
+function warnOfIssued(route: string, { at, problem, lastGood, endsAt }: TokenUnusable): Alert {
   const then =
     lastGood && endsAt !== undefined
-      ? `The last one goes on until ${new Date(endsAt).toISOString()}; then the route answers 503.`
+      ? `The last one goes on for ${Math.ceil((endsAt - at) / 60_000)} min at most; then the route answers 503.`
       : 'The route answers 503 until there is one; the gateway tries again by itself.';
   return {
     name: 'gateway.route_token',

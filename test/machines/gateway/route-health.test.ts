@@ -130,7 +130,7 @@ test('[G7,G17] a token that no authorization server issues is told with how long
     type: 'alerts.raise',
     params: { name: 'gateway.route_token', severity, text, labels: { route: 'wiki', ...labels } },
   });
-  const endsAt = Date.UTC(2026, 0, 2, 3, 4, 5);
+  const endsAt = 2 + 4.5 * 60_000;
   given(routeHealth, { input: { route: 'wiki' }, events: [probed(1, 'ok')] })
     .when({ ...unusable, at: 2, lastGood: true, endsAt })
     .then({
@@ -138,7 +138,7 @@ test('[G7,G17] a token that no authorization server issues is told with how long
       effects: [
         token(
           'warning',
-          'No token is issued for the route wiki: login.example refuses. The last one goes on until 2026-01-02T03:04:05.000Z; then the route answers 503.',
+          'No token is issued for the route wiki: login.example refuses. The last one goes on for 5 min at most; then the route answers 503.',
           { state: 'firing', last_good: 'true' },
         ),
       ],
