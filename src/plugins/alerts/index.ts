@@ -12,6 +12,7 @@ import { alertActor, silencesActor } from './actors.ts';
 import { alertsChecks } from './checks.ts';
 import { registerCommands } from './commands.ts';
 import { contributeActions } from './console-actions.ts';
+import { contributePage } from './console-page.ts';
 import { configureOutboxes, registerDelivery } from './delivery.ts';
 import { AlertsError } from './errors.ts';
 import { registerOperations } from './operate.ts';
@@ -73,6 +74,7 @@ export const alerts = definePlugin({
     registerOperations(context, options);
     registerCommands(context);
     contributeActions(context);
+    contributePage(context);
     for (const check of [...alertsChecks(options), uiAlertsCheck(options)]) context.check(check);
     context.health('alerts', ({ actors, clock, looks }) => alertsHealth(actors, looks, clock.now()));
     context.onStop(({ looks }) => looks.stop());

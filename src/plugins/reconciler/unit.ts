@@ -14,6 +14,7 @@ import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { LONGEST_PAUSE_MS } from '../../machines/reconciler/unit.ts';
 import { legActor, UNIT_KEY, unitActor } from './actors.ts';
 import type { Adoption } from './adoption.ts';
+import { contributePage } from './console-page.ts';
 import { type Heartbeats, sendTestBeat } from './heartbeat.ts';
 import { legsStatus } from './leg-status.ts';
 import { lookAtLeg } from './link.ts';
@@ -246,6 +247,7 @@ export function registerUnit(context: PluginContext<Started>): void {
       return { correlation, legs: adoption.legs.map(({ intf }) => intf) };
     });
   });
+  contributePage(context);
   context.contribute(
     consoleActions,
     (): ConsoleAction => ({

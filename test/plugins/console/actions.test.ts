@@ -6,7 +6,7 @@ import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { router } from '../../../src/plugins/router/index.ts';
 import { ConsoleRig } from './console-rig.ts';
 
-test('[C15] the actions of the plugins reach the operations of their commands', async (t) => {
+test('[C15] the actions of the plugins reach the operations of their commands, and their pages show any moment', async (t) => {
   const rig = await ConsoleRig.start(t, {
     others: [router({ port: 0 }), reconciler(), alerts(), gateway({ port: 0, probeEveryMs: 0, routes: [] })],
   });
@@ -29,6 +29,16 @@ test('[C15] the actions of the plugins reach the operations of their commands', 
     const { status, body } = await act(name, fields);
     t.is(body.error?.code, code, `${name} ${status} ${JSON.stringify(body)}`);
   }
+
+  const { pages } = await rig.ask('/api/pages');
+  t.deepEqual(pages.map(({ name }: any) => name).sort(), ['alerts', 'legs', 'routes']);
+  await rig.durable();
+  const shown = async (name: string) => (await rig.ask(`/api/pages/${name}`)).sections;
+  t.like((await shown('alerts'))[2].rows[0], { cells: { pattern: 'none.*', by: 'ada', note: 'a test' } });
+  t.true((await shown('legs'))[0].rows.length > 0);
+  t.is((await shown('routes'))[0].facts[0].label, 'revision');
+  const { sections } = await rig.ask('/api/pages/alerts?at=2');
+  t.deepEqual(sections[2].rows, [], 'there was no silence at that time');
 
   const { url = '' } = rig.runtime.surfaces.router ?? {};
   const active = async () => (await (await request(`${url}/v1/config/active`)).body.json()) as any;

@@ -5,7 +5,7 @@ import { Pace } from '../../../core/host/history/pace.ts';
 import { shownState } from '../../../core/host/history/shown.ts';
 import { stateName } from '../../../core/host/terminal.ts';
 import type { ActorState } from '../../../core/kernel/actors/transition.ts';
-import { get, momentSeq, time, whole } from './endpoint.ts';
+import { at, get, momentSeq, time, whole } from './endpoint.ts';
 import { changes } from './records.ts';
 
 /** Actors that are listed. */
@@ -16,7 +16,7 @@ const moment = z.object({ at: z.int(), time });
 export const compare = get({
   path: '/api/compare',
   summary: 'How the actors differ between two moments',
-  query: z.strictObject({ from: whole(1), to: whole(1).optional() }),
+  query: z.strictObject({ from: whole(1), to: whole(1).optional(), at }),
   answer: z.object({
     from: moment,
     to: moment,
@@ -37,7 +37,7 @@ export const compare = get({
       const { log, signal } = question;
       const [before, after] = [
         await moments.at(log, momentSeq(question, query.from), signal),
-        await moments.at(log, momentSeq(question, query.to), signal),
+        await moments.at(log, momentSeq(question, query.to ?? query.at), signal),
       ];
       const then = new Map(before.actors.map((state) => [state.ref, state]));
       const now = new Map(after.actors.map((state) => [state.ref, state]));
