@@ -42,6 +42,7 @@ export class ToolIndex {
     const known = this.#searches.get(key);
     const making = known ?? this.#make(tools);
     if (!known) this.#searches.set(key, making, { size: Math.max(1, text.length) });
+    making.catch(() => this.#searches.delete(key)); // the next search makes it again
     const search = await making;
     return search(query).flatMap((place) => tools[place] ?? []);
   }

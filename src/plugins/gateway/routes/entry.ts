@@ -232,6 +232,7 @@ export const credentialFree = (input: Input<'credential_free'>): RouteInput => (
  * A route whose tokens the gateway gets for itself from an authorization server (OAuth 2.0 client credentials).
  *
  * @example clientCredentials({ name: 'tickets', issuer: 'https://login.example.net', clientId: 'holdfast', secret: 'mcp/tickets#secret' })
+ * @experimental
  */
 export const clientCredentials = (input: Input<'client_credentials'>): RouteInput => ({
   ...input,
@@ -242,6 +243,7 @@ export const clientCredentials = (input: Input<'client_credentials'>): RouteInpu
  * A route where the gateway exchanges the caller's own token for one that is for the upstream (RFC 8693).
  *
  * @example tokenExchange({ name: 'crm', issuer: 'https://login.example.net', clientId: 'holdfast', secret: 'mcp/crm#secret', audience: 'crm' })
+ * @experimental
  */
 export const tokenExchange = (input: Input<'token_exchange'>): RouteInput => ({
   ...input,
