@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { HOST } from '../../../src/core/host/lifecycle/records.ts';
 import { builtinPlugins, logFeatures, standaloneCommands } from '../../../src/main.ts';
 import { call } from '../../support/cli.ts';
 import type { Scope } from '../../support/scope.ts';
@@ -77,6 +78,36 @@ test('[C15] an exported log and a stopped folder open as the running instance sh
     t.is((await client.send('/api/log')).status, 401);
   }
   t.is(digest(), before);
+});
+
+test('[C15] an export of some actors alone opens, too: its gaps are no fault', async (t) => {
+  const dataDir = tempDir(t);
+  const rig = await ConsoleRig.start(t, { dataDir });
+  await rig.login();
+  await rig.send('/api/logout', { method: 'POST' });
+  const { actors } = rig.runtime.services;
+  actors.deliver(HOST, { type: 'CHECKPOINT', seq: 1, digest: 'x', count: 1 }); // of another actor
+  await rig.login();
+  await rig.durable();
+  await rig.runtime.stop('SIGTERM');
+  const file = join(tempDir(t), 'part.jsonl');
+  const actor = 'console.access/host';
+  const argv = ['log', 'export', '--actor', actor, '--out', file, '--data-dir', dataDir];
+  const exported = await call(argv, { cwd: tempDir(t) });
+  t.is(exported.code, 0, exported.err);
+  const client = await open(t, file);
+  const { records } = await client.ask('/api/records');
+  t.is(records.length, 4, 'its begin, two logins and a logout');
+  const [last, first] = [records[0].seq, records.at(-1).seq];
+  t.true(last - first > 3, 'there is a gap');
+  for (let seq = first; seq <= last; seq += 1) {
+    const state = await client.ask(`/api/actors/${encodeURIComponent(actor)}?at=${seq}`);
+    t.true(state.last.seq <= seq);
+    t.is((await client.ask(`/api/actors?at=${seq}`)).actors.length, 1);
+    const { buckets } = await client.ask(`/api/density?from=${seq}&buckets=3`);
+    const counted = buckets.reduce((sum: number, one: any) => sum + one.records, 0);
+    t.is(counted, records.filter((one: any) => one.seq >= seq).length);
+  }
 });
 
 test('[C15] what is no log is named, and nothing is served', async (t) => {

@@ -1,5 +1,6 @@
 import { parseRecord } from '../../kernel/log/record.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { timeAt } from './moments.ts';
 import { Pace } from './pace.ts';
 import { firstSeqAt } from './place.ts';
 import type { LogQuestion } from './questions.ts';
@@ -84,7 +85,7 @@ export async function bucketsOf(
 ): Promise<Bucket[]> {
   const { log, signal } = question;
   if (log.lastSeq() === 0 || from > to) return [];
-  const [start, end] = [log.record(from).at, log.record(to).at + 1];
+  const [start, end] = [timeAt(log, from), timeAt(log, to) + 1];
   const width = Math.max(1, (end - start) / count);
   const pace = new Pace(signal);
   const edges = [from];
@@ -98,12 +99,20 @@ export async function bucketsOf(
     const last = (edges[index + 1] ?? to + 1) - 1;
     const failed = failures.between(first, last);
     return {
-      ...{ first, last, records: Math.max(0, last - first + 1) },
+      ...{ first, last, records: countOf(log, first, last) },
       start: Math.round(start + index * width),
       end: Math.round(Math.min(end, start + (index + 1) * width)),
       ...(failed !== undefined && { failed }),
     };
   });
+}
+
+/** A log of some actors alone has gaps. */
+function countOf(log: SqliteReader, first: number, last: number): number {
+  if (!log.partial) return Math.max(0, last - first + 1);
+  let count = 0;
+  for (const page of log.pages({ from: first, to: last })) count += page.length;
+  return count;
 }
 
 async function edgeAt(log: SqliteReader, time: number, least: number, most: number): Promise<number> {

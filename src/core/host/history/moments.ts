@@ -84,3 +84,10 @@ export async function actorAt(
   }
   return state;
 }
+
+/** The time of the newest record that is not after one, which a log of some actors alone may lack; epoch milliseconds. */
+export function timeAt(log: SqliteReader, seq: number): number {
+  for (const [raw] of log.pages({ to: seq, reverse: true, limit: 1 }))
+    if (raw) return parseRecord(raw.seq, raw.body).at;
+  return 0;
+}

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { freeOf, textOf } from '../../../core/host/history/answer-text.ts';
 import { contextChanges } from '../../../core/host/history/context-changes.ts';
 import { enteredState } from '../../../core/host/history/moment.ts';
-import { actorAt } from '../../../core/host/history/moments.ts';
+import { actorAt, timeAt } from '../../../core/host/history/moments.ts';
 import { Pace } from '../../../core/host/history/pace.ts';
 import { eventName, recordRows } from '../../../core/host/history/record-rows.ts';
 import { actorMatcher } from '../../../core/host/history/select.ts';
@@ -141,7 +141,7 @@ export const showActor = get({
       const { taken, from } = await takenBy(log, id, seq, signal);
       return {
         at: seq,
-        time: log.record(seq).at,
+        time: timeAt(log, seq),
         id: textOf(id),
         type: textOf(parseActorRef(id).type),
         machine: textOf(state.machine),
