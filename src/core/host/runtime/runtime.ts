@@ -93,6 +93,7 @@ export class Runtime {
   readonly #options: Required<Omit<RuntimeOptions, Optional | 'plugins' | 'configFile'>> &
     Pick<RuntimeOptions, Optional>;
   readonly #configFile: OptionsFile | undefined;
+  readonly #plugins: readonly ConfiguredPlugin[];
   readonly #host: PluginHost;
   readonly #undo: (() => unknown)[] = [];
   readonly #senders = makeSenders();
@@ -107,6 +108,7 @@ export class Runtime {
 
   constructor({ plugins, dataDir, configFile, ...rest }: RuntimeOptions) {
     this.#configFile = configFile;
+    this.#plugins = plugins;
     this.#options = {
       clock: systemClock,
       logger: rest.logger ?? createLogger(),
@@ -175,12 +177,20 @@ export class Runtime {
     const { log, vault } = this.#openDataFolder();
     const { services, effects, checkpoints } = this.#recover(log, vault);
     this.#beginRecordingRun(services, checkpoints);
+    await this.#checkForeignMachines();
     await this.#host.start(services);
     this.#undo.push(() => effects.stop(DRAIN_MS));
     effects.resume();
     await this.#listen(services);
     this.#startRecurringWork(services);
     this.#announceReady(startedAt, new CertificateWatch(() => this.surfaces, services));
+  }
+
+  /** In development alone: production neither loads the check nor spends time on it. */
+  async #checkForeignMachines(): Promise<void> {
+    if (process.env.NODE_ENV === 'production') return;
+    const { reportImpureMachines } = await import('../plugin/foreign-machines.ts');
+    reportImpureMachines(this.#plugins, this.registrations.actors, this.#options.logger);
   }
 
   /** Locks the data folder, so that no other process writes to it, and opens what lies in it. */

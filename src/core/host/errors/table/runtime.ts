@@ -17,6 +17,12 @@ export const runtimeErrors = {
     what: '{what} is declared by both {first} and {second}.',
     remedy: 'Keep one of the two plugins in plugins.config.ts, or rename what they share.',
   },
+  HF_PLUGIN_IMPURE: {
+    status: 500,
+    what: 'The machine of {actor}, of plugin {plugin}, is not pure: {what}. Replay could not repeat its decisions.',
+    remedy:
+      'Let the plugin read clock and chance and send the result as an event, and return new values from `assign`; see docs/testing-machines.md.',
+  },
   HF_PLUGIN_DEADLINE: {
     status: 500,
     what: 'Plugin {plugin} did not finish its {phase} within {ms} ms.',
