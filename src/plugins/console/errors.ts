@@ -1,3 +1,4 @@
+import type { SurfaceError } from '../../core/host/http/contract.ts';
 import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
 
 /** Errors of the console: a browser reads them, and `holdfast console` does. */
@@ -63,3 +64,10 @@ export const ConsoleError = defineErrors({
     remedy: 'Go back to now, look again, and then do it.',
   },
 });
+
+/** The body of an error below `/api/`; elsewhere it is the coded error itself. */
+export function errorBody(error: SurfaceError, path: string | undefined): unknown {
+  if (!path?.startsWith('/api/')) return error;
+  const { code, what, remedy } = error;
+  return { error: { code, message: what, action: remedy } };
+}

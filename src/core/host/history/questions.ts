@@ -14,10 +14,13 @@ export interface LogQuestion {
   readonly enoughAt: number;
 }
 
+/** The part of the deadline after which a search that had to wait for its turn ends with what it has, too. */
+const LATEST_ENOUGH = 0.8;
+
 export interface QuestionLimits {
   /** By when an answer must be there, milliseconds. */
   readonly deadlineMs: number;
-  /** After so long a search answers with what it has, milliseconds. */
+  /** A search that takes so long answers with what it has, milliseconds. */
   readonly enoughMs: number;
   /** Asked at once; more wait, so that questions never take more than a part of the processor. */
   readonly atOnce: number;
@@ -47,10 +50,11 @@ export class LogQuestions {
     const { deadlineMs, enoughMs, late: error } = this.#limits;
     const late = AbortSignal.timeout(deadlineMs);
     const signal = AbortSignal.any([gone, late]);
-    const enoughAt = performance.now() + enoughMs;
+    const latest = performance.now() + deadlineMs * LATEST_ENOUGH;
     try {
       return await this.#permits.run(async () => {
         signal.throwIfAborted();
+        const enoughAt = Math.min(performance.now() + enoughMs, latest);
         const { log, close } = await this.#source.open();
         try {
           return await work({ log, words: this.words(), signal, enoughAt });

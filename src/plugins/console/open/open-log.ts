@@ -8,8 +8,7 @@ import { systemClock } from '../../../core/kernel/clock.ts';
 import { Access } from '../access/access.ts';
 import { loginRoutes } from '../access/routes.ts';
 import { apiRoutes } from '../api/serve.ts';
-import { errorBody } from '../error-body.ts';
-import { ConsoleError } from '../errors.ts';
+import { ConsoleError, errorBody } from '../errors.ts';
 import { pageRoutes } from '../static-files.ts';
 
 /** A login lasts as long as anybody looks at an incident, milliseconds. */
