@@ -2,7 +2,11 @@
 import type { ActorState } from '../kernel/actors/transition.ts';
 import { defineContributionPoint } from './token.ts';
 
-/** How something is. `ok` only of what was looked at. */
+/**
+ * How something is. `ok` only of what was looked at.
+ *
+ * @experimental
+ */
 export type PageStatus = 'ok' | 'degraded' | 'failing' | 'unknown';
 
 /** Where a row leads: to an actor, or to a record. */
@@ -16,7 +20,11 @@ interface Linked {
 
 type Cell = string | number | boolean | null;
 
-/** A part of a page. The console draws it: a plugin brings no script. Times are epoch milliseconds. */
+/**
+ * A part of a page. The console draws it: a plugin brings no script. Times are epoch milliseconds.
+ *
+ * @experimental
+ */
 export type PageSection =
   | {
       readonly kind: 'facts';
@@ -48,7 +56,11 @@ export type PageSection =
       }[];
     };
 
-/** The moment that a page shows. */
+/**
+ * The moment that a page shows.
+ *
+ * @experimental
+ */
 export interface PageMoment {
   /** The newest record that counts. */
   readonly seq: number;
@@ -60,7 +72,11 @@ export interface PageMoment {
   readonly states: ReadonlyMap<string, Readonly<ActorState>>;
 }
 
-/** A page of a plugin. It is a fold over the actors, so it can be shown at any moment. */
+/**
+ * A page of a plugin. It is a fold over the actors, so it can be shown at any moment.
+ *
+ * @experimental
+ */
 export interface ConsolePage {
   /** Small letters, digits and dashes; no two plugins bring one name. */
   readonly name: string;
@@ -69,10 +85,18 @@ export interface ConsolePage {
   readonly data: (moment: PageMoment) => readonly PageSection[] | Promise<readonly PageSection[]>;
 }
 
-/** Where the console collects pages. */
+/**
+ * Where the console collects pages.
+ *
+ * @experimental
+ */
 export const consolePages = defineContributionPoint<ConsolePage>('console.pages');
 
-/** Something that a person fills in before an action. */
+/**
+ * Something that a person fills in before an action.
+ *
+ * @experimental
+ */
 export interface ActionField {
   readonly name: string;
   readonly title: string;
@@ -82,7 +106,11 @@ export interface ActionField {
   readonly required: boolean;
 }
 
-/** Something that can be done from the console: by the operation of the control socket that its command uses. */
+/**
+ * Something that can be done from the console: by the operation of the control socket that its command uses.
+ *
+ * @experimental
+ */
 export interface ConsoleAction {
   /** Small letters, digits and dashes; no two plugins bring one name. */
   readonly name: string;
@@ -96,5 +124,9 @@ export interface ConsoleAction {
   readonly body: (fields: Readonly<Record<string, string | number>>, by: string) => object;
 }
 
-/** Where the console collects actions. */
+/**
+ * Where the console collects actions.
+ *
+ * @experimental
+ */
 export const consoleActions = defineContributionPoint<ConsoleAction>('console.actions');
