@@ -68,6 +68,13 @@ test('[C15] a window gets each new record once, in order, and over a restart tho
   await until('the window has them', () => first.seqs.length >= 40);
   t.deepEqual(first.seqs, range(begin + 1, first.seqs.at(-1) ?? 0));
 
+  const late = await follow(t, rig, '/api/events?after=1');
+  actors.send(door, 'one', { type: 'KNOCK' });
+  const all = await rig.durable();
+  await until('both windows have it', () => [first, late].every(({ seqs }) => (seqs.at(-1) ?? 0) >= all));
+  t.deepEqual(late.seqs, range(2, late.seqs.at(-1) ?? 0), 'it begins where it asked to');
+  t.deepEqual(first.seqs, range(begin + 1, first.seqs.at(-1) ?? 0), 'the other gets nothing twice');
+
   await rig.runtime.stop('restart');
   await until('the stream ends with the instance', () => first.ended);
   const seen = first.seqs.at(-1) ?? 0;
