@@ -64,6 +64,17 @@ test('[C15] questions about a long log hold up nothing else', async (t) => {
     before = `&before=${next}`;
   }
   t.is(openings.size, ROUNDS, 'a search that goes on finds every record');
+  const rare = [...openings.values()].sort((a, b) => a - b)[1_000] ?? 0;
+  const found: number[] = [];
+  // Just behind the part of the log that is searched first.
+  for (let before = ''; ; ) {
+    const query = `event=OPEN&text=guest-1000&at=${rare + 10_000}${before}`;
+    const { records, next } = await rig.ask(`/api/records?${query}`);
+    found.push(...records.map(({ seq }: { seq: number }) => seq));
+    if (next === undefined) break;
+    before = `&before=${next}`;
+  }
+  t.deepEqual(found, [rare]);
   const turns = watchTurns();
   const { status, body } = await rig.send('/api/what-if', { method: 'POST', body: { drop: [1_000] } });
   t.is(status, 200);
