@@ -1,9 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { tempDir } from './support/temp.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
@@ -70,8 +70,12 @@ const caught = await replayFixture(log, [bell]).catch((error: Error) => error.me
 console.log(String(caught).split('\\n')[0]);
 `;
 
-/** The package as its tarball holds it, with what it depends on, in an empty folder. */
-function installed(dir: string): void {
+/** The package as its tarball holds it, with what it depends on: built once, in a folder above those of the tests. */
+const shared = mkdtempSync(join(tmpdir(), 'holdfast-'));
+test.before(() => install(shared));
+test.after.always(() => rmSync(shared, { recursive: true, force: true }));
+
+function install(dir: string): void {
   const place = join(dir, 'node_modules/holdfast');
   mkdirSync(place, { recursive: true });
   const build = ['-p', join(root, 'tsconfig.build.json'), '--outDir', join(place, 'dist')];
@@ -82,13 +86,19 @@ function installed(dir: string): void {
     mkdirSync(join(dir, 'node_modules', name, '..'), { recursive: true });
     symlinkSync(join(root, 'node_modules', name), join(dir, 'node_modules', name));
   }
+}
+
+/** A project of its own in which the package is found. */
+function project(name: string): string {
+  const dir = join(shared, name);
+  mkdirSync(dir);
   writeFileSync(join(dir, 'package.json'), JSON.stringify({ type: 'module' }));
+  return dir;
 }
 
 test('[C11] the packed package has all that a plugin outside of this repository needs, with types', (t) => {
   t.timeout(240_000);
-  const dir = tempDir(t);
-  installed(dir);
+  const dir = project('plugin');
   writeFileSync(join(dir, 'plugin.ts'), CONSUMER);
   const strict = ['--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'es2025,esnext.array'];
   execFileSync(process.execPath, [tsc, ...strict, '--types', 'node', 'plugin.ts'], { cwd: dir });
@@ -107,8 +117,7 @@ test('[C11] the packed package has all that a plugin outside of this repository 
 
 test('[C11] a program that embeds the packed package is checked by its own strict settings, and runs to its end', (t) => {
   t.timeout(240_000);
-  const dir = tempDir(t);
-  installed(dir);
+  const dir = project('program');
   for (const file of ['main.ts', 'bell.ts', 'tsconfig.json'])
     cpSync(join(root, 'examples/embedded', file), join(dir, file));
   const checked = spawnSync(process.execPath, [tsc, '-p', '.'], { cwd: dir, encoding: 'utf8' });
