@@ -7,6 +7,23 @@ export const GatewayError = defineErrors({
     what: 'The route can not be served: {variable}: {reason}.',
     remedy: 'Correct it; the other routes go on meanwhile, and `holdfast gateway routes` lists them all.',
   },
+  HF_GATEWAY_OPENAPI: {
+    status: 422,
+    what: 'The OpenAPI document {document} can not be used: {reason}.',
+    remedy:
+      '`holdfast gateway openapi {document}` shows its digest, its operations, and which of them can be tools.',
+  },
+  HF_GATEWAY_OPENAPI_AWAY: {
+    status: 502,
+    what: 'The OpenAPI document {document} can not be read: {reason}.',
+    remedy: 'It is read again every 30 seconds; a document in a file does not depend on another server.',
+  },
+  HF_GATEWAY_OPENAPI_CHANGED: {
+    status: 409,
+    what: 'The OpenAPI document {document} has the digest {found}, and its entry pins {pinned}.',
+    remedy:
+      'Compare it with the one that was pinned; when its changes are right, write the new digest into the entry.',
+  },
   HF_GATEWAY_KEY_REQUEST: {
     status: 400,
     what: 'The request is not valid: {field}: {reason}.',

@@ -33,6 +33,7 @@ import { endUnhandled } from './calls/unhandled.ts';
 import { approvalCommands } from './commands/approvals.ts';
 import { clientConfigCommand } from './commands/client-config.ts';
 import { keyCommands } from './commands/keys.ts';
+import { documentsCheck, openapiCommand } from './commands/openapi.ts';
 import { reloadCommand, rollbackCommand, routesCommand } from './commands/routes.ts';
 import { acceptToolsCommand, toolsCommand } from './commands/tools.ts';
 import { DocumentCache } from './discovery/document-cache.ts';
@@ -172,6 +173,9 @@ export const gateway = definePlugin({
     context.contribute(alertLinks, ({ approvalLinks }) => approvalLinks);
     for (const command of [routesCommand, reloadCommand, rollbackCommand, toolsCommand, acceptToolsCommand])
       context.command(command);
+    context.command(openapiCommand);
+    const check = documentsCheck(settings.routes);
+    if (check) context.check(check);
     for (const command of [clientConfigCommand(settings), doctorCommand(settings)]) context.command(command);
     for (const command of [...keyCommands, ...approvalCommands]) context.command(command);
 

@@ -25,7 +25,7 @@ async function routeOf(entry: unknown): Promise<Route> {
   return openRoute(definitions[0]!, {
     env,
     store: undefined,
-    locals: { open: () => undefined, close: async () => {} },
+    locals: { open: async () => undefined, close: async () => {} },
     pins: { of: () => undefined },
     issuers: { http: new HttpClient({ timeoutMs: 1_000, answerLimit: 1 }), clock: systemClock },
   });

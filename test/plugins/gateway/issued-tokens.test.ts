@@ -58,7 +58,7 @@ async function world(t: ExecutionContext, make: Make, more: object = {}, lifetim
   const route = await openRoute(definition, {
     env: {},
     store: undefined,
-    locals: { open: () => undefined, close: async () => {} },
+    locals: { open: async () => undefined, close: async () => {} },
     pins: { of: () => undefined },
     issuers: { http, clock },
   });

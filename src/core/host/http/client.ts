@@ -51,7 +51,7 @@ export interface HttpClientOptions {
 /** One call. */
 export interface HttpCall {
   /** GET unless set. */
-  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Appended to the client's base; a whole URL where it has none. */
   readonly url: string;
   /** In place of the client's. */

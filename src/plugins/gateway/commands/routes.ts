@@ -11,6 +11,7 @@ import {
   type RouteView,
   type TableView,
 } from '../routes/operations.ts';
+import { upstreamOf } from '../routes/sealed-definitions.ts';
 import { changesText } from '../words.ts';
 import { askGateway } from './target.ts';
 
@@ -37,15 +38,16 @@ async function tableOf(context: CommandContext): Promise<TableView & { readonly 
     const gateway = plugins.find(({ definition }) => definition.name === 'gateway');
     const inputs = (gateway?.options.routes ?? []) as readonly unknown[];
     const { definitions, rejected } = readRouteEntries(inputs, process.env);
-    const routes = definitions.map(({ entry, url, secret }): RouteView => {
+    const routes = definitions.map((definition): RouteView => {
+      const { entry, secret } = definition;
       const disposition = entry.disposition === 'custom' ? entry.kind.name : entry.disposition;
-      const shown = url === undefined ? undefined : new URL(url);
+      const place = upstreamOf(definition);
       return {
         name: entry.name,
         disposition,
-        ...(shown && { upstream: shown.origin + shown.pathname }),
+        ...place,
         ...(secret !== undefined && { secret }),
-        ...(url === undefined && {
+        ...(place.upstream === undefined && {
           reason: `not configured: set ${variablesOf(entry.name)}_URL, unless a plugin serves it`,
         }),
         since: '',

@@ -43,7 +43,10 @@ export async function probe(
     if (route.entry.disposition === 'token_exchange') {
       return await probeWithoutToken(url, http, AbortSignal.any([stop, deadline]));
     }
-    return await new McpProbe(route, url, http, AbortSignal.any([stop, deadline]), pins).run();
+    const signal = AbortSignal.any([stop, deadline]);
+    const result = await new McpProbe(route, url, http, signal, pins).run();
+    const unreached = result.found === 'ok' ? await route.reach?.(signal) : undefined;
+    return unreached === undefined ? result : failed(`can not be reached: ${unreached}`);
   } catch (error) {
     if (deadline.aborted) return { found: 'failed', reason: 'does not answer in time' };
     if (error instanceof HttpCallError) {

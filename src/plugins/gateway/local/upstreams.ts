@@ -5,6 +5,8 @@ import { plaintextHost } from '../../../core/host/http/plaintext.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { parseSecretReference } from '../../../core/host/secrets/secret-reference.ts';
 import { GatewayError } from '../errors.ts';
+import type { ApiTarget } from '../openapi/api-call.ts';
+import type { ApiEntry, OpenedApi } from '../openapi/api-server.ts';
 import type { UpstreamDispatcher } from './dispatcher.ts';
 import { IdentityGuard } from './identity/identity-guard.ts';
 import { InProcessServer } from './in-process.ts';
@@ -18,15 +20,14 @@ const GATEWAY_URL = '{gateway_url}';
 const SECRET_MS = 5_000;
 
 /** What of a route's entry says which server on this machine it has. */
-interface LocalEntry {
-  readonly name: string;
+interface LocalEntry extends Omit<ApiEntry, 'openapi'> {
   readonly server?: McpServerFactory | undefined;
   readonly command?: WholeCommand | undefined;
   readonly disposition: string;
   /** Of an identity route: whose tokens it takes, and for what. */
   readonly authorizationServers?: readonly string[] | undefined;
   readonly audience?: string | undefined;
-  readonly insecure?: boolean | undefined;
+  readonly openapi?: ApiEntry['openapi'] | undefined;
 }
 
 /** What checks the tokens of identity routes. */
@@ -35,6 +36,14 @@ export interface IdentitySources {
   readonly http: Pick<HttpClient, 'call'>;
   /** The base that clients see, where it is configured. */
   readonly publicBase: string | undefined;
+}
+
+/** A server on this machine that was opened. */
+export interface OpenedUpstream {
+  /** Where the dispatcher, and nothing else, reaches it. */
+  readonly url: URL;
+  /** The API that it is the server of. */
+  readonly api?: Pick<OpenedApi, 'reason' | 'reach'>;
 }
 
 /** Opens the servers on this machine that routes name, and makes them reachable for the gateway alone. */
@@ -56,15 +65,34 @@ export class LocalUpstreams {
   }
 
   /**
-   * @returns where the dispatcher reaches the server of an entry; undefined where it has none on this machine
-   * @throws HF_GATEWAY_ROUTE it takes tokens of callers, and the entry does not say which
+   * @param credential of the route, for an API
+   * @returns undefined where the entry has no server on this machine
+   * @throws HF_GATEWAY_ROUTE it takes tokens of callers, and the entry does not say which; HF_GATEWAY_OPENAPI,
+   *   HF_GATEWAY_OPENAPI_CHANGED
    */
-  open(entry: LocalEntry): URL | undefined {
+  async open(entry: LocalEntry, credential: ApiTarget['credential']): Promise<OpenedUpstream | undefined> {
+    const { openapi } = entry;
+    if (openapi) return this.#openApi({ ...entry, openapi }, credential);
     const server = this.#make(entry);
     if (!server) return undefined;
     const url = this.#dispatcher.serve(entry.name, this.#guarded(entry, server));
     this.#servers.set(url.origin, server);
-    return url;
+    return { url };
+  }
+
+  /** Loaded with the first such route: the parser of documents takes a seventh of a second. */
+  async #openApi(entry: ApiEntry, credential: ApiTarget['credential']): Promise<OpenedUpstream> {
+    const { openApi } = await import('../openapi/api-server.ts');
+    const api = await openApi(entry, credential, this.#services);
+    const server = this.#inProcess(entry.name, api.factory);
+    const closing: LocalServer = {
+      fetch: (request) => server.fetch(request),
+      close: async () => {
+        await server.close();
+        await api.close();
+      },
+    };
+    return { url: this.#dispatcher.serve(entry.name, closing), api };
   }
 
   /** @returns what there is to say of the processes of a server; undefined when it is no program. @param url that `open` gave */
@@ -91,9 +119,14 @@ export class LocalUpstreams {
       const readSecret = (reference: string) => this.#readSecret(reference);
       return new StdioServer({ name, command, folder: dataDir, clock, logger, readSecret });
     }
+    return server && this.#inProcess(name, server);
+  }
+
+  #inProcess(name: string, factory: McpServerFactory): InProcessServer {
+    const { clock, logger } = this.#services;
     const onError = (error: unknown): void =>
       logger.warn({ err: error, route: name }, 'gateway.server_failed');
-    return server && new InProcessServer(server, { clock, onError });
+    return new InProcessServer(factory, { clock, onError });
   }
 
   /** The server behind a check of its callers' tokens, where it is an identity route. */

@@ -78,8 +78,11 @@ function withPlugin(
   return isWhole || !plugins ? definition : ofPlugins(plugins, env, input);
 }
 
+/** What of an entry is a server on this machine. */
+const LOCAL = ['server', 'command', 'openapi'] as const;
+
 const hasUpstream = ({ url, entry }: RouteDefinition): boolean =>
-  url !== undefined || entry.server !== undefined || entry.command !== undefined;
+  url !== undefined || LOCAL.some((field) => entry[field] !== undefined);
 
 /** @param plugins that bring a route of one name @param entry of the operator's, whose settings count */
 function ofPlugins(
@@ -126,17 +129,21 @@ function definitionOf(input: unknown, env: Environment): RouteDefinition | Refus
     return {
       reason: 'pin: the gateway has no credential of its own to look at the tools of an identity route',
     };
+  if ((checked.disposition === 'relay' || hasIssuedTokens(checked)) && checked.openapi)
+    return {
+      reason:
+        'openapi: its credential is a token of the gateway, or none: take overwrite, a custom kind or credentialFree',
+    };
   const clash = sharedToolName(checked.toolSettings);
   if (clash !== undefined) return { reason: `toolSettings: ${clash}` };
   const { name, url: own } = checked;
-  const [first, second] = (['url', 'server', 'command'] as const).filter(
-    (field) => checked[field] !== undefined,
-  );
+  const [first, second] = (['url', ...LOCAL] as const).filter((field) => checked[field] !== undefined);
   if (second) return { reason: `${second}: ${first} is set as well: keep one of the two` };
   const variables = variablesOf(name);
   const url = own ?? (env[`${variables}_URL`] || undefined);
   const from = own === undefined ? `${variables}_URL` : 'url';
-  const entry = url === undefined ? checked : { ...checked, server: undefined, command: undefined };
+  const entry =
+    url === undefined ? checked : { ...checked, server: undefined, command: undefined, openapi: undefined };
   const invalidUrl = url === undefined ? undefined : urlProblem(url);
   if (invalidUrl !== undefined) return { reason: `${from}: ${invalidUrl}` };
   const file = 'tokenFile' in entry ? 'tokenFile' : 'secretFile';
@@ -145,7 +152,10 @@ function definitionOf(input: unknown, env: Environment): RouteDefinition | Refus
   }
   const insecure = entry.insecure ?? /^(?:true|yes|on|1)$/i.test(env[`${variables}_INSECURE`] ?? '');
   const credential = sentBy(entry);
-  const plaintext = credential === undefined ? undefined : plaintextProblem({ url, insecure, credential });
+  const plaintext =
+    credential === undefined
+      ? undefined
+      : plaintextProblem({ url: url ?? entry.openapi?.baseUrl, insecure, credential });
   if (plaintext !== undefined) return { reason: `insecure: ${plaintext}` };
   const unissued = hasIssuedTokens(entry) ? issuerProblem(entry, insecure) : undefined;
   if (unissued !== undefined) return { reason: unissued };

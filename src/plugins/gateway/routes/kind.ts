@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { RouteInput } from './entry.ts';
 
 /** The input of a kind of route for one call. @experimental */
 export interface CredentialRequest<O> {
@@ -32,6 +33,8 @@ export interface KindInput<O extends z.ZodObject> {
   readonly writes?: boolean;
   readonly timeoutMs?: number;
   readonly insecure?: boolean;
+  /** An HTTP API in place of an MCP server. */
+  readonly openapi?: RouteInput['openapi'];
   readonly options?: z.input<O>;
 }
 

@@ -34,6 +34,8 @@ export interface Route {
   readonly costOf: (tool: string) => number;
   /** Its tools as clients see them. */
   readonly tools: RouteTools;
+  /** Of an API: @returns why it can't be reached, undefined when it can. A local server alone proves nothing of it. */
+  readonly reach?: ((signal: AbortSignal) => Promise<string | undefined>) | undefined;
   /** Ends the server on this machine, where it has one. */
   close(): Promise<void>;
 }
@@ -80,13 +82,15 @@ export async function openRoute(definition: RouteDefinition, sources: RouteSourc
     hasIssuedTokens(entry) && secret ? new IssuedTokens(entry, secret, sources.issuers) : undefined;
   const token = issued ?? secret;
   const variables = variablesOf(name);
-  const local = sources.locals.open(entry);
-  const url = definition.url === undefined ? local : new URL(definition.url);
+  const credential = (authorization: string | undefined) =>
+    issued ? bearer(issued.own?.value) : credentialOf(entry, secret, authorization);
+  const local = await sources.locals.open(entry, () => credential(undefined));
+  const url = definition.url === undefined ? local?.url : new URL(definition.url);
   const route: Route = {
     name,
     entry,
     url,
-    isLocal: local !== undefined && url === local,
+    isLocal: local !== undefined && url === local.url,
     token,
     issued: issued?.own,
     forCaller: issued && !issued.own ? (caller) => ofCaller(route, issued.of(caller)) : undefined,
@@ -95,19 +99,20 @@ export async function openRoute(definition: RouteDefinition, sources: RouteSourc
       if (issued) return issued.blocked;
       if (secret) {
         const problem = secret.problem;
-        return problem?.lastGood === false ? problem.shown : undefined;
+        if (problem?.lastGood === false) return problem.shown;
+      } else if (needsToken(entry) && (!local || entry.openapi)) {
+        const variable = `${variables}_${hasIssuedTokens(entry) ? 'CLIENT_SECRET' : 'TOKEN'}`;
+        return `without a ${noun}: set ${variable}_FILE or ${variable}`;
       }
-      if (!needsToken(entry) || local) return undefined;
-      const variable = `${variables}_${hasIssuedTokens(entry) ? 'CLIENT_SECRET' : 'TOKEN'}`;
-      return `without a ${noun}: set ${variable}_FILE or ${variable}`;
+      return local?.api?.reason;
     },
-    credential: (authorization) =>
-      issued ? bearer(issued.own?.value) : credentialOf(entry, secret, authorization),
+    credential,
     costOf: (tool) => (Object.hasOwn(costs, tool) ? costs[tool] : costs['*']) ?? 0,
     tools: new RouteTools(entry, sources.pins.of(name, entry.pin)),
+    reach: local?.api?.reach,
     close: async () => {
       token?.close();
-      if (local) await sources.locals.close(local);
+      if (local) await sources.locals.close(local.url);
     },
   };
   return route;
@@ -119,8 +124,11 @@ function ofCaller(route: Route, issued: IssuedCredential): Route {
   return { ...route, reason, issued, credential: () => bearer(issued.value) };
 }
 
-const bearer = (token: string | undefined): Readonly<Record<string, string>> =>
-  token === undefined ? {} : { authorization: `Bearer ${token}` };
+/** @param header that has the bare token, where an API expects it so */
+function bearer(token: string | undefined, header?: string): Readonly<Record<string, string>> {
+  if (token === undefined) return {};
+  return header === undefined ? { authorization: `Bearer ${token}` } : { [header.toLowerCase()]: token };
+}
 
 const needsToken = (entry: RouteEntry): boolean =>
   entry.disposition === 'overwrite' ||
@@ -134,7 +142,7 @@ function credentialOf(
 ): Readonly<Record<string, string>> {
   switch (entry.disposition) {
     case 'overwrite':
-      return bearer(secret?.read());
+      return bearer(secret?.read(), entry.openapi?.credentialHeader);
     case 'relay':
       return authorization === undefined ? {} : { authorization };
     case 'credential_free':

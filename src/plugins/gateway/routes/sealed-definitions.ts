@@ -103,10 +103,11 @@ export class SealedDefinitions {
 }
 
 /** Where a route leads, without what may be secret: a URL's query, a program's arguments. */
-function upstreamOf({ entry, url, plugin }: RouteDefinition): Pick<RouteFacts, 'upstream'> {
+export function upstreamOf({ entry, url, plugin }: RouteDefinition): Pick<RouteFacts, 'upstream'> {
   const by = plugin ? ` (plugin ${plugin.owner})` : '';
   if (url !== undefined) return { upstream: new URL(url).origin + new URL(url).pathname + by };
   if (entry.server) return { upstream: `in this process${by}` };
+  if (entry.openapi) return { upstream: `the API at ${entry.openapi.baseUrl}${by}` };
   return entry.command ? { upstream: `the program ${entry.command.run}${by}` } : {};
 }
 
