@@ -23,6 +23,7 @@ const SYSTEM_PACKAGES = [
   { command: 'openssl', packages: ['openssl'] }, // certificates of tests
   { command: 'prometheus-alertmanager', packages: ['prometheus-alertmanager'] }, // takes our alerts, and beats at our monitor
   { command: 'kubectl', packages: ['kubernetes-client'] }, // says whether what is made in a cluster is well-formed
+  { command: 'chromium', packages: ['chromium', 'fonts-dejavu-core'] }, // shows the pages of the console
   { command: 'systemd-analyze', packages: ['systemd'] }, // says whether the units of deploy/ are right
 ];
 

@@ -22,8 +22,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 /** Names of files, none of which begins with a dot: no path leads out of the folder. */
 const PATH = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
-/** What is asked for as a file: an address of a page may have a dot, too, as that of an actor has. */
-const FILES = /^(?:assets\/|favicon\.ico$)/;
+/** Addresses of pages: they may have dots, as the names of actors have. */
+const PAGES = /^(?:$|(?:now|stories|records|actors|compare|what-if|area)(?:$|\/))/;
 /** Files there have a hash in their name. */
 const HASHED = /^assets\//;
 
@@ -32,7 +32,7 @@ export function pageRoutes(http: HttpSurface, access: Access, folder = PAGES_FOL
   const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     if (!callerOrLogin(access, request, reply)) return reply;
     const path = request.url.split('?', 1)[0]?.slice(1) ?? '';
-    const isFile = FILES.test(path);
+    const isFile = !PAGES.test(path);
     const name = isFile ? path : 'index.html';
     const type = TYPES[extname(name)];
     const bytes = type !== undefined && PATH.test(name) ? await contentOf(folder + name) : undefined;

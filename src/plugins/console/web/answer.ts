@@ -1,5 +1,5 @@
 import { type Signal, signal } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { ApiError, get, withQuery } from './api.ts';
 import { pulse } from './live.ts';
 import { at } from './location.ts';
@@ -35,31 +35,43 @@ export function useAnswer<T>(
   isFixed = false,
 ): Answer<T> {
   const answer = useMemo<Signal<Answer<T>>>(() => signal({ loading: true }), [path]);
+  const running = useRef<AbortController | undefined>(undefined);
+  const isStale = useRef(false);
   const key = path === undefined ? undefined : withQuery(path, query);
   const isPast = isFixed || query.at !== undefined;
+  const question = async (asked: string) => {
+    const known = isPast ? (past.get(asked) as T | undefined) : undefined;
+    if (known !== undefined) {
+      answer.value = { data: known, loading: false };
+      return;
+    }
+    const abort = new AbortController();
+    running.current = abort;
+    isStale.current = false;
+    answer.value = { ...answer.value, loading: true };
+    try {
+      const data = await get<T>(asked, {}, abort.signal);
+      if (isPast) keep(asked, data);
+      if (!abort.signal.aborted) answer.value = { data, loading: false };
+    } catch (error) {
+      if (abort.signal.aborted) return;
+      const shown = error instanceof ApiError ? error : new ApiError(0, 'fault', String(error));
+      answer.value = { ...answer.value, error: shown, loading: false };
+    } finally {
+      if (running.current === abort) running.current = undefined;
+    }
+    if (isStale.current && running.current === undefined) await question(asked);
+  };
+  useEffect(() => {
+    if (key !== undefined) void question(key);
+    return () => running.current?.abort();
+  }, [key, answer]);
   // A past moment does not depend on what comes in.
   const tick = isPast || at.value !== undefined ? 0 : pulse.value;
   useEffect(() => {
-    if (key === undefined) return undefined;
-    const known = isPast ? (past.get(key) as T | undefined) : undefined;
-    if (known !== undefined) {
-      answer.value = { data: known, loading: false };
-      return undefined;
-    }
-    const abort = new AbortController();
-    answer.value = { ...answer.value, loading: true };
-    get<T>(key, {}, abort.signal).then(
-      (data) => {
-        if (isPast) keep(key, data);
-        answer.value = { data, loading: false };
-      },
-      (error: unknown) => {
-        if (abort.signal.aborted) return;
-        const shown = error instanceof ApiError ? error : new ApiError(0, 'fault', String(error));
-        answer.value = { ...answer.value, error: shown, loading: false };
-      },
-    );
-    return () => abort.abort();
-  }, [key, tick, answer]);
+    // A slow answer is waited for, and then asked for again: broken off each second it would never come.
+    if (running.current !== undefined) isStale.current = true;
+    else if (key !== undefined) void question(key);
+  }, [tick]);
   return answer.value;
 }

@@ -1,5 +1,6 @@
 import type { ComponentChild } from 'preact';
 import { useEffect } from 'preact/hooks';
+import type { PagesAnswer } from '../api/types.ts';
 import { useAnswer } from './answer.ts';
 import { addShortcuts } from './keys.ts';
 import { connection, log } from './live.ts';
@@ -25,13 +26,7 @@ const PAGES = [
   { to: '/what-if', title: 'What if', keys: 'g w' },
 ] as const;
 
-/** A page that a plugin brings. */
-interface Area {
-  readonly name: string;
-  readonly title: string;
-}
-
-function page(at: string): ComponentChild {
+function page(at: string, areas: PagesAnswer['pages']): ComponentChild {
   const [, first = '', ...rest] = at.split('/');
   const name = rest.join('/');
   if (first === '' || first === 'now') return <NowPage />;
@@ -40,7 +35,9 @@ function page(at: string): ComponentChild {
   if (first === 'records') return <RecordPage seq={Number(name)} key={name} />;
   if (first === 'compare') return <ComparePage />;
   if (first === 'what-if') return <WhatIfPage />;
-  if (first === 'area') return <AreaPage name={name} key={name} />;
+  const area = areas.find((one) => first === 'area' && one.name === name);
+  if (area) return <AreaPage name={name} area={area.area} key={name} />;
+  if (first === 'area' && areas.length === 0) return null; // they are on their way
   return (
     <p class="empty">
       There is no page {at}. <a href={address('/now')}>What is now</a>
@@ -50,7 +47,7 @@ function page(at: string): ComponentChild {
 
 /** The frame of all pages: where one can go, which moment is shown, and the page. */
 export function App() {
-  const areas = useAnswer<{ pages: Area[] }>('/api/pages');
+  const areas = useAnswer<PagesAnswer>('/api/pages', {}, true);
   const links = [
     ...PAGES,
     ...(areas.data?.pages ?? []).map(({ name, title }) => ({ to: `/area/${name}`, title })),
@@ -87,7 +84,7 @@ export function App() {
         </p>
       )}
       <main id="page" tabIndex={-1}>
-        {page(path.value)}
+        {page(path.value, areas.data?.pages ?? [])}
       </main>
       <Palette links={links} />
       <Help />

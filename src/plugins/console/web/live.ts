@@ -53,6 +53,8 @@ export async function follow(): Promise<void> {
     const facts = await get<LogAnswer>('/api/log');
     const other = log.value !== undefined && log.value.instance !== facts.instance;
     log.value = facts;
+    // What pages asked before they listened, or while the connection was lost, may be old by now.
+    if (other || facts.last > newest.value) pulse.value += 1;
     newest.value = other ? facts.last : Math.max(newest.value, facts.last);
     if (facts.mode !== 'live') {
       connection.value = 'file';

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { ActorsAnswer } from '../api/types.ts';
 import { get } from './api.ts';
 import { addShortcuts, shortcuts } from './keys.ts';
@@ -11,7 +11,8 @@ const helpOpen = signal(false);
 /** A dialog of the browser's own: it keeps the focus, and Escape closes it. */
 function useDialog(open: boolean, close: () => void) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // Before the next key: what is typed at once belongs to the dialog.
     const dialog = ref.current;
     if (!dialog) return;
     if (open && !dialog.open) dialog.showModal();

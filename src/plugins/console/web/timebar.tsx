@@ -126,7 +126,7 @@ export function TimeBar() {
   const bucketOf = buckets.findLast(({ first }) => first <= shown);
   const time = bucketOf?.start;
   return (
-    <div class="timebar">
+    <search class="timebar" aria-label="Time">
       <div
         class="bar"
         role="slider"
@@ -152,7 +152,7 @@ export function TimeBar() {
         />
       </div>
       <Moment />
-    </div>
+    </search>
   );
 }
 
@@ -182,7 +182,7 @@ function Moment() {
       {seq === undefined ? (
         <span class={`badge ${connection.value}`}>{CONNECTIONS[connection.value]}</span>
       ) : (
-        <span class="badge past" role="status">
+        <span class="badge past linked" role="status">
           as of record <a href={address(`/records/${seq}`, { at: seq })}>{seq}</a>
           {detail.data?.row && (
             <>

@@ -18,7 +18,7 @@ export function ActorPage({ id }: { id: string }) {
     <Shown of={answer}>
       {(actor) => (
         <>
-          <h1>
+          <h1 class="linked">
             {actor.id} <span class="state">{actor.state}</span>
             {actor.last && (
               <span class="quiet">
@@ -56,7 +56,7 @@ function Waits({ actor: { effects, timers, time } }: { actor: ActorAnswer }) {
   if (effects.length + timers.length === 0)
     return <p class="quiet">Nothing: no effect is open and no timer is armed.</p>;
   return (
-    <ul>
+    <ul class="linked">
       {effects.map(({ id, type, seq, time: asked }) => (
         <li key={id}>
           the effect <code>{type}</code> of <a href={address(`/records/${seq}`, { at: seq })}>record {seq}</a>

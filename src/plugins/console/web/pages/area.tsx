@@ -1,87 +1,135 @@
+import type { PageAnswer, PageSection } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { address, at } from '../location.ts';
-import { Shown } from '../parts/states.tsx';
-import { brief } from '../text.tsx';
+import { Actions } from '../parts/actions.tsx';
+import { Series } from '../parts/series.tsx';
+import { Shown, StatusMark } from '../parts/states.tsx';
+import { brief, duration, Time } from '../text.tsx';
 
-/** What a plugin shows of itself, as it declares it: the console draws it. */
-type Section =
-  | {
-      readonly kind: 'facts';
-      readonly title: string;
-      readonly facts: readonly { readonly name: string; readonly value: string; readonly actor?: string }[];
-    }
-  | {
-      readonly kind: 'table';
-      readonly title: string;
-      readonly columns: readonly string[];
-      readonly rows: readonly (readonly unknown[])[];
-    }
-  | { readonly kind: 'text'; readonly title: string; readonly text: string };
+type Cell = string | number | boolean | null;
+type Format = 'text' | 'number' | 'time' | 'duration' | 'bytes';
 
-interface AreaData {
-  readonly title: string;
-  readonly sections: readonly Section[];
-}
-
-/** The page of a plugin. */
-export function AreaPage({ name }: { name: string }) {
-  const answer = useAnswer<AreaData>(`/api/pages/${encodeURIComponent(name)}`, { at: at.value });
+/** The page of a plugin: it says what, the console how. */
+export function AreaPage({ name, area }: { name: string; area: string }) {
+  const answer = useAnswer<PageAnswer>(`/api/pages/${encodeURIComponent(name)}`, { at: at.value });
   return (
-    <Shown of={answer} isEmpty={({ sections }) => sections.length === 0}>
-      {({ title, sections }) => (
-        <>
-          <h1>{title}</h1>
-          {sections.map((section) => (
-            <section class="card" key={section.title}>
-              <h2>{section.title}</h2>
-              <Drawn section={section} />
-            </section>
-          ))}
-        </>
-      )}
-    </Shown>
+    <>
+      <Shown
+        of={answer}
+        isEmpty={({ sections }) => sections.length === 0}
+        empty="There is nothing to show at this moment."
+      >
+        {({ title, sections }) => (
+          <>
+            <h1>{title}</h1>
+            {sections.map((section, index) => (
+              <section class="card" key={`${index} ${section.title}`}>
+                {section.title && <h2>{section.title}</h2>}
+                <Drawn section={section} />
+              </section>
+            ))}
+          </>
+        )}
+      </Shown>
+      <Actions area={area} />
+    </>
   );
 }
 
-function Drawn({ section }: { section: Section }) {
+function Value({ value, format }: { value: Cell; format?: Format }) {
+  if (value === null) return <span class="quiet">nothing</span>;
+  if (typeof value === 'boolean') return <>{value ? 'yes' : 'no'}</>;
+  if (typeof value === 'string') return <>{brief(value, 500)}</>;
+  if (format === 'time') return <Time ms={value} />;
+  if (format === 'duration') return <>{duration(value)}</>;
+  if (format === 'bytes') return <>{bytes(value)}</>;
+  return <>{value.toLocaleString()}</>;
+}
+
+function bytes(count: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, count)) / 10)));
+  return `${(count / 1024 ** power).toLocaleString(undefined, { maximumFractionDigits: 1 })} ${units[power]}`;
+}
+
+/** The way to the actor or the record behind a fact. */
+function Linked({ actor, seq }: { actor?: string; seq?: number }) {
+  return (
+    <>
+      {actor !== undefined && (
+        <a class="actor" href={address(`/actors/${actor}`)}>
+          {actor}
+        </a>
+      )}{' '}
+      {seq !== undefined && <a href={address(`/records/${seq}`, { at: seq })}>record {seq}</a>}
+    </>
+  );
+}
+
+function Drawn({ section }: { section: PageSection }) {
   switch (section.kind) {
     case 'facts':
       return (
         <dl class="facts">
-          {section.facts.map(({ name, value, actor }) => (
-            <div key={name}>
-              <dt>{actor ? <a href={address(`/actors/${actor}`)}>{name}</a> : name}</dt>
-              <dd>{value}</dd>
+          {section.facts.map(({ label, value, status, since, ...links }) => (
+            <div key={label}>
+              <dt>{label}</dt>
+              <dd>
+                {status && <StatusMark status={status} />} <Value value={value} />
+                {since !== undefined && (
+                  <span class="quiet">
+                    {' '}
+                    since <Time ms={since} />
+                  </span>
+                )}{' '}
+                <Linked {...links} />
+              </dd>
             </div>
           ))}
         </dl>
       );
     case 'table':
-      return (
-        <div class="scroll">
-          <table>
-            <thead>
-              <tr>
-                {section.columns.map((column) => (
-                  <th scope="col" key={column}>
-                    {column}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {section.rows.map((row, index) => (
-                <tr key={`${index} ${String(row[0])}`}>
-                  {row.map((cell, column) => (
-                    <td key={section.columns[column]}>{brief(cell ?? '', 300)}</td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      );
+      return <Table section={section} />;
     case 'text':
       return <pre>{section.text}</pre>;
+    case 'chart':
+      return <Series series={section.series} {...(section.unit !== undefined && { unit: section.unit })} />;
   }
+}
+
+function Table({ section: { columns, rows } }: { section: Extract<PageSection, { kind: 'table' }> }) {
+  if (rows.length === 0) return <p class="quiet">None.</p>;
+  const isLinked = rows.some(({ actor, seq, status }) => (actor ?? seq ?? status) !== undefined);
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            {columns.map(({ name, title }) => (
+              <th scope="col" key={name}>
+                {title}
+              </th>
+            ))}
+            {isLinked && <th scope="col">see</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ cells, status, ...links }, index) => (
+            <tr key={`${index} ${columns[0] && cells[columns[0].name]}`}>
+              {columns.map(({ name, format }) => (
+                <td key={name}>
+                  <Value value={cells[name] ?? null} {...(format && { format })} />
+                </td>
+              ))}
+              {isLinked && (
+                <td>
+                  {status && <StatusMark status={status} />} <Linked {...links} />
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
 }

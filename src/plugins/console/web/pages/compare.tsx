@@ -1,7 +1,7 @@
+import type { CompareAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { newest } from '../live.ts';
 import { address, at, change, mark } from '../location.ts';
-import type { Comparison } from '../model.ts';
 import { Shown } from '../parts/states.tsx';
 import { Changes } from '../parts/tree.tsx';
 import { counted } from '../text.tsx';
@@ -10,7 +10,11 @@ import { counted } from '../text.tsx';
 export function ComparePage() {
   const from = mark.value;
   const to = at.value ?? newest.value;
-  const answer = useAnswer<Comparison>(from === undefined ? undefined : '/api/compare', { from, to, at: to });
+  const answer = useAnswer<CompareAnswer>(from === undefined ? undefined : '/api/compare', {
+    from,
+    to,
+    at: to,
+  });
   return (
     <>
       <h1>Compare two moments</h1>

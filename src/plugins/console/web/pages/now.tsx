@@ -1,11 +1,13 @@
+import type { OverviewAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { latest } from '../live.ts';
 import { address, at } from '../location.ts';
-import type { Overview, OverviewItem } from '../model.ts';
 import { RateChart } from '../parts/rate-chart.tsx';
 import { RecordLine } from '../parts/record-line.tsx';
 import { Shown, StatusMark } from '../parts/states.tsx';
 import { Time } from '../text.tsx';
+
+type OverviewItem = OverviewAnswer['items'][number];
 
 const WORST = ['failing', 'degraded', 'unknown', 'ok'] as const;
 
@@ -19,8 +21,8 @@ function Card({ area, items }: { area: string; items: readonly OverviewItem[] })
     <section class="card">
       <h2>{area}</h2>
       <ul>
-        {sorted(items).map(({ name, status, text, since, actor }) => (
-          <li key={name} class="item">
+        {sorted(items).map(({ name, status, text, since, actor, seq }) => (
+          <li key={`${name} ${actor} ${seq}`} class="item">
             <StatusMark status={status} />
             <span class="what">
               {actor ? <a href={address(`/actors/${actor}`)}>{name}</a> : name}
@@ -28,7 +30,14 @@ function Card({ area, items }: { area: string; items: readonly OverviewItem[] })
               {since !== undefined && (
                 <span class="quiet">
                   {' '}
-                  since <Time ms={since} />
+                  since{' '}
+                  {seq === undefined ? (
+                    <Time ms={since} />
+                  ) : (
+                    <a href={address(`/records/${seq}`, { at: seq })}>
+                      <Time ms={since} />
+                    </a>
+                  )}
                 </span>
               )}
             </span>
@@ -41,7 +50,7 @@ function Card({ area, items }: { area: string; items: readonly OverviewItem[] })
 
 /** Is everything well, and if not: what, since when, and what is being done. */
 export function NowPage() {
-  const answer = useAnswer<Overview>('/api/overview', { at: at.value });
+  const answer = useAnswer<OverviewAnswer>('/api/overview', { at: at.value });
   return (
     <Shown of={answer}>
       {({ status, items, time }) => {
@@ -49,7 +58,7 @@ export function NowPage() {
         const not = items.filter((item) => item.status !== 'ok');
         return (
           <div class="now">
-            <h1>
+            <h1 class="linked">
               <StatusMark status={status} /> {status === 'ok' ? 'Everything is well' : summary(not)}
               <span class="quiet">
                 {' '}

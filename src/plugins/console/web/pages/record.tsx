@@ -17,7 +17,7 @@ export function RecordPage({ seq }: { seq: number }) {
     <Shown of={answer}>
       {({ row, record, explanation, changes, previousOfActor, nextOfActor }) => (
         <>
-          <h1>
+          <h1 class="linked">
             Record {row.seq}: {row.event}
             <span class="quiet">
               {' '}
@@ -49,7 +49,7 @@ export function RecordPage({ seq }: { seq: number }) {
           <div class="columns">
             <section class="card">
               <h2>Why</h2>
-              <ol class="why">
+              <ol class="why linked">
                 {explanation.map(({ text, seq: to }) => (
                   <li key={`${to} ${text}`}>
                     {text}{' '}

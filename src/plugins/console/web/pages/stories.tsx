@@ -14,7 +14,12 @@ const PAGE = 100;
 const ROW = 44;
 
 /** The stories, newest first; more of them when the end comes near. */
-function useStories(): { answer: Answer<Page>; stories: readonly Story[]; more: () => Promise<void> } {
+function useStories(): {
+  answer: Answer<Page>;
+  stories: readonly Story[];
+  more: () => Promise<void>;
+  isSearching: boolean;
+} {
   const query = {
     ...filterQuery(),
     limit: PAGE,
@@ -41,14 +46,24 @@ function useStories(): { answer: Answer<Page>; stories: readonly Story[]; more: 
       setAsking(false);
     }
   }, [from, asking]);
+  const isFound = older.length + (answer.data?.stories.length ?? 0) > 0;
+  useEffect(() => {
+    // The instance answers a long search with what it has after a while, also with nothing: it goes on from there.
+    if (!isFound && from !== undefined) void more();
+  }, [isFound, from, more]);
   const fresh = answer.data?.stories ?? [];
   const known = new Set(fresh.map(({ id }) => id));
-  return { answer, stories: [...fresh, ...older.filter(({ id }) => !known.has(id))], more };
+  return {
+    answer,
+    stories: [...fresh, ...older.filter(({ id }) => !known.has(id))],
+    more,
+    isSearching: !isFound && from !== undefined,
+  };
 }
 
 /** The log as what happened: one line a story, newest first. */
 export function StoriesPage() {
-  const { answer, stories, more } = useStories();
+  const { answer, stories, more, isSearching } = useStories();
   return (
     <>
       <h1 class="hidden">Stories</h1>
@@ -56,7 +71,11 @@ export function StoriesPage() {
       <Shown
         of={answer}
         isEmpty={() => stories.length === 0}
-        empty="No story has all of this. Take a filter away, or look at another moment."
+        empty={
+          isSearching
+            ? 'Searching earlier records …'
+            : 'No story has all of this. Take a filter away, or look at another moment.'
+        }
       >
         {() => (
           <Rows

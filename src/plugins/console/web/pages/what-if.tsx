@@ -1,30 +1,16 @@
 import { useState } from 'preact/hooks';
+import type { WhatIfAnswer } from '../../api/types.ts';
 import { ApiError, post } from '../api.ts';
 import { address, params } from '../location.ts';
 import { Problem } from '../parts/states.tsx';
-import { brief } from '../text.tsx';
-
-/** A decision that comes out otherwise. */
-interface Difference {
-  readonly seq: number;
-  readonly actor: string;
-  readonly text: string;
-  readonly expected?: unknown;
-  readonly got?: unknown;
-}
-
-interface Outcome {
-  readonly differences: readonly Difference[];
-  /** What can no longer be trusted, and why. */
-  readonly limits: readonly string[];
-}
+import { counted } from '../text.tsx';
 
 /** Drop or alter a record, and see which decisions would have been others. Nothing is carried out. */
 export function WhatIfPage() {
   const [drop, setDrop] = useState(params.value.get('drop') ?? '');
   const [seq, setSeq] = useState('');
   const [event, setEvent] = useState('');
-  const [outcome, setOutcome] = useState<Outcome | undefined>(undefined);
+  const [outcome, setOutcome] = useState<WhatIfAnswer | undefined>(undefined);
   const [error, setError] = useState<ApiError | undefined>(undefined);
   const [running, setRunning] = useState(false);
   const run = async () => {
@@ -36,7 +22,7 @@ export function WhatIfPage() {
         .filter(Boolean)
         .map(Number);
       const alter = seq === '' ? [] : [{ seq: Number(seq), event: JSON.parse(event) as unknown }];
-      setOutcome(await post<Outcome>('/api/what-if', { drop: dropped, alter }));
+      setOutcome(await post<WhatIfAnswer>('/api/what-if', { drop: dropped, alter }));
     } catch (problem) {
       setError(
         problem instanceof ApiError
@@ -69,7 +55,7 @@ export function WhatIfPage() {
           />
         </label>
         <label>
-          A record that was another
+          A record whose event was another
           <input
             value={seq}
             placeholder="its number"
@@ -78,11 +64,11 @@ export function WhatIfPage() {
           />
         </label>
         <label>
-          Its event
+          What was other in its event (fields that are given replace those that were; null takes one out)
           <textarea
             rows={4}
             value={event}
-            placeholder='{"type": "LOOKED", "found": false}'
+            placeholder='{"found": false}'
             onInput={(typed) => setEvent(typed.currentTarget.value)}
           />
         </label>
@@ -96,48 +82,70 @@ export function WhatIfPage() {
   );
 }
 
-function Differences({ outcome: { differences, limits } }: { outcome: Outcome }) {
+function Differences({ outcome }: { outcome: WhatIfAnswer }) {
+  const { differences, differing, decidedAgain, onlyContext, untrusted, untrustedTotal, open, absent } =
+    outcome;
   return (
-    <section aria-live="polite">
+    <section class="card" aria-live="polite">
       <h2>
-        {differences.length === 0
+        {differing === 0
           ? 'No decision would have been another'
-          : 'Decisions that would have been others'}
+          : `${counted(differing, 'decision')} would have been ${differing === 1 ? 'another' : 'others'}`}
       </h2>
+      <p class="quiet">
+        {counted(decidedAgain, 'record')} decided again; in {onlyContext} more only the context differs.
+      </p>
+      {absent.map(({ seq, field }) => (
+        <p key={`${seq} ${field}`}>
+          Record {seq} has no field <code>{field}</code>: perhaps it is misspelt.
+        </p>
+      ))}
       {differences.length > 0 && (
-        <table class="changes">
-          <thead>
-            <tr>
-              <th scope="col">record</th>
-              <th scope="col">as it was</th>
-              <th scope="col">as it would have been</th>
-            </tr>
-          </thead>
-          <tbody>
-            {differences.map(({ seq, actor, text, expected, got }) => (
-              <tr key={`${seq} ${actor}`}>
-                <th scope="row">
-                  <a href={address(`/records/${seq}`, { at: seq })}>{seq}</a> {actor}
-                  <span class="quiet"> {text}</span>
-                </th>
-                <td>
-                  <code>{brief(expected, 300)}</code>
-                </td>
-                <td>
-                  <code>{brief(got, 300)}</code>
-                </td>
+        <div class="scroll">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">record</th>
+                <th scope="col">as it was</th>
+                <th scope="col">as it would have been</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {differences.map(({ seq, actor, event, kind, recorded, instead }) => (
+                <tr key={`${seq} ${actor} ${event} ${kind}`}>
+                  <th scope="row">
+                    <a href={address(`/records/${seq}`, { at: seq })}>{seq}</a> {actor} {event}
+                  </th>
+                  <td>{recorded?.text ?? <span class="quiet">nothing</span>}</td>
+                  <td>{instead?.text ?? <span class="quiet">nothing</span>}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
       )}
-      {limits.length > 0 && (
+      {open.length > 0 && (
+        <>
+          <h3>What would be waited for, and whose outcome the log cannot know</h3>
+          <ul>
+            {open.map(({ actor, type, timer }) => (
+              <li key={`${actor} ${type}`}>
+                {timer ? 'the timer' : 'the effect'} <code>{type}</code> of {actor}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {untrusted.length > 0 && (
         <>
           <h3>What can no longer be trusted</h3>
           <ul>
-            {limits.map((limit) => (
-              <li key={limit}>{limit}</li>
+            {untrusted.map(({ seq, actor, event, reason }) => (
+              <li key={seq}>
+                <a href={address(`/records/${seq}`, { at: seq })}>{seq}</a> {actor} {event}: {reason}
+              </li>
             ))}
+            {untrustedTotal > untrusted.length && <li>and {untrustedTotal - untrusted.length} more</li>}
           </ul>
         </>
       )}

@@ -9,7 +9,7 @@ export function Filters({ fields }: { fields: readonly ('actor' | 'event' | 'tex
   const hints = { actor: 'actor', event: 'event', text: 'text' };
   return (
     <search>
-      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+      <form class="filters" onSubmit={apply}>
         {fields.map((field, index) => (
           <label key={field}>
             <span class="hidden">{hints[field]}</span>
@@ -18,6 +18,7 @@ export function Filters({ fields }: { fields: readonly ('actor' | 'event' | 'tex
               type="search"
               placeholder={hints[field]}
               value={params.value.get(field) ?? ''}
+              name={field}
               onChange={(event) => change({ [field]: event.currentTarget.value })}
             />
           </label>
@@ -33,6 +34,16 @@ export function Filters({ fields }: { fields: readonly ('actor' | 'event' | 'tex
       </form>
     </search>
   );
+}
+
+/** Enter counts as leaving the field. */
+function apply(event: SubmitEvent): void {
+  event.preventDefault();
+  if (!(event.currentTarget instanceof HTMLFormElement)) return;
+  const fields = [...new FormData(event.currentTarget)].map(
+    ([name, value]) => [name, String(value)] as const,
+  );
+  change(Object.fromEntries(fields));
 }
 
 /** The filters that are set, as the API takes them. */
