@@ -55,6 +55,12 @@ async function open(
   return { page, context, faults };
 }
 
+/** Waits until all that the page asks for is there. */
+async function settled(page: Page): Promise<void> {
+  await page.locator('main > :not(.wait)').first().waitFor();
+  await page.waitForFunction("document.querySelectorAll('.wait').length === 0");
+}
+
 const DOOR = 'test.door/door-1';
 const PAGES = [
   '/now',
@@ -76,8 +82,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       const { page, faults } = await open(t, '/stories', { colorScheme });
       for (const path of PAGES) {
         await page.goto(of().rig.url + path);
-        await page.locator('main :not(.wait)').first().waitFor();
-        await page.locator('.wait').waitFor({ state: 'detached' });
+        await settled(page);
         const { violations } = await new AxeBuilder({ page }).analyze();
         t.deepEqual(
           violations.map(
@@ -191,7 +196,7 @@ test.serial(
     await page.locator('.story').first().waitFor();
     for (const path of PAGES) {
       await page.goto(rig.url + path);
-      await page.locator('.wait').waitFor({ state: 'detached' });
+      await settled(page);
       const width = await page.locator('.app').evaluate((app) => app.scrollWidth);
       t.true(width <= 360, `${path} is ${width} wide`);
     }

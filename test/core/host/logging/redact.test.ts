@@ -180,9 +180,9 @@ test('[R32] what is no secret is left as it is', (t) => {
 
 test('[R32] help texts come out as they are: a placeholder is no secret, and what only begins as one is', (t) => {
   const folder = new URL('../../../../docs/reference/', import.meta.url);
-  const pages = readdirSync(folder).flatMap((name) =>
-    readFileSync(new URL(name, folder), 'utf8').split('\n'),
-  );
+  const pages = readdirSync(folder)
+    .filter((name) => name.endsWith('.md') && name !== 'public-interface.md') // declarations are no help
+    .flatMap((name) => readFileSync(new URL(name, folder), 'utf8').split('\n'));
   t.true(pages.length > 500);
   for (const text of [
     ...pages,

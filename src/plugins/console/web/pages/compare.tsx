@@ -55,10 +55,7 @@ export function ComparePage() {
               {actors.map(({ id, change: what, stateFrom, stateTo, changes }) => (
                 <details key={id} class="card" open={actors.length < 8}>
                   <summary>
-                    <a class="actor" href={address(`/actors/${id}`)}>
-                      {id}
-                    </a>{' '}
-                    {WORDS[what]}{' '}
+                    <span class="actor">{id}</span> {WORDS[what]}{' '}
                     {stateFrom !== stateTo && (
                       <>
                         <span class="state">{stateFrom ?? 'nothing'}</span> →{' '}
@@ -66,6 +63,9 @@ export function ComparePage() {
                       </>
                     )}
                   </summary>
+                  <p>
+                    <a href={address(`/actors/${id}`)}>The whole actor</a>
+                  </p>
                   <Changes changes={changes} />
                 </details>
               ))}

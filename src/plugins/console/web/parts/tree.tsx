@@ -76,7 +76,7 @@ export function Changes({ changes }: { changes: readonly Change[] }) {
       <tbody>
         {changes.map(({ path, from, to }) => (
           <tr key={path}>
-            <th scope="row">{path}</th>
+            <th scope="row">{path || 'all of it'}</th>
             <td>
               {from === undefined ? <span class="quiet">nothing</span> : <code>{brief(from, 300)}</code>}
             </td>
