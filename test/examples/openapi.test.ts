@@ -9,7 +9,7 @@ import { readRouteEntries } from '../../src/plugins/gateway/routes/entries.ts';
 serveOwnModules();
 const { default: config } = await import('../../examples/openapi/plugins.config.ts');
 
-test('[G28] the example of an HTTP API pins its document, whose operations that only read are tools', async (t) => {
+test('[G1] the example of an HTTP API pins its document, whose operations that only read are tools', async (t) => {
   const [gateway] = config.plugins as readonly PluginEntry[];
   const { definitions, rejected } = readRouteEntries((gateway!.options as { routes: unknown[] }).routes, {});
   t.deepEqual(rejected, []);

@@ -44,7 +44,7 @@ const DOUBLING = Object.fromEntries(
   }),
 );
 
-test('[G28] a document that leads elsewhere, or grows without bound, is refused by what it does', async (t) => {
+test('[G1] a document that leads elsewhere, or grows without bound, is refused by what it does', async (t) => {
   const contents = new Map<string, unknown>([
     ['file', api(asked({ $ref: 'file:///etc/passwd' }))],
     ['relative', api(asked({ $ref: '../../secrets.json#/a' }))],
@@ -109,7 +109,7 @@ test('[G28] a document that leads elsewhere, or grows without bound, is refused 
   }
 });
 
-test('[G28] schemas that contain themselves, or double at each step, become schemas of bounded size', async (t) => {
+test('[G1] schemas that contain themselves, or double at each step, become schemas of bounded size', async (t) => {
   const tools = await toolsOf(
     api(asked({ $ref: '#/components/schemas/S0' }), {
       components: {
@@ -121,7 +121,7 @@ test('[G28] schemas that contain themselves, or double at each step, become sche
   t.true(JSON.stringify(tools).length < 10_000);
 });
 
-test('[G28] a document of version 3.0 is read as JSON Schema 2020-12: null, limits, and what is only sent or only received', async (t) => {
+test('[G1] a document of version 3.0 is read as JSON Schema 2020-12: null, limits, and what is only sent or only received', async (t) => {
   const item = {
     type: 'object',
     required: ['id', 'secret', 'size'],
@@ -154,7 +154,7 @@ test('[G28] a document of version 3.0 is read as JSON Schema 2020-12: null, limi
   t.is((tool!.outputSchema as any).properties.secret, undefined);
 });
 
-test('[G28] two operations that would be one tool are refused by both, and so are unknown ids and tags', async (t) => {
+test('[G1] two operations that would be one tool are refused by both, and so are unknown ids and tags', async (t) => {
   const operation = (operationId: string) => ({ get: { operationId, tags: ['all'], responses: ok } });
   const content = { ...api({}), paths: { '/a': operation('a b'), '/b': operation('a/b') } };
   const by = (more: Partial<Selection>) =>
@@ -164,7 +164,7 @@ test('[G28] two operations that would be one tool are refused by both, and so ar
   t.is(await by({ tags: ['none'] }), 'none of its operations has the tag none');
 });
 
-test('[G28] parameters of one name are told apart by their places', async (t) => {
+test('[G1] parameters of one name are told apart by their places', async (t) => {
   const parameters = (['path', 'query'] as const).map((place) => ({
     in: place,
     name: 'id',
@@ -179,7 +179,7 @@ test('[G28] parameters of one name are told apart by their places', async (t) =>
   );
 });
 
-test('[G28] a document that is too large, no file, or behind a redirect is refused, and its digest is of its bytes', async (t) => {
+test('[G1] a document that is too large, no file, or behind a redirect is refused, and its digest is of its bytes', async (t) => {
   const large = `{"openapi":"3.1.0","x":"${'x'.repeat(10 * 1024 * 1024)}"}`;
   const server = createServer(({ url }, response) => {
     if (url?.startsWith('/moved')) response.writeHead(302, { location: '/api' }).end();

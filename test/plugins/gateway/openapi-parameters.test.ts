@@ -19,7 +19,7 @@ const parameter = (style: Style, explode: boolean, place: Parameter['in'] = 'que
 const LIST = ['blue', 'black'];
 const MAP = { R: 100, G: 200 };
 
-test('[G28] styles of parameters are written as the standard shows them', (t) => {
+test('[G1] styles of parameters are written as the standard shows them', (t) => {
   const path = (style: Style, explode: boolean, value: any) =>
     pathText(parameter(style, explode, 'path'), value);
   const query = (style: Style, explode: boolean, value: any) =>
@@ -63,7 +63,7 @@ const hostile = fc.oneof(
   }),
 );
 
-test('[G28] whatever an argument holds, it stays in its place: a query gives it back, a path has no other segments, a header one line', (t) => {
+test('[G1] whatever an argument holds, it stays in its place: a query gives it back, a path has no other segments, a header one line', (t) => {
   const taken = (make: () => string): string | undefined => {
     try {
       return make();
@@ -104,7 +104,7 @@ test('[G28] whatever an argument holds, it stays in its place: a query gives it 
   t.pass();
 });
 
-test('[G28] what no style can write is refused: null, and values within values', (t) => {
+test('[G1] what no style can write is refused: null, and values within values', (t) => {
   for (const value of [null, [[1]], { a: { b: 1 } }, { a: [1] }, [null]])
     t.throws(() => queryPairs(parameter('form', true), value), { instanceOf: UnusableArgument });
   t.throws(() => pathText(parameter('simple', false, 'path'), []), { instanceOf: UnusableArgument });

@@ -76,7 +76,7 @@ async function call(client: Client, tool: string, given: Record<string, unknown>
 }
 
 test.serial(
-  '[G28] operations of an OpenAPI document are tools, with honest annotations, called with the credential of the route',
+  '[G1] operations of an OpenAPI document are tools, with honest annotations, called with the credential of the route',
   async (t) => {
     const { rig, api, client } = await open(t);
     const { tools } = await client.listTools();
@@ -129,7 +129,7 @@ test.serial(
 );
 
 test.serial(
-  '[G28] arguments are checked before anything is sent, and none leads elsewhere or adds a header',
+  '[G1] arguments are checked before anything is sent, and none leads elsewhere or adds a header',
   async (t) => {
     const { api, client } = await open(t);
     const refused: [string, Record<string, unknown>, RegExp][] = [
@@ -174,7 +174,7 @@ test.serial(
 );
 
 test.serial(
-  '[G28] whatever the API does wrong is an error of the tool that says so, and no redirect is followed',
+  '[G1] whatever the API does wrong is an error of the tool that says so, and no redirect is followed',
   async (t) => {
     const { rig, api, client } = await open(t, { timeoutMs: 1_500, maxAnswer: 60_000 });
     const wrong: [string, RegExp][] = [
@@ -225,7 +225,7 @@ test.serial(
   },
 );
 
-test.serial('[G28] a long error of an API is cut', async (t) => {
+test.serial('[G1] a long error of an API is cut', async (t) => {
   const { client } = await open(t);
   const { text } = await call(client, 'misbehave', { how: 'long' });
   t.regex(text, /^The API answered 500: long long/);
@@ -233,7 +233,7 @@ test.serial('[G28] a long error of an API is cut', async (t) => {
 });
 
 test.serial(
-  '[G28] a route without `writes` has no operation that writes: not by tag, and by id it is refused by name',
+  '[G1] a route without `writes` has no operation that writes: not by tag, and by id it is refused by name',
   async (t) => {
     const { rig, api, stored } = await open(t);
     const reading = await rig.connect(t, 'reading', await rig.mint({ servers: ['reading'] }));
@@ -260,7 +260,7 @@ test.serial(
 );
 
 test.serial(
-  '[G28,G17] its health is that of the API: tools that are listed prove nothing of it',
+  '[G1,G17] its health is that of the API: tools that are listed prove nothing of it',
   async (t) => {
     const { rig, api } = await open(t, {}, { probeEveryMs: 50 });
     const health = () => (rig.runtime.health().gateway as { upstreams: any }).upstreams.reading;
@@ -273,7 +273,7 @@ test.serial(
 );
 
 test.serial(
-  '[G28,G24] a route is listed with its API, and tools of another document are pinned like those of any upstream',
+  '[G1,G24] a route is listed with its API, and tools of another document are pinned like those of any upstream',
   async (t) => {
     const { rig, api } = await open(t, {}, { probeEveryMs: 50 });
     const { body } = await postControl(rig.dataDir, '/gateway/routes', {}, signal);
@@ -290,7 +290,7 @@ test.serial(
 );
 
 test.serial(
-  '[G28,G24] a document that changed is refused with both digests, and what served goes on, until the entry pins the new one',
+  '[G1,G24] a document that changed is refused with both digests, and what served goes on, until the entry pins the new one',
   async (t) => {
     const api = await startRestApi(t);
     const stored = storeDocument(t, TICKETS);
@@ -329,7 +329,7 @@ test.serial(
 );
 
 test.serial(
-  '[G28] a document at an address that does not answer holds nothing up, and is no reason to refuse the route',
+  '[G1] a document at an address that does not answer holds nothing up, and is no reason to refuse the route',
   async (t) => {
     const away = {
       document: 'http://127.0.0.1:1/openapi.json',
@@ -344,7 +344,7 @@ test.serial(
   },
 );
 
-test('[G28] entries of an API are refused by what is wrong with them', (t) => {
+test('[G1] entries of an API are refused by what is wrong with them', (t) => {
   const openapi = {
     document: 'a.json',
     digest: digestOf(''),
