@@ -4,6 +4,7 @@ import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { Approvals } from '../../../src/plugins/gateway/approvals/approvals.ts';
 import { askedCall } from '../../../src/plugins/gateway/approvals/asked-call.ts';
 import { ApprovalLinks } from '../../../src/plugins/gateway/approvals/link.ts';
+import { type Disposition, needsIdentity } from '../../../src/plugins/gateway/routes/entry.ts';
 import type { Route } from '../../../src/plugins/gateway/routes/route.ts';
 import { tempDir } from '../../support/temp.ts';
 import { ApprovalRig, wipe } from './approval-rig.ts';
@@ -28,9 +29,9 @@ test('[G6] what a person reads of a call can not turn around or hide: format cha
 
 test('[G6,G8] one approval is for one person where several have one key: also where their tokens are exchanged', (t) => {
   const vault = openVault(tempDir(t));
-  const digestOf = (disposition: string, authorization: string) =>
+  const digestOf = (disposition: Disposition, authorization: string) =>
     askedCall(
-      { route: { name: 'tickets', entry: { disposition } } as Route, tool: 'close' },
+      { route: { name: 'tickets', needsIdentity: needsIdentity({ disposition }) } as Route, tool: 'close' },
       {
         key: { id: 'k_1', presented: 'k_1', authorization: 'bearer' },
         message: {
@@ -51,7 +52,7 @@ test('[G6,G8] one approval is for one person where several have one key: also wh
       {},
       vault,
     ).digest;
-  for (const disposition of ['relay', 'token_exchange']) {
+  for (const disposition of ['relay', 'token_exchange'] as const) {
     t.not(digestOf(disposition, 'Bearer ann'), digestOf(disposition, 'Bearer bob'), disposition);
     t.is(digestOf(disposition, 'Bearer ann'), digestOf(disposition, 'Bearer ann'));
   }

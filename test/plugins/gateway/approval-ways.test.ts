@@ -9,6 +9,7 @@ import { createParser } from 'eventsource-parser';
 import { askedCall } from '../../../src/plugins/gateway/approvals/asked-call.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { readMessage } from '../../../src/plugins/gateway/mcp/message.ts';
+import { type Disposition, needsIdentity } from '../../../src/plugins/gateway/routes/entry.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { ApprovalRig, Counting, wipe } from './approval-rig.ts';
 import { admission, initialize, rpc } from './rig.ts';
@@ -166,11 +167,14 @@ test('[G6] a call that does not reach its upstream gives the approval back, and 
 });
 
 test('[G6] two calls are the same by every parameter as it was written, and on a relay route by the token; a person sees no secret of them', (t) => {
-  const read = (params: string, authorization?: string, disposition = 'relay') => {
+  const read = (params: string, authorization?: string, disposition: Disposition = 'relay') => {
     const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay","arguments":${params}}}`;
     const message = readMessage(Buffer.from(body));
     if ('code' in message) throw new Error(message.text);
-    const asked = { route: { name: 'bank', entry: { disposition } }, tool: 'pay' } as never;
+    const asked = {
+      route: { name: 'bank', needsIdentity: needsIdentity({ disposition }) },
+      tool: 'pay',
+    } as never;
     const key = { id: 'k_1' } as never;
     const vault = { fingerprint: (value: unknown) => JSON.stringify(value) as never };
     return askedCall(asked, { key, message, headers: { authorization } }, {}, vault);

@@ -4,7 +4,6 @@
  */
 import { UpstreamFault } from '../fast-path/upstream-request.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
-import { needsIdentity } from '../routes/entry.ts';
 import type { Route } from '../routes/route.ts';
 import { isLate, isOwnFault } from '../upstream/failures.ts';
 import { CredentialRepeated } from '../upstream/inspection.ts';
@@ -37,9 +36,9 @@ export const identityWanted = (server: string): string =>
 
 /** @returns why a server that the key may reach can't be asked */
 export function whyUnusable(
-  { name, reason, url, entry }: Route,
+  { name, reason, url, needsIdentity }: Route,
   { authorization }: AuthenticatedKey,
 ): string | undefined {
   if (reason !== undefined || !url) return `is ${reason ?? 'not configured'}`;
-  return needsIdentity(entry) && authorization !== 'bearer' ? identityWanted(name) : undefined;
+  return needsIdentity && authorization !== 'bearer' ? identityWanted(name) : undefined;
 }

@@ -7,7 +7,6 @@ import type { ApprovalRequest } from '../../../machines/gateway/approval.ts';
 import type { ForwardParams } from '../../../machines/gateway/key.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
-import { needsIdentity } from '../routes/entry.ts';
 import type { Route } from '../routes/route.ts';
 import { PARAM } from '../upstream/request.ts';
 
@@ -55,7 +54,7 @@ export function askedCall(
     ...(repeated.length > 0 && { headers: Object.fromEntries(repeated) }),
   };
   const text = JSON.stringify({ ...given, ...beside });
-  const identity = needsIdentity(route.entry) ? { authorization: headers.authorization } : {};
+  const identity = route.needsIdentity ? { authorization: headers.authorization } : {};
   const whole = { key: key.id, route: route.name, tool, params: exact(text), ...identity };
   return {
     key: key.id,

@@ -7,7 +7,6 @@ import type { AuthenticatedKey } from '../keys/caller.ts';
 import { withoutKey } from '../keys/misplaced-keys.ts';
 import { DECISION_MS, keyActor } from '../keys/virtual-keys.ts';
 import type { Message } from '../mcp/message.ts';
-import { needsIdentity } from '../routes/entry.ts';
 import { BurstLimiter } from './burst-limiter.ts';
 import type { CallServices, CallTarget, GatewayCall } from './call.ts';
 import type { KeyUsage } from './key-usage.ts';
@@ -75,7 +74,7 @@ export function decisionFacts(
     ...(isUnlisted && { toolUnlisted: true as const }),
     ...(authorization && { authorization }),
     ...(misplaced && { misplaced }),
-    ...(route && needsIdentity(route.entry) && { relay: true as const }),
+    ...(route?.needsIdentity && { relay: true as const }),
     ...(route?.entry.writes && { writes: true as const }),
     ...(cost > 0 && { cost }),
     ...unread,

@@ -3,7 +3,6 @@ import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { BrowserOrigins } from '../browser-origins.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
-import { needsIdentity } from '../routes/entry.ts';
 import type { Route, ServedRoutes } from '../routes/route.ts';
 import { type DocumentCache, ownDocument, servedDocument } from './document-cache.ts';
 
@@ -54,10 +53,9 @@ function serveDocuments(
     const { server } = request.params as { server: string };
     const route = routes.table.routes.get(server);
     // The same answer for an unknown server and for one without OAuth, so that nobody learns which servers exist.
-    const { status, body } =
-      route && needsIdentity(route.entry)
-        ? await answerOf(route, `${publicUrl(request.headers.host)}/${server}/mcp`, documents)
-        : notFound;
+    const { status, body } = route?.needsIdentity
+      ? await answerOf(route, `${publicUrl(request.headers.host)}/${server}/mcp`, documents)
+      : notFound;
     return reply.code(status).send(body);
   };
   http.get(OF_SERVER, { config }, ofServer);
@@ -73,7 +71,7 @@ async function rootDocument(
   resource: string,
   { routes, documents }: Pick<DiscoveryServices, 'routes' | 'documents'>,
 ): Promise<Answer> {
-  const relays = [...routes.table.routes.values()].filter(({ entry, url }) => needsIdentity(entry) && url);
+  const relays = [...routes.table.routes.values()].filter(({ needsIdentity, url }) => needsIdentity && url);
   const answers = await Promise.all(relays.map((route) => answerOf(route, resource, documents)));
   const found = answers.flatMap(({ status, body }) => (status === 200 && isObject(body) ? [body] : []));
   const [first] = found;

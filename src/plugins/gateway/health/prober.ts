@@ -3,7 +3,6 @@ import { isoTime } from '../../../core/kernel/clock.ts';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
 import { ALERT_AFTER, type RouteHealthContext } from '../../../machines/gateway/route-health.ts';
 import type { TokenProblem } from '../issued/route-token.ts';
-import { needsIdentity } from '../routes/entry.ts';
 import type { RouteHealth } from '../routes/operations.ts';
 import type { Route, RouteTable } from '../routes/route.ts';
 import { routeCalled, routeHealthActor, routeProbed, routeReset, routeTokenRead } from './actor.ts';
@@ -103,7 +102,7 @@ export class Prober {
     const { reason = 'fails' } = state.context;
     const route = this.#routes.get(name);
     // What is probed of a relay route is its document: only an upstream that is away is away for calls too.
-    if (route && needsIdentity(route.entry) && !AWAY.has(reason)) return undefined;
+    if (route?.needsIdentity && !AWAY.has(reason)) return undefined;
     const { services } = this.#options;
     const age = services.clock.now() - (this.#checkedAt.get(name) ?? 0);
     if (age >= HALF_OPEN_MS || age < 0) this.#probeNow(name);

@@ -7,7 +7,7 @@ import type { ChangeOrigin, KeyAdmin } from '../keys/admin.ts';
 import { warningsOf } from '../keys/request.ts';
 import { budgetOf, keyFields, keyInfo, pageOfKeys, serverId } from '../keys/view.ts';
 import { bearerIn, type KeyDirectory, keyId } from '../keys/virtual-keys.ts';
-import { hasIssuedTokens, needsIdentity } from '../routes/entry.ts';
+import { hasIssuedTokens } from '../routes/entry.ts';
 import type { RouteTable, ServedRoutes } from '../routes/route.ts';
 import {
   type RestServices,
@@ -179,7 +179,7 @@ function spendBy({ keys }: Pick<AdminServices, 'keys'>, term: 'owner' | 'alias')
  */
 function serverEntries({ routes, rejected }: RouteTable, publicUrl: string): unknown[] {
   return [
-    ...[...routes.values()].map(({ name, entry, reason }) => ({
+    ...[...routes.values()].map(({ name, entry, needsIdentity, reason }) => ({
       server_id: serverId(name),
       server_name: name,
       url: `${publicUrl}/${name}/mcp`,
@@ -187,7 +187,7 @@ function serverEntries({ routes, rejected }: RouteTable, publicUrl: string): unk
       auth_type:
         entry.disposition === 'overwrite' ? 'bearer_token' : hasIssuedTokens(entry) ? 'oauth2' : 'none',
       oauth_passthrough: entry.disposition === 'relay',
-      extra_headers: needsIdentity(entry) ? ['Authorization'] : [],
+      extra_headers: needsIdentity ? ['Authorization'] : [],
       status: reason === undefined ? 'configured' : 'not configured',
       ...(reason !== undefined && { reason }),
       ...(entry.tools && { allowed_tools: entry.tools }),

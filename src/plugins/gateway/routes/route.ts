@@ -3,7 +3,7 @@ import type { RouteToken } from '../issued/route-token.ts';
 import type { LocalUpstreams } from '../local/upstreams.ts';
 import type { ToolPins } from '../pins/tool-pins.ts';
 import { type RouteDefinition, variablesOf } from './entries.ts';
-import { hasIssuedTokens, type RouteEntry } from './entry.ts';
+import { hasIssuedTokens, needsIdentity, type RouteEntry } from './entry.ts';
 import { RouteTools } from './tools.ts';
 import { type SecretSources, UpstreamSecret } from './upstream-secret.ts';
 
@@ -11,6 +11,8 @@ import { type SecretSources, UpstreamSecret } from './upstream-secret.ts';
 export interface Route {
   readonly name: string;
   readonly entry: RouteEntry;
+  /** Whether its callers need an identity token of their own. */
+  readonly needsIdentity: boolean;
   /** Undefined while it is not configured; of a local server one that the dispatcher knows. The query may hold a secret: never show it. */
   readonly url: URL | undefined;
   /** Whether its server is on this machine and without a port. */
@@ -89,6 +91,7 @@ export async function openRoute(definition: RouteDefinition, sources: RouteSourc
   const route: Route = {
     name,
     entry,
+    needsIdentity: needsIdentity(entry),
     url,
     isLocal: local !== undefined && url === local.url,
     token,
