@@ -133,7 +133,11 @@ export class Admission {
 }
 
 /** The token of an `Authorization: Bearer` header. */
-export function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | undefined {
+export function bearerOf({
+  authorization = '',
+}: {
+  readonly authorization?: string | undefined;
+}): string | undefined {
   return /^bearer +(\S+)$/i.exec(authorization)?.[1];
 }
 

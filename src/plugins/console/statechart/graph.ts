@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { effectTypes } from '../../../core/kernel/actors/definition.ts';
 import { delayOf } from '../../../core/kernel/log/record.ts';
@@ -45,7 +45,7 @@ export interface MachineDrawing {
 
 /** Tells graphs apart. */
 export function graphDigest(graph: MachineGraph): string {
-  return createHash('sha256').update(JSON.stringify(graph)).digest('hex');
+  return hash('sha256', JSON.stringify(graph), 'hex');
 }
 
 const idOf = (node: AnyStateNode): string => node.path.join('.');

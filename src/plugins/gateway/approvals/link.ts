@@ -1,6 +1,7 @@
-import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { AlertLinkMaker } from '../../../core/contracts/alerts.ts';
+import { isSameSecret } from '../../../core/host/http/admission.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { createSecretFile, readSecretFile } from '../../../core/kernel/secret-file.ts';
 import { GatewayError } from '../errors.ts';
@@ -44,7 +45,7 @@ export class ApprovalLinks implements AlertLinkMaker {
   check(id: string, token: unknown): void {
     const [, until = '', mac = ''] = FORM.exec(typeof token === 'string' ? token : '') ?? [];
     const isSigned =
-      this.#key !== undefined && mac !== '' && isEqual(mac, sign(this.#key, id, Number(until)));
+      this.#key !== undefined && mac !== '' && isSameSecret(mac, sign(this.#key, id, Number(until)));
     if (!isSigned)
       throw new GatewayError('HF_GATEWAY_APPROVAL_LINK', { reason: 'its signature is not ours' });
     if (this.#options.clock.now() >= Number(until)) {
@@ -61,7 +62,3 @@ function readKey(dataDir: string): KeyObject {
 
 const sign = (key: KeyObject, id: string, until: number): string =>
   createHmac('sha256', key).update(`holdfast/approval/${id}/${until}`).digest('base64url');
-
-/** Both are 43 characters. */
-const isEqual = (one: string, other: string): boolean =>
-  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));

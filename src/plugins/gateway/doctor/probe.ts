@@ -1,6 +1,7 @@
 import { HttpCallError, type HttpClient } from '../../../core/host/http/client.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
+import { claimsOf } from '../issued/issued-tokens.ts';
 import { KEY_HEADER } from '../keys/virtual-keys.ts';
 import { type ProbeAnswer, sendProbe } from '../mcp/probe-client.ts';
 import type { RouteEntry } from '../routes/entry.ts';
@@ -160,14 +161,4 @@ function tokenProblem(token: string, audience: string | undefined, now: number):
     return `the token is for ${given.join(', ') || 'nobody'}, and the upstream expects ${audience}`;
   }
   return undefined;
-}
-
-/** @returns the claims of a JWT; undefined for any other token */
-function claimsOf(token: string): Record<string, unknown> | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
-    return isObject(claims) ? claims : undefined;
-  } catch {
-    return undefined;
-  }
 }

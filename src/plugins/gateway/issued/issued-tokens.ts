@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { bearerOf } from '../../../core/host/http/admission.ts';
 import type { HttpClient } from '../../../core/host/http/client.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -65,7 +66,7 @@ export class IssuedTokens implements RouteToken {
   /** @param authorization header of the caller @returns the credential for the upstream of this caller's calls */
   of(authorization: string | undefined): IssuedCredential {
     if (this.own) return this.own;
-    const subject = /^Bearer +([^\s]+)$/i.exec(authorization ?? '')?.[1];
+    const subject = bearerOf({ authorization });
     return subject === undefined ? NOBODY : this.#caller(subject);
   }
 
@@ -162,12 +163,15 @@ const shorter = (one: number | undefined, other: number | undefined): number | u
  * @param now epoch milliseconds
  */
 function endOf(subject: string, now: number): number | undefined {
+  const { exp } = claimsOf(subject) ?? {};
+  return typeof exp === 'number' ? Math.max(0, exp * 1_000 - now) : undefined;
+}
+
+/** @returns what a JWT says of itself, which nobody has checked; undefined for any other token */
+export function claimsOf(token: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    const claims: unknown = JSON.parse(
-      Buffer.from(subject.split('.')[1] ?? '', 'base64url').toString('utf8'),
-    );
-    const exp = isObject(claims) ? claims.exp : undefined;
-    return typeof exp === 'number' ? Math.max(0, exp * 1_000 - now) : undefined;
+    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    return isObject(claims) ? claims : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 /** Where OpenAPI documents come from, and what they must be: what their digest says, and nothing that holds the gateway up. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { Semaphore } from '../../../core/host/concurrency.ts';
 import { HttpCallError, type HttpClient } from '../../../core/host/http/client.ts';
@@ -46,7 +46,7 @@ export async function findDocument(
   const bytes = isAddress(document) ? await fetched(document, http, signal) : await read(document);
   return {
     text: bytes.toString('utf8'),
-    digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,
+    digest: `sha256:${hash('sha256', bytes, 'hex')}`,
   };
 }
 

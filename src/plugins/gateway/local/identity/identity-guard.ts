@@ -1,5 +1,6 @@
 import type { JWTPayload } from 'jose';
 import { LRUCache } from 'lru-cache';
+import { bearerOf } from '../../../../core/host/http/admission.ts';
 import { rpcError, SERVER_ERROR, UNAUTHORIZED } from '../../mcp/answers.ts';
 import { written } from '../../mcp/challenge.ts';
 import { sessionUnknown } from '../../mcp/protocol.ts';
@@ -52,8 +53,7 @@ export class IdentityGuard implements LocalServer {
   }
 
   async fetch(request: Request, key?: string): Promise<Response> {
-    const header = request.headers.get('authorization');
-    const [, token] = /^Bearer +([^\s]+)$/i.exec(header ?? '') ?? [];
+    const token = bearerOf({ authorization: request.headers.get('authorization') ?? undefined });
     if (token === undefined) return refused('invalid_request', 'there is no bearer token');
     if (token.length > LONGEST_TOKEN) return refused('invalid_token', 'it is too long');
     let subject: string;
