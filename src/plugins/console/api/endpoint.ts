@@ -8,7 +8,7 @@ import type { Caller } from '../access/access.ts';
 import { ConsoleError } from '../errors.ts';
 
 /** What all questions of one console are answered from. */
-export interface ApiParts {
+export interface ApiContext {
   readonly source: LogSource;
   /** Of the running instance; absent where the log is one that nothing writes. */
   readonly services?: Services | undefined;
@@ -17,7 +17,7 @@ export interface ApiParts {
 }
 
 /** One request. */
-export interface ApiRequest extends ApiParts {
+export interface ApiRequest extends ApiContext {
   readonly caller: Caller;
   readonly correlation: string;
   /** Aborted when the browser waits no more. */

@@ -34,3 +34,9 @@ export type PageAnswer = AnswerOf<typeof showPage>;
 export type PageSection = Section;
 export type ActionsAnswer = AnswerOf<typeof listActions>;
 export type ActionAnswer = AnswerOf<typeof act>;
+
+/** Parts of answers that several pages draw. */
+export type Bucket = DensityAnswer['buckets'][number];
+export type Story = StoriesAnswer['stories'][number];
+export type ActorLine = ActorsAnswer['actors'][number];
+export type Change = RecordAnswer['changes'][number];

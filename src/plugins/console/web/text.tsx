@@ -39,5 +39,5 @@ export function brief(value: unknown, most = 80): string {
 
 /** @returns the number with the word in its right form, e.g. `3 records` */
 export function counted(count: number, word: string): string {
-  return `${count.toLocaleString()} ${word}${count === 1 ? '' : word.endsWith('y') ? '' : 's'}`;
+  return `${count.toLocaleString()} ${word}${count === 1 ? '' : 's'}`;
 }

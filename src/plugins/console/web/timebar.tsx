@@ -1,12 +1,11 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
-import type { DensityAnswer, RecordAnswer } from '../api/types.ts';
+import type { Bucket, DensityAnswer, RecordAnswer } from '../api/types.ts';
 import { useAnswer } from './answer.ts';
 import { get } from './api.ts';
+import { Canvas, colours } from './components/canvas.tsx';
 import { addShortcuts } from './keys.ts';
 import { connection, log, newest } from './live.ts';
 import { address, at, travel } from './location.ts';
-import type { Bucket } from './model.ts';
-import { Canvas, colours } from './parts/canvas.tsx';
 import { duration, shortTime, Time } from './text.tsx';
 
 const BUCKETS = 240;

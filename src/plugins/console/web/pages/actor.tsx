@@ -1,11 +1,11 @@
 import type { ActorAnswer, MachineAnswer, RecordsAnswer as Page } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
+import { RecordLine } from '../components/record-line.tsx';
+import { Rows } from '../components/rows.tsx';
+import { Statechart } from '../components/statechart.tsx';
+import { Shown } from '../components/states.tsx';
+import { Changes, Tree } from '../components/tree.tsx';
 import { address, at } from '../location.ts';
-import { RecordLine } from '../parts/record-line.tsx';
-import { Rows } from '../parts/rows.tsx';
-import { Statechart } from '../parts/statechart.tsx';
-import { Shown } from '../parts/states.tsx';
-import { Changes, Tree } from '../parts/tree.tsx';
 import { duration, Time } from '../text.tsx';
 
 /** One actor: its statechart with the state it is in, its context, what it waits for, and its records. */

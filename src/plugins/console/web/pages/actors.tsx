@@ -1,9 +1,8 @@
-import type { ActorsAnswer as Page } from '../../api/types.ts';
+import type { ActorLine, ActorsAnswer as Page } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
+import { Rows } from '../components/rows.tsx';
+import { Shown } from '../components/states.tsx';
 import { address, at, change, params } from '../location.ts';
-import type { ActorLine } from '../model.ts';
-import { Rows } from '../parts/rows.tsx';
-import { Shown } from '../parts/states.tsx';
 import { Time } from '../text.tsx';
 
 const MOST = 500;

@@ -1,9 +1,9 @@
 import type { PageAnswer, PageSection } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
+import { Actions } from '../components/actions.tsx';
+import { Series } from '../components/series.tsx';
+import { Shown, StatusMark } from '../components/states.tsx';
 import { address, at } from '../location.ts';
-import { Actions } from '../parts/actions.tsx';
-import { Series } from '../parts/series.tsx';
-import { Shown, StatusMark } from '../parts/states.tsx';
 import { brief, duration, Time } from '../text.tsx';
 
 type Cell = string | number | boolean | null;

@@ -1,9 +1,9 @@
 import type { CompareAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
+import { Shown } from '../components/states.tsx';
+import { Changes } from '../components/tree.tsx';
 import { newest } from '../live.ts';
 import { address, at, change, mark } from '../location.ts';
-import { Shown } from '../parts/states.tsx';
-import { Changes } from '../parts/tree.tsx';
 import { counted } from '../text.tsx';
 
 /** Two moments side by side: which actors differ, and how. */

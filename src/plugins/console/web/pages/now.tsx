@@ -1,10 +1,10 @@
 import type { OverviewAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
+import { RateChart } from '../components/rate-chart.tsx';
+import { RecordLine } from '../components/record-line.tsx';
+import { Shown, StatusMark } from '../components/states.tsx';
 import { latest } from '../live.ts';
 import { address, at } from '../location.ts';
-import { RateChart } from '../parts/rate-chart.tsx';
-import { RecordLine } from '../parts/record-line.tsx';
-import { Shown, StatusMark } from '../parts/states.tsx';
 import { Time } from '../text.tsx';
 
 type OverviewItem = OverviewAnswer['items'][number];

@@ -1,9 +1,9 @@
 import { useEffect } from 'preact/hooks';
 import type { RecordAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
+import { Shown } from '../components/states.tsx';
+import { Changes, Tree } from '../components/tree.tsx';
 import { address, at, change, travel } from '../location.ts';
-import { Shown } from '../parts/states.tsx';
-import { Changes, Tree } from '../parts/tree.tsx';
 import { Time } from '../text.tsx';
 
 /** Why a record came to be, what it changed, and what it asked for. */

@@ -1,12 +1,11 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
-import type { StoriesAnswer as Page } from '../../api/types.ts';
+import type { StoriesAnswer as Page, Story } from '../../api/types.ts';
 import { type Answer, useAnswer } from '../answer.ts';
 import { get, withQuery } from '../api.ts';
+import { Filters, filterQuery } from '../components/filters.tsx';
+import { Rows } from '../components/rows.tsx';
+import { Shown } from '../components/states.tsx';
 import { address, at } from '../location.ts';
-import type { Story } from '../model.ts';
-import { Filters, filterQuery } from '../parts/filters.tsx';
-import { Rows } from '../parts/rows.tsx';
-import { Shown } from '../parts/states.tsx';
 import { counted, duration, Time } from '../text.tsx';
 
 const PAGE = 100;

@@ -1,12 +1,12 @@
 import { useEffect } from 'preact/hooks';
 import type { StoryAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
+import { Lanes } from '../components/lanes.tsx';
+import { RecordLine } from '../components/record-line.tsx';
+import { Rows } from '../components/rows.tsx';
+import { Shown } from '../components/states.tsx';
 import { addShortcuts } from '../keys.ts';
 import { at, travel } from '../location.ts';
-import { Lanes } from '../parts/lanes.tsx';
-import { RecordLine } from '../parts/record-line.tsx';
-import { Rows } from '../parts/rows.tsx';
-import { Shown } from '../parts/states.tsx';
 import { counted, duration } from '../text.tsx';
 
 /** One story: its lanes on a time axis, and its records. */

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { WhatIfAnswer } from '../../api/types.ts';
 import { ApiError, post } from '../api.ts';
+import { Problem } from '../components/states.tsx';
 import { address, params } from '../location.ts';
-import { Problem } from '../parts/states.tsx';
 import { counted } from '../text.tsx';
 
 /** Drop or alter a record, and see which decisions would have been others. Nothing is carried out. */

@@ -1,4 +1,4 @@
-import type { Change } from '../model.ts';
+import type { Change } from '../../api/types.ts';
 import { brief } from '../text.tsx';
 
 /** Members of one level that are shown before the rest is asked for. */
