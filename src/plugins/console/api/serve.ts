@@ -35,6 +35,7 @@ export function apiRoutes(http: HttpSurface, options: ApiOptions): void {
         url: urlOf(path),
         config: { credential: 'open' },
         bodyLimit: BODY_LIMIT,
+        exposeHeadRoute: false, // a HEAD would follow the log, or work for an answer that nobody reads
         handler: async (request, reply) => {
           const caller = requireCaller(options.access, request);
           loading ??= load(options, http.draining);
