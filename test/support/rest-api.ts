@@ -56,6 +56,16 @@ const MISBEHAVIOURS: Readonly<Record<string, Answer>> = {
   text: raw(200, 'text/plain', 'all is well'),
   nothing: raw(204, '', ''),
   list: json(200, [1, 2]),
+  /** JSON can write each letter as its number. */
+  escaped: (request, response) => {
+    const given = [...(request.headers.authorization ?? '')];
+    const told = given.map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+    response.writeHead(200, JSON_TYPE).end(`{"got":"${told}"}`);
+  },
+  as_type: (request, response) => {
+    const type = `image/${request.headers.authorization?.replace('Bearer ', '')}`;
+    response.writeHead(200, { 'content-type': type }).end('x');
+  },
   echo: (request, response) => json(401, { got: request.headers.authorization })(request, response),
 };
 

@@ -153,6 +153,8 @@ test.serial(
       ['getTicket', { id: '..\\admin' }, /must not have \. or \.\./],
       ['getTicket', { id: '%2e%2e%2fadmin' }, /must not have \. or \.\./],
       ['getTicket', { id: '%252e%252e/admin' }, /must not have \. or \.\./],
+      ['getTicket', { id: '..;x=1/admin' }, /must not have \. or \.\./],
+      ['getTicket', { id: '%2e%2e%3Bx' }, /must not have \. or \.\./],
       ['getTicket', { id: 'a\r\nb' }, /must not have control characters/],
       ['create_ticket_', {}, /required property 'body'/],
       ['create_ticket_', { body: { title: '' } }, /\/body\/title must NOT have fewer than 1/],
@@ -216,6 +218,11 @@ test.serial(
     const echoed = await call(client, 'misbehave', { how: 'echo' });
     t.regex(echoed.text, /^The API answered 401: /);
     t.notRegex(echoed.text, new RegExp(TOKEN));
+    for (const how of ['escaped', 'as_type']) {
+      const { text, data } = await call(client, 'misbehave', { how });
+      t.regex(text, /redacted/, how);
+      t.notRegex(JSON.stringify([text, data]), new RegExp(TOKEN, 'i'), how);
+    }
     await api.stop();
     t.regex(
       (await call(client, 'getTicket', { id: '1' })).text,

@@ -5,13 +5,16 @@ const SHORTEST_PIECE = 8;
 /** A piece of this length is hidden even when it consists of words. */
 const SURELY_SECRET = 16;
 
-/** What a server may put into a text that it wraps: white space, also as JSON writes it. */
-const BREAK = '(?:\\s|\\\\[nrt])*';
+/**
+ * What a server may put into a text that it wraps: white space, also as JSON writes it. The escapes are bounded: of a secret
+ * that begins with n, each of many would be a beginning that is followed to the end of all.
+ */
+const BREAK = '\\s*(?:\\\\[nrt]\\s*){0,12}';
 
 /**
- * A text without the given secrets: neither whole, nor wrapped at line ends, nor in pieces of at least eight characters,
- * as a server leaves them that shortens what it quotes. A short piece of whole words stays, for it may stand there by
- * itself; so does what a server hides on purpose.
+ * A text without the given secrets: neither whole, nor wrapped at line ends, nor with the escapes of JSON, URLs or HTML, nor
+ * in pieces of at least eight characters, as a server leaves them that shortens what it quotes. A short piece of whole words
+ * stays, for it may stand there by itself; so does what a server hides on purpose.
  *
  * @param secrets none of them empty
  * @param mark stands in place of each secret and each piece
@@ -30,7 +33,19 @@ export function holdsSecret(text: string, secrets: readonly string[]): boolean {
 }
 
 function wrapped(secret: string): RegExp {
-  return new RegExp([...secret].map((character) => RegExp.escape(character)).join(BREAK), 'g');
+  return new RegExp([...secret].map(written).join(BREAK), 'g');
+}
+
+/** One character as JSON, the query of a URL or HTML may write it, also within another text of JSON or in a query again. */
+function written(character: string): string {
+  const code = character.charCodeAt(0);
+  const plain = RegExp.escape(character);
+  if (code > 0x7e || character.length > 1) return plain;
+  const hex = code.toString(16).padStart(2, '0');
+  const digits = [...hex].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('');
+  // A backslash before a letter would be a break as well, and there are too many ways to divide a long text into both.
+  const escaped = /["'/]/.test(character) ? `\\\\{0,3}${plain}` : plain;
+  return `(?:${escaped}|\\\\{1,4}u00${digits}|%(?:25){0,3}${digits}|&#(?:0{0,4}${code}|[xX]0{0,4}${digits});)`;
 }
 
 /** The text is read once: each of its runs of eight characters is looked up among those of the secret. */

@@ -1,6 +1,7 @@
 /** One call of an API for a tool: the request from the tool's arguments, and the tool's result from the answer. */
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { type HttpAnswer, HttpCallError, type HttpClient } from '../../../core/host/http/client.ts';
+import { withoutSecrets } from '../../../core/host/logging/mask-secrets.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject, type Json, nestsDeeper } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
@@ -116,7 +117,8 @@ export class ApiOperation {
 
   #resultOf(answer: HttpAnswer, secrets: readonly string[]): CallToolResult {
     const { status, ok } = answer;
-    const [type = ''] = (answer.header('content-type') ?? '').split(';', 1);
+    const header = (name: string) => withoutSecrets(answer.header(name) ?? '', secrets);
+    const [type = ''] = header('content-type').split(';', 1);
     const media = type.trim().toLowerCase();
     const isText = media === '' || JSON_TYPE.test(media) || TEXT_TYPE.test(media);
     if (status >= 300 && status < 400)
@@ -125,8 +127,8 @@ export class ApiOperation {
       const said = isText ? answer.excerpt(LONGEST_ERROR, ...secrets) : `(${media})`;
       return failed(`The API answered ${status}${said === '' ? '.' : `: ${said}`}`);
     }
-    if (this.#tool.method === 'HEAD') return headResult(answer);
-    const coding = answer.header('content-encoding') ?? 'identity';
+    if (this.#tool.method === 'HEAD') return headResult(status, header);
+    const coding = header('content-encoding') || 'identity';
     if (coding !== 'identity') return unreadable(status, `with the content coding ${coding.slice(0, 40)}`);
     if (answer.bytes.length === 0) return this.#withoutBody(status);
     if (JSON_TYPE.test(media)) return this.#jsonResult(answer, secrets);
@@ -164,12 +166,9 @@ function parsed(text: string): unknown {
   }
 }
 
-function headResult(answer: HttpAnswer): CallToolResult {
-  const shown = SHOWN_HEADERS.flatMap((name) => {
-    const value = answer.header(name);
-    return value === undefined ? [] : [`${name}: ${value}`];
-  });
-  return { content: [{ type: 'text', text: [`The API answered ${answer.status}.`, ...shown].join('\n') }] };
+function headResult(status: number, header: (name: string) => string): CallToolResult {
+  const shown = SHOWN_HEADERS.flatMap((name) => (header(name) === '' ? [] : [`${name}: ${header(name)}`]));
+  return { content: [{ type: 'text', text: [`The API answered ${status}.`, ...shown].join('\n') }] };
 }
 
 /** @returns what of the credential an API could repeat */

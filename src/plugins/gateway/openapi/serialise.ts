@@ -110,14 +110,16 @@ function segment(text: string, parameter: Serialised): string {
   if (/\p{Cc}/u.test(text))
     throw unusable(parameter, 'is sent in the path, and must not have control characters');
   const parts = decodedTwice(text).split(/[/\\]/);
-  if (parts.some((part) => part === '.' || part === '..'))
+  // Many servers take away what follows a semicolon.
+  if (parts.some((part) => /^\.\.?(?:;|$)/.test(part)))
     throw unusable(parameter, 'is sent in the path, and must not have . or .. between slashes');
   return text;
 }
 
 /** A server may decode more often than once. */
 function decodedTwice(text: string): string {
-  const once = (from: string): string => from.replace(/%(2e|2f|5c|25)/gi, (code) => decodeURIComponent(code));
+  const once = (from: string): string =>
+    from.replace(/%(2e|2f|5c|3b|25)/gi, (code) => decodeURIComponent(code));
   return once(once(text));
 }
 

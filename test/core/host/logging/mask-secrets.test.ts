@@ -53,3 +53,26 @@ test('[R32] a random secret that is cut anywhere shows no eight characters of it
   );
   t.pass();
 });
+
+test('[R32] a secret is not shown by escapes of JSON, URLs or HTML either', (t) => {
+  const secret = 'Zq9/canary+of"the/Upstream=77';
+  const json = (text: string) => JSON.stringify(text).slice(1, -1);
+  const each = (write: (code: string) => string) =>
+    [...secret].map((one) => write(one.charCodeAt(0).toString(16))).join('');
+  const forms = [
+    json(secret).replaceAll('/', '\\/'),
+    json(json(secret).replaceAll('/', '\\/')),
+    each((hex) => `\\u00${hex}`),
+    each((hex) => `\\u00${hex.toUpperCase()}`),
+    json(each((hex) => `\\u00${hex}`)),
+    encodeURIComponent(secret),
+    encodeURIComponent(encodeURIComponent(secret)),
+    each((hex) => `%${hex}`),
+    each((hex) => `&#x${hex};`),
+    [...secret].map((one) => `&#${one.charCodeAt(0)};`).join(''),
+    secret.replaceAll('/', '&#x2F;'),
+  ];
+  for (const form of forms) t.is(withoutSecrets(`before ${form} after`, [secret]), 'before [redacted] after');
+  const hostile = `${'\\'.repeat(50_000)}${'\\n'.repeat(50_000)}${'%25'.repeat(50_000)}${'&#0'.repeat(50_000)}`;
+  t.is(withoutSecrets(hostile, ['n"/nt%&r7']), hostile, 'and looking for them takes no time that grows');
+});
