@@ -1,11 +1,17 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { base64url, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { HttpClient } from '../../../src/core/host/http/client.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { type Clock, systemClock } from '../../../src/core/kernel/clock.ts';
 import { asEpochMs, type EpochMs } from '../../../src/core/kernel/ids.ts';
 import { relay } from '../../../src/plugins/gateway/index.ts';
+import { IdentityGuard } from '../../../src/plugins/gateway/local/identity/identity-guard.ts';
 import { memory } from '../../../src/plugins/memory/index.ts';
 import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
 import { startIdentityProvider } from '../../support/identity.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
 import { program } from './stdio-rig.ts';
 
@@ -198,4 +204,54 @@ test('[G8] an identity route of a server on this machine says whose tokens it ta
   t.regex(reasons, /guest: its audience names \{gateway_url\}: set publicUrl/);
   t.regex(reasons, /plain: the keys of http:\/\/id.example.net would come in plaintext/);
   t.notRegex(reasons, /whole/);
+});
+
+test('[G8] a token that names nobody is refused: its session would be that of everybody without a name', async (t) => {
+  const { privateKey, publicKey } = await generateKeyPair('RS256');
+  const keys = [{ ...(await exportJWK(publicKey)), kid: 'one', alg: 'RS256' }];
+  const provider = createServer(({ url }, response) => {
+    const body = url === '/jwks' ? { keys } : { issuer, jwks_uri: `${issuer}/jwks` };
+    response.end(JSON.stringify(body));
+  });
+  const issuer = await new Promise<string>((resolve) =>
+    provider.listen(0, '127.0.0.1', () =>
+      resolve(`http://127.0.0.1:${(provider.address() as AddressInfo).port}`),
+    ),
+  );
+  t.teardown(() => {
+    provider.closeAllConnections();
+    provider.close();
+  });
+  const { http, clock, logger } = {
+    http: new HttpClient({ timeoutMs: PATIENCE_MS, answerLimit: 65_536 }),
+    clock: systemClock,
+    logger: createLogger({ destination: { write: () => {} } }),
+  };
+  t.teardown(() => http.close());
+  const session = () => new Response(null, { headers: { 'mcp-session-id': 'one' } });
+  const server = { fetch: async () => session(), close: async () => {} };
+  const rules = { issuers: [issuer], audience: 'here', mayBePlaintext: false };
+  const guard = new IdentityGuard(server, rules, { http, clock, logger });
+  const ask = async (claims: object) => {
+    const signing = new SignJWT({ aud: 'here', iss: issuer, ...claims }).setProtectedHeader({
+      alg: 'RS256',
+      kid: 'one',
+    });
+    const authorization = `Bearer ${await signing.setExpirationTime('1h').sign(privateKey)}`;
+    return guard.fetch(new Request('http://gateway/mcp', { method: 'POST', headers: { authorization } }));
+  };
+  for (const claims of [
+    {},
+    { sub: '' },
+    { sub: null },
+    { sub: ['ann'] },
+    { sub: '', client_id: 'app' },
+    { client_id: '' },
+  ]) {
+    const { status, headers } = await ask(claims);
+    t.is(status, 401, JSON.stringify(claims));
+    t.regex(headers.get('www-authenticate') ?? '', /it names no subject/);
+  }
+  t.is((await ask({ sub: 'ann' })).status, 200);
+  t.is((await ask({ client_id: 'app' })).status, 200);
 });

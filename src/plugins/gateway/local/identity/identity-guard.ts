@@ -98,12 +98,16 @@ export class IdentityGuard implements LocalServer {
   }
 }
 
-const ownerOf = ({ sub, client_id: client }: JWTPayload): readonly unknown[] => [
-  sub ?? null,
-  sub === undefined ? client : null,
-];
+/** @throws RefusedToken it names nobody: all such tokens would share their sessions */
+function ownerOf({ sub, client_id: client }: JWTPayload): readonly (string | null)[] {
+  if (isName(sub)) return [sub, null];
+  if (isName(client) && (sub === undefined || sub === null)) return [null, client];
+  throw new RefusedToken('it names no subject');
+}
 
-/** A token that is refused before its signature is looked at. The message is the reason. */
+const isName = (claim: unknown): claim is string => typeof claim === 'string' && claim !== '';
+
+/** A token that this guard itself refuses. The message is the reason. */
 class RefusedToken extends Error {}
 
 /** @returns what is wrong with a token, as a part of a sentence; nothing of the token itself */
