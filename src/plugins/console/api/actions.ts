@@ -3,21 +3,12 @@ import { type ActionField, type ConsoleAction, consoleActions } from '../../../c
 import { parseDuration } from '../../../core/host/duration.ts';
 import { freeOf, textOf } from '../../../core/host/history/answer-text.ts';
 import { askInstance } from '../../../core/host/operations/control-client.ts';
-import type { Services } from '../../../core/host/plugin/definition.ts';
 import { ACCESS_KEY, accessActor } from '../access/actor.ts';
 import { ConsoleError } from '../errors.ts';
-import { get, post } from './endpoint.ts';
+import { contributedBy, get, post } from './endpoint.ts';
 
 /** An operation may take so long, milliseconds: as long as its command waits. */
 const DEADLINE_MS = 60_000;
-
-function actionsOf(services: Services | undefined) {
-  const areas = new Map(services?.declarations().plugins.map(({ name, about }) => [name, about?.area]));
-  const actions = services?.contributions(consoleActions) ?? [];
-  return new Map(
-    actions.map(({ owner, value }) => [value.name, { action: value, area: areas.get(owner) ?? owner }]),
-  );
-}
 
 export const listActions = get({
   path: '/api/actions',
@@ -42,8 +33,8 @@ export const listActions = get({
     ),
   }),
   run: async (_input, { services }) => ({
-    actions: Array.from(actionsOf(services), ([name, { action, area }]) => {
-      const { title, confirm, fields } = action;
+    actions: Array.from(contributedBy(services, consoleActions), ([name, { value, area }]) => {
+      const { title, confirm, fields } = value;
       return { name, title, area, confirm, fields: [...fields] };
     }),
   }),
@@ -64,7 +55,7 @@ export const act = post({
   async run({ params: { name }, body }, { services, caller, correlation, gone }) {
     if (!services) throw new ConsoleError('HF_CONSOLE_NOT_LIVE', { what: 'an action' });
     if (body.at !== undefined) throw new ConsoleError('HF_CONSOLE_PAST');
-    const action = actionsOf(services).get(name)?.action;
+    const action = contributedBy(services, consoleActions).get(name)?.value;
     if (!action) throw new ConsoleError('HF_CONSOLE_MISSING', { what: 'action', name: textOf(name, 70) });
     const fields = fieldsOf(action, body.fields);
     const { actors, clock, dataDir } = services;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ContributionPoint } from '../../../core/contracts/token.ts';
 import { textOf } from '../../../core/host/history/answer-text.ts';
 import type { LogSource } from '../../../core/host/history/log-source.ts';
 import type { Moments } from '../../../core/host/history/moments.ts';
@@ -130,6 +131,19 @@ export const flag = z.enum(['true', 'false', '1', '0']).transform((text) => text
 
 /** Milliseconds since 1970. */
 export const time = z.number();
+
+/** How something is. */
+export const status = z.enum(['ok', 'degraded', 'failing', 'unknown']);
+
+/** What plugins brought of one kind, by name, each with the area of its plugin. */
+export function contributedBy<T extends { readonly name: string }>(
+  services: Services | undefined,
+  point: ContributionPoint<T>,
+): ReadonlyMap<string, { readonly value: T; readonly area: string }> {
+  const areas = new Map(services?.declarations().plugins.map(({ name, about }) => [name, about?.area]));
+  const brought = services?.contributions(point) ?? [];
+  return new Map(brought.map(({ owner, value }) => [value.name, { value, area: areas.get(owner) ?? owner }]));
+}
 
 /** The moment that a question is about. @throws HF_LOG_RANGE there is no such record */
 export function momentSeq({ log }: LogQuestion, wanted: number | undefined): number {

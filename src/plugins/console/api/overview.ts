@@ -7,9 +7,8 @@ import { duration, shortFields } from '../../../core/host/terminal.ts';
 import type { Moment } from '../../../core/kernel/actors/recover.ts';
 import { parseActorRef } from '../../../core/kernel/ids.ts';
 import { isObject, type Json } from '../../../core/kernel/json.ts';
-import { at, get, momentSeq, time } from './endpoint.ts';
+import { at, get, momentSeq, status, time } from './endpoint.ts';
 
-const status = z.enum(['ok', 'degraded', 'failing', 'unknown']);
 type Status = z.output<typeof status>;
 
 const item = z.object({

@@ -2,14 +2,12 @@ import { z } from 'zod';
 import { consolePages, type PageSection } from '../../../core/contracts/console.ts';
 import { freeOf, textOf } from '../../../core/host/history/answer-text.ts';
 import { PAGE } from '../../../core/host/logging/redact.ts';
-import type { Services } from '../../../core/host/plugin/definition.ts';
 import { ConsoleError } from '../errors.ts';
-import { at, get, momentSeq, time } from './endpoint.ts';
+import { at, contributedBy, get, momentSeq, status, time } from './endpoint.ts';
 
 /** Rows, facts and points of one section. */
 const MOST_ROWS = 1_000;
 
-const status = z.enum(['ok', 'degraded', 'failing', 'unknown']);
 const cell = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const linked = {
   status: status.exactOptional(),
@@ -45,21 +43,16 @@ const section = z.discriminatedUnion('kind', [
 ]);
 export type Section = z.output<typeof section>;
 
-/** @returns the pages by name, each with its area */
-function pagesOf(services: Services | undefined) {
-  const areas = new Map(services?.declarations().plugins.map(({ name, about }) => [name, about?.area]));
-  const pages = services?.contributions(consolePages) ?? [];
-  return new Map(
-    pages.map(({ owner, value }) => [value.name, { page: value, area: areas.get(owner) ?? owner }]),
-  );
-}
-
 export const listPages = get({
   path: '/api/pages',
   summary: 'The pages that plugins bring',
   answer: z.object({ pages: z.array(z.object({ name: z.string(), title: z.string(), area: z.string() })) }),
   run: async (_input, { services }) => ({
-    pages: Array.from(pagesOf(services), ([name, { page, area }]) => ({ name, title: page.title, area })),
+    pages: Array.from(contributedBy(services, consolePages), ([name, { value, area }]) => ({
+      name,
+      title: value.title,
+      area,
+    })),
   }),
 });
 
@@ -71,7 +64,7 @@ export const showPage = get({
   answer: z.object({ at: z.int(), time, name: z.string(), title: z.string(), sections: z.array(section) }),
   run: ({ params: { name }, query }, { ask, moments, services }) =>
     ask(async (question) => {
-      const page = pagesOf(services).get(name)?.page;
+      const page = contributedBy(services, consolePages).get(name)?.value;
       if (!page) throw new ConsoleError('HF_CONSOLE_MISSING', { what: 'page', name: textOf(name, 70) });
       const { log, signal } = question;
       const moment = await moments.at(log, momentSeq(question, query.at), signal);
