@@ -2,8 +2,8 @@ import test from 'ava';
 import { openVault } from '../../../src/core/host/secrets/vault.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { Approvals } from '../../../src/plugins/gateway/approvals/approvals.ts';
-import { askedCall } from '../../../src/plugins/gateway/approvals/asked-call.ts';
 import { ApprovalLinks } from '../../../src/plugins/gateway/approvals/link.ts';
+import { newRequest } from '../../../src/plugins/gateway/approvals/new-request.ts';
 import { type Disposition, needsIdentity } from '../../../src/plugins/gateway/routes/entry.ts';
 import type { Route } from '../../../src/plugins/gateway/routes/route.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -30,7 +30,7 @@ test('[G6] what a person reads of a call can not turn around or hide: format cha
 test('[G6,G8] one approval is for one person where several have one key: also where their tokens are exchanged', (t) => {
   const vault = openVault(tempDir(t));
   const digestOf = (disposition: Disposition, authorization: string) =>
-    askedCall(
+    newRequest(
       { route: { name: 'tickets', needsIdentity: needsIdentity({ disposition }) } as Route, tool: 'close' },
       {
         key: { id: 'k_1', presented: 'k_1', authorization: 'bearer' },
@@ -62,7 +62,7 @@ test('[G6,G8] one approval is for one person where several have one key: also wh
 test('[G6] what stands beside the arguments, and a server may act on, is a part of the call: a person sees it', (t) => {
   const vault = openVault(tempDir(t));
   const asked = (_meta: object, headers: Readonly<Record<string, string>> = {}) =>
-    askedCall(
+    newRequest(
       { route: { name: 'tickets', entry: { disposition: 'overwrite' } } as Route, tool: 'close' },
       {
         key: { id: 'k_1', presented: 'k_1', authorization: undefined },

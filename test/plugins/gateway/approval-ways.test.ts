@@ -6,7 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import test, { type ExecutionContext } from 'ava';
 import { createParser } from 'eventsource-parser';
-import { askedCall } from '../../../src/plugins/gateway/approvals/asked-call.ts';
+import { newRequest } from '../../../src/plugins/gateway/approvals/new-request.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { readMessage } from '../../../src/plugins/gateway/mcp/message.ts';
 import { type Disposition, needsIdentity } from '../../../src/plugins/gateway/routes/entry.ts';
@@ -177,7 +177,7 @@ test('[G6] two calls are the same by every parameter as it was written, and on a
     } as never;
     const key = { id: 'k_1' } as never;
     const vault = { fingerprint: (value: unknown) => JSON.stringify(value) as never };
-    return askedCall(asked, { key, message, headers: { authorization } }, {}, vault);
+    return newRequest(asked, { key, message, headers: { authorization } }, {}, vault);
   };
   const digest = (...given: Parameters<typeof read>): string => read(...given).digest;
   const texts = [

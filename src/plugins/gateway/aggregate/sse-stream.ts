@@ -3,7 +3,7 @@ import { unlessAborted } from '../../../core/host/deadline.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { Exchange, HttpExchange } from '../exchange.ts';
 import { type Answer, INTERNAL_ERROR, rpcError } from '../mcp/answers.ts';
-import type { RequestId } from '../mcp/message.ts';
+import { messageEvent, type RequestId } from '../mcp/message.ts';
 import { ByteBuffer } from '../upstream/body.ts';
 import { LARGEST, messageIn } from '../upstream/read-answer.ts';
 import { isEvents } from '../upstream/request.ts';
@@ -196,7 +196,7 @@ export class SseExchange implements Exchange {
   }
 
   #event(message: unknown): void {
-    const event = `event: message\ndata: ${JSON.stringify(message)}\n\n`;
+    const event = messageEvent(JSON.stringify(message));
     this.bytes ||= event.length;
     void this.#stream.write(event);
   }

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { unlessAborted } from '../../../core/host/deadline.ts';
-import { maskText } from '../../../core/host/logging/mask-text.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { ActorSnapshot } from '../../../core/kernel/actors/transition.ts';
 import type { approval } from '../../../machines/gateway/approval.ts';
@@ -14,7 +13,8 @@ import { eraOf } from '../mcp/protocol.ts';
 import { KEY_ENDED, stopped } from '../upstream/failures.ts';
 import type { CallOutcome } from '../upstream/inspection.ts';
 import { approvalActor } from './actor.ts';
-import { type AskedCall, type AskedTool, askedCall } from './asked-call.ts';
+import { progressEvent, progressTokenOf, TAKEN, TOO_MANY, TOO_MANY_OF_KEY, whyNot } from './client-texts.ts';
+import { type NewRequest, newRequest, type ToolForApproval } from './new-request.ts';
 import { ParkedExchange } from './parked-exchange.ts';
 
 /** How often a client that waits hears something: its own patience, and that of proxies, ends after some silence. */
@@ -76,7 +76,7 @@ export class Approvals {
    */
   async hold(
     call: HeldCall,
-    asked: AskedTool,
+    called: ToolForApproval,
     params: ForwardParams,
     carryOut: () => Promise<CallOutcome>,
   ): Promise<CallOutcome> {
@@ -85,8 +85,8 @@ export class Approvals {
       exchange.send(rpcError(400, null, INVALID_REQUEST, 'Invalid Request: tools/call without an id'));
       return { outcome: 'answered', refusal: 'no_id' };
     }
-    const wanted = askedCall(
-      asked,
+    const wanted = newRequest(
+      called,
       { key, message, headers: exchange.headers },
       params,
       this.#services.vault,
@@ -101,12 +101,12 @@ export class Approvals {
       return { outcome: 'cancelled' };
     }
     if (call.signal.aborted) {
-      this.#withdrawIfRevoked(call, asked, standing);
+      this.#withdrawIfRevoked(call, called, standing);
       return stopped(parked, call.signal, true);
     }
     if (found?.value !== 'approved') return refuse(call, ...whyNot(found, standing.id));
     // While it waited, the upstream may have changed what the tool does.
-    if (!asked.route.tools.offers(asked.tool)) {
+    if (!called.route.tools.offers(called.tool)) {
       call.exchange.send(
         toolRefusal(message.id, { rule: 'tool_not_allowed', revision: params.revision }, era(call)),
       );
@@ -162,7 +162,7 @@ export class Approvals {
 
   /** @returns the request that the same call belongs to, or a new one; or why there can't be one */
   async #standing(
-    { shown, ...wanted }: AskedCall,
+    { shown, ...wanted }: NewRequest,
     correlation: string,
   ): Promise<Standing | { readonly text: string; readonly refusal: string }> {
     const { actors, clock, vault } = this.#services;
@@ -263,7 +263,7 @@ export class Approvals {
   }
 
   /** Nobody need decide about a call whose key may not make it any more. */
-  #withdrawIfRevoked(call: HeldCall, { route }: AskedTool, { place, id }: Standing): void {
+  #withdrawIfRevoked(call: HeldCall, { route }: ToolForApproval, { place, id }: Standing): void {
     const { actors, clock } = this.#services;
     if (call.signal.reason !== KEY_ENDED) return;
     const { terms, revokedAt } = actors.get(keyActor, call.key.id)?.context ?? {};
@@ -291,53 +291,4 @@ const clientRequest = ({ key, exchange }: HeldCall, id: unknown): string =>
 function refuse(call: HeldCall, text: string, refusal: string): CallOutcome {
   call.exchange.send(toolError(call.message?.id ?? null, text, era(call)));
   return { outcome: 'answered', refusal };
-}
-
-function progressTokenOf({ body }: Message): unknown {
-  const { _meta } = (body.params ?? {}) as { _meta?: { progressToken?: unknown } };
-  return _meta?.progressToken;
-}
-
-/**
- * Progress must grow, and that of the upstream begins at 0 or above: so it is the seconds that are left, below zero.
- *
- * @param left seconds
- */
-function progressEvent(progressToken: unknown, id: string, left: number): string {
-  const message = `Waits for a person to approve it (${id}), for ${left} s more at most`;
-  const params = { progressToken, progress: -Math.max(0, left), message };
-  return `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })}\n\n`;
-}
-
-const TOO_MANY = {
-  text: 'Too many calls wait for a person. Try again later.',
-  refusal: 'too_many_waiting',
-};
-const TOO_MANY_OF_KEY = {
-  text: 'Too many calls of this key wait for a person, or were denied a short time ago. Try again later.',
-  refusal: 'too_many_waiting',
-};
-const TAKEN = [
-  'The call was approved once, and another call that is the same took the approval. Call again to ask for another one.',
-  'approval_taken',
-] as const;
-
-/** @returns what the client is told, and what the log says, of a request that is not approved */
-function whyNot(found: Place | undefined, id: string): readonly [text: string, refusal: string] {
-  const { decision } = found?.context ?? {};
-  switch (found?.value) {
-    case 'denied': {
-      const { by, why } = decision ?? { by: 'a person', why: '' };
-      return [`The call was denied by ${by}: ${maskText(why, 500)} (${id}). Do not repeat it.`, 'denied'];
-    }
-    case 'used':
-      return TAKEN;
-    case 'withdrawn':
-      return [`The request for approval was withdrawn (${id}).`, 'withdrawn'];
-    default:
-      return [
-        `Nobody approved the call in time, so it was not made (${id}). Call again to ask once more.`,
-        'approval_expired',
-      ];
-  }
 }

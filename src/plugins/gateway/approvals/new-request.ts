@@ -11,14 +11,14 @@ import type { Route } from '../routes/route.ts';
 import { PARAM } from '../upstream/request.ts';
 
 /** A tool whose calls a person must approve. */
-export interface AskedTool {
+export interface ToolForApproval {
   readonly route: Route;
   /** The upstream's own name. */
   readonly tool: string;
 }
 
 /** A call that waits for a person, without an id yet. */
-export interface AskedCall extends Omit<ApprovalRequest, 'id'> {
+export interface NewRequest extends Omit<ApprovalRequest, 'id'> {
   /** Its arguments as a person sees them: without secrets, and cut. */
   readonly shown: string;
 }
@@ -32,8 +32,8 @@ const LONGEST_SHOWN = 8_192;
  *
  * @param headers of the caller
  */
-export function askedCall(
-  { route, tool }: AskedTool,
+export function newRequest(
+  { route, tool }: ToolForApproval,
   {
     key,
     message,
@@ -45,7 +45,7 @@ export function askedCall(
   },
   { alias, owner }: Pick<ForwardParams, 'alias' | 'owner'>,
   vault: Pick<Vault, 'fingerprint'>,
-): AskedCall {
+): NewRequest {
   const { _meta, name, ...given } = isObject(message.body.params) ? message.body.params : {};
   const meta = actedOn(_meta);
   const repeated = Object.entries(headers).filter(([header]) => header.startsWith(PARAM));

@@ -8,7 +8,7 @@ import type { Verdict } from '../../../machines/gateway/approval.ts';
 import { GatewayError } from '../errors.ts';
 import { approvalActor } from './actor.ts';
 import type { Approvals } from './approvals.ts';
-import { visible } from './asked-call.ts';
+import { visible } from './new-request.ts';
 
 export const APPROVALS_PATH = '/gateway/approvals';
 export const DECIDE_PATH = '/gateway/approvals/decide';

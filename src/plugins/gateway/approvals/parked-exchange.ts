@@ -1,15 +1,13 @@
 import { isObject } from '../../../core/kernel/json.ts';
 import type { Exchange } from '../exchange.ts';
 import { type Answer, rpcError, SERVER_ERROR } from '../mcp/answers.ts';
-import type { RequestId } from '../mcp/message.ts';
+import { messageEvent, type RequestId } from '../mcp/message.ts';
 import { ByteBuffer } from '../upstream/body.ts';
 import { isEvents } from '../upstream/request.ts';
 
 const EVENTS = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
 /** Bytes of an answer in JSON that is held until it is whole, because it becomes one event. */
 const MOST_HELD = 16 * 1024 * 1024;
-
-const eventOf = (json: string): string => `event: message\ndata: ${json.replaceAll(/[\r\n]+/g, ' ')}\n\n`;
 
 /**
  * The exchange of a call that waits: what it hears meanwhile begins an event stream, and its answer, whatever it is, is then
@@ -113,7 +111,7 @@ export class ParkedExchange implements Exchange {
     const isRpc = isObject(body) && body.jsonrpc === '2.0';
     const text = isObject(body) && typeof body.detail === 'string' ? body.detail : `status ${status}`;
     const message = isRpc ? body : rpcError(status, this.#id, SERVER_ERROR, text).body;
-    void this.#inner.write(eventOf(JSON.stringify(message)));
+    void this.#inner.write(messageEvent(JSON.stringify(message)));
     this.#inner.end();
   }
 
@@ -141,7 +139,11 @@ export class ParkedExchange implements Exchange {
       return;
     }
     if (last !== undefined) void this.write(last);
-    void this.#inner.write(eventOf(this.#held.bytes().toString('utf8')));
+    const json = this.#held
+      .bytes()
+      .toString('utf8')
+      .replaceAll(/[\r\n]+/g, ' ');
+    void this.#inner.write(messageEvent(json));
     this.#held = undefined;
     this.#inner.end();
   }

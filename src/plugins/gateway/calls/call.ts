@@ -3,7 +3,7 @@ import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfas
 import { KernelError } from '../../../core/kernel/errors/kernel-error.ts';
 import type { AnswerParams, CallEnded, CallRequest, ForwardParams } from '../../../machines/gateway/key.ts';
 import type { Approvals } from '../approvals/approvals.ts';
-import type { AskedTool } from '../approvals/asked-call.ts';
+import type { ToolForApproval } from '../approvals/new-request.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Answer, INTERNAL_ERROR, plainRefusal, rpcError } from '../mcp/answers.ts';
@@ -57,7 +57,7 @@ export abstract class GatewayCall<Services extends CallServices = CallServices> 
   readonly key: AuthenticatedKey;
   readonly message: Message | undefined;
   /** The tool, where a person must approve the call. */
-  readonly #asked: AskedTool | undefined;
+  readonly #forApproval: ToolForApproval | undefined;
   /** What the key's machine decides by; time and usage are added when it is asked. */
   readonly facts: DecisionFacts;
   /** Equal for calls that would get the same decision. */
@@ -74,8 +74,8 @@ export abstract class GatewayCall<Services extends CallServices = CallServices> 
     this.key = key;
     this.message = message;
     const { route } = target;
-    const asked = message && route?.tools.asked(message);
-    this.#asked = route && asked !== undefined ? { route, tool: asked } : undefined;
+    const approvable = message && route?.tools.needingApproval(message);
+    this.#forApproval = route && approvable !== undefined ? { route, tool: approvable } : undefined;
     startSpan(gateway, exchange, target.path, key.id, message);
     this.facts = decisionFacts(gateway, exchange.method, key, message, target);
     const { presented, method, tool = '', authorization = '', misplaced, routes } = this.facts;
@@ -103,7 +103,7 @@ export abstract class GatewayCall<Services extends CallServices = CallServices> 
     if (this.message?.method === 'notifications/cancelled') this.gateway.approvals.cancelled(this);
     let outcome: CallOutcome;
     try {
-      outcome = await (this.#asked ? this.#approved(this.#asked, params) : this.carryOut(params));
+      outcome = await (this.#forApproval ? this.#approved(this.#forApproval, params) : this.carryOut(params));
     } catch (error) {
       outcome = signal.aborted ? stopped(this.exchange, signal, true) : this.#fail(error);
     }
@@ -128,8 +128,8 @@ export abstract class GatewayCall<Services extends CallServices = CallServices> 
   /** Answers what was refused. */
   protected abstract refuse(params: AnswerParams): void;
 
-  #approved(asked: AskedTool, params: ForwardParams): Promise<CallOutcome> {
-    return this.gateway.approvals.hold(this, asked, params, () => this.carryOut(params));
+  #approved(called: ToolForApproval, params: ForwardParams): Promise<CallOutcome> {
+    return this.gateway.approvals.hold(this, called, params, () => this.carryOut(params));
   }
 
   #fail(cause: unknown): CallOutcome {

@@ -156,3 +156,6 @@ export const isRequestId = (value: unknown): boolean =>
 function malformed(code: Malformed['code'], text: string, id: RequestId | null = null): Malformed {
   return { code, text, id };
 }
+
+/** @param json a JSON-RPC message in one line @returns it as an event of a stream */
+export const messageEvent = (json: string): string => `event: message\ndata: ${json}\n\n`;

@@ -51,7 +51,7 @@ export class RouteTools {
   }
 
   /** @returns the tool that a message calls, by the upstream's own name of it, where a person must approve the call */
-  asked({ method, name = '' }: Pick<Message, 'method' | 'name'>): string | undefined {
+  needingApproval({ method, name = '' }: Pick<Message, 'method' | 'name'>): string | undefined {
     if (!this.#asksAny || method !== 'tools/call') return undefined;
     const tool = this.upstreamName(name) ?? '';
     return (this.#settings.get(tool)?.approval ?? this.#entry.approval) === 'ask' ? tool : undefined;

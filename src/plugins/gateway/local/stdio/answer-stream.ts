@@ -1,4 +1,5 @@
 import type { Clock } from '../../../../core/kernel/clock.ts';
+import { messageEvent } from '../../mcp/message.ts';
 import type { StdioMessage } from './framing.ts';
 import { ProcessLost } from './server-process.ts';
 
@@ -39,7 +40,7 @@ export class EventStream {
   }
 
   send(message: StdioMessage): void {
-    this.#write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+    this.#write(messageEvent(JSON.stringify(message)));
   }
 
   end(): void {
