@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { escapeMarkup } from '../../core/host/http/html.ts';
 import type { MonitorContext } from '../../machines/uptime-monitor/diagnosis.ts';
 import { averagePing, LONGEST_PING_PERIOD_MS } from '../../machines/uptime-monitor/pings.ts';
-import { escapeText } from './page.ts';
 import { type MonitorState, uptimeOver } from './view.ts';
 
 /**
@@ -151,9 +151,9 @@ function drawn(label: string, message: string, colour: string): string {
   const [left, right] = [label, message].map((content) =>
     content === '' ? 0 : Math.round(content.length * CHARACTER + 12),
   ) as [number, number];
-  const name = escapeText(label === '' ? message : `${label}: ${message}`);
+  const name = escapeMarkup(label === '' ? message : `${label}: ${message}`);
   const line = (x: number, content: string) =>
-    `<text x="${x}" y="14" text-anchor="middle">${escapeText(content)}</text>`;
+    `<text x="${x}" y="14" text-anchor="middle">${escapeMarkup(content)}</text>`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${left + right}" height="20" role="img" aria-label="${name}">`,
     `<title>${name}</title>`,

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { escapeMarkup } from '../../core/host/http/html.ts';
 import type { MonitorState, MonitorView } from './view.ts';
 
 /** A monitor with what its bar draws. */
@@ -44,10 +45,12 @@ export function statusPage(slug: string, monitors: readonly ShownMonitor[], at: 
   const sorted = [...monitors].sort((one, other) => rank(one.view.state) - rank(other.view.state));
   const rest = monitors.length - SHOWN;
   return shell(`Status of ${slug}`, [
-    `<h1>${escapeText(slug)}: <span class="${state}">${words}</span></h1>`,
+    `<h1>${escapeMarkup(slug)}: <span class="${state}">${words}</span></h1>`,
     `<p class="soft">As of ${time(at)}. Health is what beats say: a run that ended well sends one, and nothing else counts.</p>`,
     ...sorted.slice(0, SHOWN).map((monitor) => article(monitor, at)),
-    ...(rest > 0 ? [`<p>${rest} more: <a href="/status/${escapeText(slug)}.json">all as JSON</a>.</p>`] : []),
+    ...(rest > 0
+      ? [`<p>${rest} more: <a href="/status/${escapeMarkup(slug)}.json">all as JSON</a>.</p>`]
+      : []),
   ]);
 }
 
@@ -70,7 +73,7 @@ export function indexPage(
 ): string {
   const items = pages.map(({ slug, states }) => {
     const { words, state } = headline(states);
-    const name = escapeText(slug);
+    const name = escapeMarkup(slug);
     return `<li><a href="/status/${name}">${name}</a>: <span class="${state}">${words}</span></li>`;
   });
   return shell('Status pages', ['<h1>Status pages</h1>', `<ul>${items.join('')}</ul>`]);
@@ -79,18 +82,18 @@ export function indexPage(
 function article({ view, bars }: ShownMonitor, now: string): string {
   const { title, state, since, lastBeat, downAt, reason, acknowledged, uptime24h, changes, interval } = view;
   const lines = [
-    `<h2>${escapeText(title)}</h2>`,
+    `<h2>${escapeMarkup(title)}</h2>`,
     `<p><strong class="${state}">${state}</strong>${WORDS[state]}${since ? ` since ${time(since)} (${lasted(since, now)})` : ''}</p>`,
   ];
-  if (reason) lines.push(`<p>${state === 'down' ? 'Why' : 'Last run'}: ${escapeText(reason)}</p>`);
+  if (reason) lines.push(`<p>${state === 'down' ? 'Why' : 'Last run'}: ${escapeMarkup(reason)}</p>`);
   if (acknowledged) {
     const { by, until, note } = acknowledged;
     lines.push(
-      `<p>Acknowledged${by ? ` by ${escapeText(by)}` : ''} until ${time(until)}${note ? `: ${escapeText(note)}` : ''}</p>`,
+      `<p>Acknowledged${by ? ` by ${escapeMarkup(by)}` : ''} until ${time(until)}${note ? `: ${escapeMarkup(note)}` : ''}</p>`,
     );
   }
   const beat = lastBeat
-    ? `Last beat ${time(lastBeat.at)}${lastBeat.msg ? `: ${escapeText(lastBeat.msg)}` : ''}${lastBeat.ping === undefined ? '' : ` (${lastBeat.ping} ms)`}`
+    ? `Last beat ${time(lastBeat.at)}${lastBeat.msg ? `: ${escapeMarkup(lastBeat.msg)}` : ''}${lastBeat.ping === undefined ? '' : ` (${lastBeat.ping} ms)`}`
     : 'No beat yet';
   lines.push(
     `<p class="soft">${beat}.${state === 'paused' ? '' : ` One is due every ${interval} s.`}${downAt ? ` Down at ${time(downAt)} without one.` : ''}</p>`,
@@ -102,7 +105,7 @@ function article({ view, bars }: ShownMonitor, now: string): string {
       .reverse()
       .map(
         ({ at, to, why }) =>
-          `<li>${time(at)} <span class="${to}">${to}</span>${why ? `: ${escapeText(why)}` : ''}</li>`,
+          `<li>${time(at)} <span class="${to}">${to}</span>${why ? `: ${escapeMarkup(why)}` : ''}</li>`,
       );
     lines.push(`<details><summary>Changes</summary><ul>${items.join('')}</ul></details>`);
   }
@@ -114,7 +117,7 @@ function bar(bars: ShownMonitor['bars'], label: string): string {
     (state, index) => `<rect x="${index * 10}" width="8" height="20" rx="2" class="${state ?? 'none'}"/>`,
   );
   const width = bars.length * 10;
-  return `<svg role="img" aria-label="${escapeText(label)}" viewBox="0 0 ${width} 20" preserveAspectRatio="none">${rects.join('')}</svg>`;
+  return `<svg role="img" aria-label="${escapeMarkup(label)}" viewBox="0 0 ${width} 20" preserveAspectRatio="none">${rects.join('')}</svg>`;
 }
 
 /** `42 s`, `10 min`, `3 h`, `2 d`: whole ones of the largest unit that has one. */
@@ -131,28 +134,15 @@ function lasted(since: string, now: string): string {
 }
 
 function time(at: string): string {
-  return `<time datetime="${escapeText(at)}">${escapeText(at.replace('T', ' ').replace(/\.\d+Z$/, ' UTC'))}</time>`;
+  return `<time datetime="${escapeMarkup(at)}">${escapeMarkup(at.replace('T', ' ').replace(/\.\d+Z$/, ' UTC'))}</time>`;
 }
 
 function shell(title: string, body: readonly string[]): string {
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>${escapeText(title)}</title>
+<html lang="en"><head><meta charset="utf-8"><title>${escapeMarkup(title)}</title>
 <meta name="viewport" content="width=device-width,initial-scale=1"><meta http-equiv="refresh" content="60"><style>${STYLE}</style></head>
 <body><main>
 ${body.join('\n')}
 </main></body></html>
 `;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** A text as content or quoted attribute of HTML and SVG. */
-export function escapeText(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }

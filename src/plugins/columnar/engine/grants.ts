@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { escapeMarkup } from '../../../core/host/http/html.ts';
 import { AGENT_DATABASE } from '../agent-tables.ts';
 
 /**
@@ -31,7 +32,7 @@ export function grantsArgument(folder: string): string {
   const file = join(folder, 'grants.xml');
   const queries = GRANTS.map((grant) => `<query>GRANT ${grant}</query>`).join('\n        ');
   const text = `<clickhouse>
-  <users_config>${escaped(file)}</users_config>
+  <users_config>${escapeMarkup(file)}</users_config>
   <profiles><default/></profiles>
   <quotas><default/></quotas>
   <users>
@@ -49,8 +50,4 @@ export function grantsArgument(folder: string): string {
 `;
   writeFileSync(file, text, { mode: 0o600 });
   return `--config-file=${file}`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }

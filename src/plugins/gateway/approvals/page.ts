@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
+import { escapeMarkup } from '../../../core/host/http/html.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { GatewayError } from '../errors.ts';
@@ -95,7 +96,7 @@ async function answer(reply: FastifyReply, page: () => Page | Promise<Page>): Pr
     return reply
       .code(status)
       .headers(HEADERS)
-      .send(shell('Approval', [`<p>${escapeText(`${what} ${remedy}`)}</p>`]));
+      .send(shell('Approval', [`<p>${escapeMarkup(`${what} ${remedy}`)}</p>`]));
   }
 }
 
@@ -104,10 +105,10 @@ function requestPage(view: ApprovalView, problem?: string): string {
   if (state !== 'waiting') return decidedPage(view);
   return shell('Approve this call?', [
     '<h1>Approve this call?</h1>',
-    `<p>${escapeText(alias)}${owner === undefined ? '' : ` of ${escapeText(owner)}`} calls <strong>${escapeText(tool)}</strong> of <strong>${escapeText(route)}</strong>.</p>`,
-    `<p>Asked ${escapeText(askedAt)}; without a decision it is refused ${escapeText(until)}.</p>`,
-    `<pre>${escapeText(given)}</pre>`,
-    ...(problem === undefined ? [] : [`<p><strong>${escapeText(problem)}</strong></p>`]),
+    `<p>${escapeMarkup(alias)}${owner === undefined ? '' : ` of ${escapeMarkup(owner)}`} calls <strong>${escapeMarkup(tool)}</strong> of <strong>${escapeMarkup(route)}</strong>.</p>`,
+    `<p>Asked ${escapeMarkup(askedAt)}; without a decision it is refused ${escapeMarkup(until)}.</p>`,
+    `<pre>${escapeMarkup(given)}</pre>`,
+    ...(problem === undefined ? [] : [`<p><strong>${escapeMarkup(problem)}</strong></p>`]),
     '<form method="post"><label>Why<input name="why" required maxlength="500" autocomplete="off"></label>',
     '<button name="verdict" value="approved">Approve</button><button name="verdict" value="denied">Deny</button></form>',
   ]);
@@ -116,22 +117,12 @@ function requestPage(view: ApprovalView, problem?: string): string {
 function decidedPage(view: ApprovalView): string {
   const { route, tool, decision } = view;
   return shell('Approval', [
-    `<h1>${escapeText(route)} ${escapeText(tool)}</h1>`,
-    `<p>It does not wait any more: ${escapeText(stateText(view))}.</p>`,
-    ...(decision ? [`<p>Why: ${escapeText(decision.why)}</p>`] : []),
+    `<h1>${escapeMarkup(route)} ${escapeMarkup(tool)}</h1>`,
+    `<p>It does not wait any more: ${escapeMarkup(stateText(view))}.</p>`,
+    ...(decision ? [`<p>Why: ${escapeMarkup(decision.why)}</p>`] : []),
   ]);
 }
 
 function shell(title: string, body: readonly string[]): string {
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${escapeText(title)}</title><style>${STYLE}</style></head><body>${body.join('')}</body></html>`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${escapeMarkup(title)}</title><style>${STYLE}</style></head><body>${body.join('')}</body></html>`;
 }
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-const escapeText = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => ENTITIES[sign] ?? sign);
