@@ -202,3 +202,29 @@ test.serial(
     }
   },
 );
+
+test.serial(
+  '[C15] the link logs in also a window that shows the login page already; logging out ends that',
+  async (t) => {
+    const { rig, browser } = of();
+    const context = await browser.newContext();
+    t.teardown(() => context.close());
+    context.setDefaultTimeout(PATIENCE_MS);
+    const page = await context.newPage();
+    await page.goto(rig.url);
+    t.is(new URL(page.url()).pathname, '/login');
+    await page.goto(`${rig.url}/login#${await rig.code()}`);
+    await page.waitForURL((url) => url.pathname !== '/login');
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.waitForURL((url) => url.pathname === '/login');
+    await page.goto(`${rig.url}/stories`);
+    t.is(new URL(page.url()).pathname, '/login');
+  },
+);
+
+test.serial('[C15] a time has its milliseconds behind its seconds', async (t) => {
+  const { page } = await open(t, '/records/20', { locale: 'en-US' });
+  const time = page.locator('h1 time');
+  await time.waitFor();
+  t.regex(await time.innerText(), /^\d\d:\d\d:\d\d\.\d{3}$/);
+});

@@ -15,6 +15,7 @@ const OPENED_MS = 5_000;
 /** `holdfast console`: a link that lets one browser in, once. */
 export const consoleCommand: CommandDefinition = {
   name: 'console',
+  first: true,
   summary: 'Prints a link that opens the console, once; opens it where there is a desktop',
   example: 'holdfast console --no-open',
   flags: [{ flags: '--no-open', summary: 'only print the link' }],

@@ -73,11 +73,15 @@ form.addEventListener('submit', (event) => {
   event.preventDefault();
   attempt(field.value.trim());
 });
-const code = location.hash.slice(1);
-if (code) {
+const attemptLink = () => {
+  const code = location.hash.slice(1);
+  if (!code) return;
   history.replaceState(null, '', location.pathname + location.search);
   attempt(code);
-}
+};
+// A link that is opened in a window that shows this page already loads nothing anew.
+addEventListener('hashchange', attemptLink);
+attemptLink();
 `;
 
 export const LOGIN_STYLE = `:root { color-scheme: light dark }

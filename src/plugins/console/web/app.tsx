@@ -2,6 +2,7 @@ import type { ComponentChild } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { PagesAnswer } from '../api/types.ts';
 import { useAnswer } from './answer.ts';
+import { post } from './api.ts';
 import { addShortcuts } from './keys.ts';
 import { connection, log } from './live.ts';
 import { address, at, go, path } from './location.ts';
@@ -45,6 +46,12 @@ function page(at: string, areas: PagesAnswer['pages']): ComponentChild {
   );
 }
 
+/** The session ends also where the answer does not come: then the login page says so. */
+async function logout(): Promise<void> {
+  await post('/api/logout', {}).catch(() => {});
+  location.assign('/login');
+}
+
 /** The frame of all pages: where one can go, which moment is shown, and the page. */
 export function App() {
   const areas = useAnswer<PagesAnswer>('/api/pages', {}, true);
@@ -76,6 +83,11 @@ export function App() {
         <span class="quiet instance">
           {log.value?.mode === 'live' ? log.value.instance : log.value && 'a log that is not running'}
         </span>
+        {log.value?.mode === 'live' && (
+          <button type="button" onClick={() => void logout()}>
+            Log out
+          </button>
+        )}
       </header>
       <TimeBar />
       {connection.value === 'lost' && (
