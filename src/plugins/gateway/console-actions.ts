@@ -13,7 +13,8 @@ const ACTIONS: readonly ConsoleAction[] = [
   {
     name: 'gateway-approve',
     title: 'Approve a call',
-    confirm: 'The call that waits is forwarded, once, with exactly the arguments that were shown.',
+    confirm:
+      'The call that waits is forwarded, once, with exactly the arguments that `holdfast gateway approvals` shows.',
     fields: request,
     operation: DECIDE_PATH,
     body: (fields, by) => ({ ...fields, verdict: 'approved', by }),

@@ -1,11 +1,61 @@
-import { type ConsolePage, consolePages } from '../../core/contracts/console.ts';
+import {
+  type ConsolePage,
+  consolePages,
+  type PageMoment,
+  type PageSection,
+  type PageStatus,
+} from '../../core/contracts/console.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
-import { actorRef } from '../../core/kernel/ids.ts';
+import { stateName } from '../../core/host/terminal.ts';
+import { actorRef, parseActorRef } from '../../core/kernel/ids.ts';
+import type { ApprovalContext } from '../../machines/gateway/approval.ts';
+import type { RouteHealthContext } from '../../machines/gateway/route-health.ts';
 import type { RoutesContext } from '../../machines/gateway/route-table.ts';
+import { approvalActor } from './approvals/actor.ts';
+import { routeHealthActor } from './health/actor.ts';
 import { ROUTES_KEY, routesActor } from './routes/actor.ts';
 
-/** The table of routes at a moment. */
-const page: ConsolePage = {
+const STATUS: Readonly<Record<string, PageStatus>> = { healthy: 'ok', unknown: 'unknown', down: 'failing' };
+
+/** What the newest probes found of a route's upstream. */
+function healthOf(states: PageMoment['states'], route: string) {
+  const ref = actorRef(routeHealthActor.type, route);
+  const state = states.get(ref);
+  if (!state) return { status: 'unknown', health: 'not probed yet', tools: null, reason: '' } as const;
+  const { tools = null, reason = '', token } = state.context as Partial<RouteHealthContext>;
+  const health = stateName(state.value);
+  return {
+    status: STATUS[health] ?? 'degraded',
+    actor: ref,
+    health: health.replace('_', ' '),
+    tools,
+    reason: token?.problem ?? reason,
+  };
+}
+
+/** The calls that wait for a person. Their arguments are sealed beside the log, so no page of a moment has them. */
+function waitingCalls(states: PageMoment['states']): PageSection[] {
+  const rows = [...states.values()]
+    .filter(({ ref, value }) => parseActorRef(ref).type === approvalActor.type && value === 'waiting')
+    .flatMap(({ ref, context }) => {
+      const { request, askedAt = null, until = null } = context as Partial<ApprovalContext>;
+      if (!request) return [];
+      const { id, alias, key, route, tool } = request;
+      return [{ actor: ref, cells: { id, by: alias ?? key, call: `${route} ${tool}`, askedAt, until } }];
+    });
+  if (rows.length === 0) return [];
+  const columns = [
+    { name: 'id', title: 'Id' },
+    { name: 'by', title: 'Key' },
+    { name: 'call', title: 'Call' },
+    { name: 'askedAt', title: 'Asked at', format: 'time' },
+    { name: 'until', title: 'Refused at', format: 'time' },
+  ] as const;
+  return [{ kind: 'table', title: 'Calls that wait for approval', columns, rows }];
+}
+
+/** The table of routes, their health, and who waits, at a moment. */
+export const routesPage: ConsolePage = {
   name: 'routes',
   title: 'Routes',
   data: ({ states }) => {
@@ -20,25 +70,34 @@ const page: ConsolePage = {
     } = (states.get(ref)?.context ?? {}) as Partial<RoutesContext>;
     const columns = [
       { name: 'route', title: 'Route' },
+      { name: 'health', title: 'Health' },
+      { name: 'tools', title: 'Tools', format: 'number' },
       { name: 'upstream', title: 'Upstream' },
       { name: 'disposition', title: 'Credential' },
       { name: 'since', title: 'Serves since', format: 'time' },
       { name: 'revision', title: 'Revision', format: 'number' },
       { name: 'problem', title: 'Problem' },
     ] as const;
-    const rows = Object.entries(routes).map(([route, { serving, problem, pinned }]) => ({
-      // Whether its upstream answers is not in the table.
-      ...((problem !== undefined || !serving) && { status: 'degraded' as const }),
-      cells: {
-        route,
-        upstream: serving?.upstream ?? null,
-        disposition: serving?.disposition ?? null,
-        since: serving?.since ?? null,
-        revision: serving?.revision ?? null,
-        problem: problem ?? (pinned ? 'rolled back' : ''),
-      },
-    }));
+    const rows = Object.entries(routes).map(([route, { serving, problem, pinned }]) => {
+      const isConfigured = serving?.upstream !== undefined;
+      const { status, health, tools, reason, ...link } = healthOf(states, route);
+      return {
+        ...(isConfigured && { status, ...link }),
+        ...((problem !== undefined || !serving) && { status: 'degraded' as const }),
+        cells: {
+          route,
+          health: isConfigured ? health : 'not configured',
+          tools: isConfigured ? tools : null,
+          upstream: serving?.upstream ?? null,
+          disposition: serving?.disposition ?? null,
+          since: serving?.since ?? null,
+          revision: serving?.revision ?? null,
+          problem: problem ?? (pinned ? 'rolled back' : isConfigured ? reason : ''),
+        },
+      };
+    });
     return [
+      ...waitingCalls(states),
       {
         kind: 'facts',
         facts: [
@@ -81,5 +140,5 @@ const page: ConsolePage = {
 
 /** Lets the console show the routes at any moment. */
 export function contributePage<S>(context: PluginContext<S>): void {
-  context.contribute(consolePages, () => page);
+  context.contribute(consolePages, () => routesPage);
 }

@@ -1,6 +1,7 @@
 import { cpSync, lstatSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
+import { routesPage } from '../../../src/plugins/gateway/console-page.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { read } from '../../support/until.ts';
@@ -77,6 +78,16 @@ test('[G6,G16] a denial says who and why, stands for the same call alone, and co
   const other = wipe(client, 'other');
   const [another] = await on.waiting(t);
   t.not(another?.id, asked?.id);
+  const { actors } = on.rig.runtime.services;
+  const types = ['gateway.approval', 'gateway.routes', 'gateway.route_health'];
+  const states = new Map(types.flatMap((type) => actors.states(type)).map((state) => [state.ref, state]));
+  const sections = await routesPage.data({ seq: 0, time: 0, isNow: true, states });
+  const shown = sections.find(({ title }) => title === 'Calls that wait for approval');
+  t.like(
+    shown?.kind === 'table' && shown.rows.map(({ cells }) => cells),
+    [{ id: another?.id, by: 'desk', call: 'pages wipe' }],
+    'the console shows what waits, and no call that is decided',
+  );
   await on.decide(another?.id ?? '', 'approved');
   t.is(await other, 'wiped other');
   const ended = (await on.rig.ended(5)).filter(({ method }) => method === 'tools/call');

@@ -1,13 +1,13 @@
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' } as const;
+const clock = new Intl.DateTimeFormat(undefined, CLOCK);
+const millisClock = new Intl.DateTimeFormat(undefined, { ...CLOCK, fractionalSecondDigits: 3 });
 const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
 
 /** A time as it is read in a list: the day only where it is another than today. */
 export function shortTime(ms: number, millis = false): string {
   const date = new Date(ms);
-  const time = millis
-    ? `${clock.format(date)}.${String(date.getMilliseconds()).padStart(3, '0')}`
-    : clock.format(date);
+  const time = (millis ? millisClock : clock).format(date);
   return date.toDateString() === new Date().toDateString() ? time : `${day.format(date)}, ${time}`;
 }
 

@@ -37,7 +37,7 @@ export function AreaPage({ name, area }: { name: string; area: string }) {
 }
 
 function Value({ value, format }: { value: Cell; format?: Format }) {
-  if (value === null) return <span class="quiet">nothing</span>;
+  if (value === null) return <span class="quiet">–</span>;
   if (typeof value === 'boolean') return <>{value ? 'yes' : 'no'}</>;
   if (typeof value === 'string') return <>{brief(value, 500)}</>;
   if (format === 'time') return <Time ms={value} />;
@@ -110,14 +110,14 @@ function Table({ section: { columns, rows } }: { section: Extract<PageSection, {
                 {title}
               </th>
             ))}
-            {isLinked && <th scope="col">see</th>}
+            {isLinked && <th scope="col">See</th>}
           </tr>
         </thead>
         <tbody>
           {rows.map(({ cells, status, ...links }, index) => (
             <tr key={`${index} ${columns[0] && cells[columns[0].name]}`}>
               {columns.map(({ name, format }) => (
-                <td key={name}>
+                <td key={name} class={String(cells[name] ?? '').length > 40 ? 'long' : undefined}>
                   <Value value={cells[name] ?? null} {...(format && { format })} />
                 </td>
               ))}

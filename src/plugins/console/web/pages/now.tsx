@@ -24,7 +24,7 @@ function Card({ area, items }: { area: string; items: readonly OverviewItem[] })
         {sorted(items).map(({ name, status, text, since, actor, seq }) => (
           <li key={`${name} ${actor} ${seq}`} class="item">
             <StatusMark status={status} />
-            <span class="what">
+            <span class="what" title={text}>
               {actor ? <a href={address(`/actors/${actor}`)}>{name}</a> : name}
               <span class="quiet"> {text}</span>
               {since !== undefined && (
@@ -101,5 +101,8 @@ function summary(items: readonly OverviewItem[]): string {
   const [worst] = sorted(items);
   if (!worst) return 'Not everything is known';
   const more = items.length > 1 ? `, and ${items.length - 1} more` : '';
-  return `${worst.name}: ${worst.text}${more}`;
+  // The card has the rest: labels of an alert, and what to do.
+  const name = worst.name.replace(/\{.*$/, '');
+  const [sentence = ''] = worst.text.split(/\.(?:\s|$)/);
+  return `${name}: ${sentence}${more}`;
 }

@@ -96,8 +96,8 @@ function draw({ id, title, start, end, records, actors, failed, first }: Story) 
     <a class={`story${failed ? ' failed' : ''}`} href={address(`/stories/${id}`)}>
       <Time ms={start} />
       <span class="title">
-        {failed && <strong>failed: </strong>}
-        <span class="actor">{actors[0]}</span> {title}
+        <span class="actor">{actors[0]}</span> {failed && <strong>failed: </strong>}
+        {title}
       </span>
       <span class="quiet">
         {counted(records, 'record')} in {duration(end - start)}, from {first}

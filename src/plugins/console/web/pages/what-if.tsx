@@ -55,7 +55,7 @@ export function WhatIfPage() {
           />
         </label>
         <label>
-          A record whose event was another
+          A record whose event is changed
           <input
             value={seq}
             placeholder="its number"
@@ -64,7 +64,7 @@ export function WhatIfPage() {
           />
         </label>
         <label>
-          What was other in its event (fields that are given replace those that were; null takes one out)
+          Its changed fields, as JSON (null removes a field)
           <textarea
             rows={4}
             value={event}
@@ -89,8 +89,8 @@ function Differences({ outcome }: { outcome: WhatIfAnswer }) {
     <section class="card" aria-live="polite">
       <h2>
         {differing === 0
-          ? 'No decision would have been another'
-          : `${counted(differing, 'decision')} would have been ${differing === 1 ? 'another' : 'others'}`}
+          ? 'No decision would have been different'
+          : `${counted(differing, 'decision')} would have been different`}
       </h2>
       <p class="quiet">
         {counted(decidedAgain, 'record')} decided again; in {onlyContext} more only the context differs.
