@@ -61,7 +61,6 @@ export const consolePlugin = definePlugin({
       name: 'console',
       portVariable,
       readOnly: true,
-
       errorBody,
       ...listeningOf(listen),
     };

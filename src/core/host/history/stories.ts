@@ -122,7 +122,7 @@ function newestOf(log: SqliteReader, correlation: string, upTo: number): LogReco
 export interface Span {
   readonly id: string;
   readonly kind: 'effect' | 'timer';
-  /** Of a timer its name. */
+  /** Type of the effect, or name of the timer. */
   readonly type: string;
   readonly actor: string;
   /** The record that requested it, and its time. */

@@ -15,7 +15,7 @@ export interface NewCode {
   readonly code: string;
   /** Epoch milliseconds. */
   readonly expiresAt: number;
-  /** Of the console's surface; absent where it does not listen. */
+  /** Address of the console's surface; absent where it does not listen. */
   readonly url?: string;
 }
 

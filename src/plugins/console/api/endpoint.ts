@@ -11,7 +11,7 @@ import { ConsoleError } from '../errors.ts';
 /** What all questions of one console are answered from. */
 export interface ApiContext {
   readonly source: LogSource;
-  /** Of the running instance; absent where the log is one that nothing writes. */
+  /** The running instance; absent where the log is one that nothing writes. */
   readonly services?: Services | undefined;
   readonly questions: LogQuestions;
   readonly moments: Moments;

@@ -21,7 +21,7 @@ const BODY_LIMIT = 64 * 1024;
 export interface ApiOptions {
   readonly access: Access;
   readonly source: LogSource;
-  /** Of the running instance; absent where the log is one that nothing writes. */
+  /** The running instance; absent where the log is one that nothing writes. */
   readonly services?: Services;
 }
 

@@ -47,7 +47,7 @@ export const openapiCommand: CommandDefinition = {
   },
 };
 
-/** Of `holdfast doctor`: whether the documents are still those that the entries pin. @param routes entries of the configuration */
+/** A check of `holdfast doctor`: whether the documents are still those that the entries pin. @param routes entries of the configuration */
 export function documentsCheck(routes: readonly unknown[]): CheckDefinition | undefined {
   const pinned = readRouteEntries(routes, process.env).definitions.flatMap(({ entry: { name, openapi } }) =>
     openapi ? [{ name, ...openapi }] : [],

@@ -9,7 +9,7 @@ import { type CheckValue, compileSchema } from './checked-schema.ts';
 import type { ApiTool, Parameter } from './model.ts';
 import { headerText, pathText, queryPairs, UnusableArgument } from './serialise.ts';
 
-/** Of what an API says of an error, characters. */
+/** Longest part of an API's own error that is shown, characters. */
 const LONGEST_ERROR = 4_000;
 /** What is shorter would be removed from words that only look like it, characters. */
 const SHORTEST_SECRET = 8;
@@ -17,7 +17,7 @@ const LONGEST_URL = 16_384;
 const DEEPEST_JSON = 100;
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/i;
 const TEXT_TYPE = /^(?:text\/[\w.+-]+|application\/(?:[\w.-]+\+)?xml|application\/yaml)$/i;
-/** Of the answer to HEAD. */
+/** Headers that are shown of an answer to HEAD. */
 const SHOWN_HEADERS = ['content-type', 'content-length', 'last-modified', 'etag'];
 
 /** Where the calls of a route go, and with what. */

@@ -4,7 +4,7 @@ import { createContext, Script } from 'node:vm';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 
-/** Of one check, milliseconds. */
+/** Longest time of one check, milliseconds. */
 const LONGEST_MS = 500;
 
 /** @returns what is wrong with a value, as a part of a sentence that begins with its place; undefined when nothing is */

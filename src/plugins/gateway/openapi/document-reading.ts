@@ -13,7 +13,7 @@ interface ReadingOptions {
   readonly clock: Pick<Clock, 'after'>;
   /** @throws coded: the document can't be used */
   readonly read: () => Promise<ApiDescription>;
-  /** Told of each failure after `begin`. */
+  /** Called with each failure after `begin`. */
   readonly onFailure: (error: unknown) => void;
 }
 
