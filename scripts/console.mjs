@@ -65,7 +65,7 @@ async function main() {
     'icon.svg': readFileSync(join(source, 'icon.svg'), 'utf8'),
   };
   const { drawMachines } = await import('./console/drawings.ts'); // reads the whole product: only when it has to be built
-  const drawings = await drawMachines(root);
+  const drawings = await drawMachines();
   let page = readFileSync(join(source, 'index.html'), 'utf8');
   rmSync(target, { recursive: true, force: true });
   mkdirSync(join(target, 'assets'), { recursive: true });

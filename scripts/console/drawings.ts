@@ -1,5 +1,5 @@
-import { loadConfig } from '../../src/core/host/config/load.ts';
 import { PluginHost } from '../../src/core/host/plugin/host.ts';
+import { builtinPlugins } from '../../src/main.ts';
 import {
   graphDigest,
   type MachineDrawing,
@@ -7,9 +7,9 @@ import {
 } from '../../src/plugins/console/statechart/graph.ts';
 import { layOut } from './layout.ts';
 
-/** Draws the machines of the shipped configuration, by type of actor. */
-export async function drawMachines(root: string): Promise<Map<string, MachineDrawing>> {
-  const { plugins } = await loadConfig({ cwd: root, env: {} });
+/** Draws the machines of the plugins that the program brings, by type of actor. */
+export async function drawMachines(): Promise<Map<string, MachineDrawing>> {
+  const plugins = await builtinPlugins();
   const drawings = new Map<string, MachineDrawing>();
   for (const { type, machine } of new PluginHost(plugins).register().actors) {
     const graph = machineGraph(machine);
