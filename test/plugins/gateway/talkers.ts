@@ -70,9 +70,13 @@ export async function setUp(t: ExecutionContext<unknown>) {
   return { rig, key, client, heard, cancelled, wiki, docs, sessions };
 }
 
-export async function until(t: ExecutionContext<unknown>, what: string, holds: () => boolean): Promise<void> {
+export async function until(
+  t: ExecutionContext<unknown>,
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+): Promise<void> {
   for (const end = performance.now() + PATIENCE_MS; performance.now() < end; ) {
-    if (holds()) return;
+    if (await holds()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   t.fail(`not within ${PATIENCE_MS} ms: ${what}`);
