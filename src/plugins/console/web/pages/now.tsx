@@ -3,7 +3,7 @@ import { useAnswer } from '../answer.ts';
 import { RateChart } from '../components/rate-chart.tsx';
 import { RecordLine } from '../components/record-line.tsx';
 import { Shown, StatusMark } from '../components/states.tsx';
-import { latest } from '../live.ts';
+import { latest, log } from '../live.ts';
 import { address, at } from '../location.ts';
 import { Time } from '../text.tsx';
 
@@ -73,7 +73,7 @@ export function NowPage() {
                 <h2>Records a minute</h2>
                 <RateChart end={time} />
               </section>
-              {at.value === undefined && (
+              {at.value === undefined && log.value?.mode === 'live' && (
                 <section class="card wide">
                   <h2>What happens</h2>
                   {latest.value.length === 0 && <p class="quiet">Nothing since this page was opened.</p>}

@@ -94,7 +94,7 @@ export function StoriesPage() {
 function draw({ id, title, start, end, records, actors, failed, first }: Story) {
   return (
     <a class={`story${failed ? ' failed' : ''}`} href={address(`/stories/${id}`)}>
-      <Time ms={start} />
+      <Time ms={end} />
       <span class="title">
         <span class="actor">{actors[0]}</span> {failed && <strong>failed: </strong>}
         {title}
