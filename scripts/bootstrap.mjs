@@ -118,9 +118,18 @@ export function bootstrap() {
   console.log(`bootstrap: ready in ${((Date.now() - started) / 1000).toFixed(1)} s, Node ${checkNode()}`);
 }
 
+/** Builds the pages of the console where they are out of date, on the product's Node. @returns whether they are there */
+export function buildPages() {
+  return (
+    spawnSync(productNode(), [join(root, 'scripts', 'console.mjs')], { cwd: root, stdio: 'inherit' })
+      .status === 0
+  );
+}
+
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   try {
     bootstrap();
+    if (!buildPages()) process.exitCode = 1;
   } catch (error) {
     if (!(error instanceof BootstrapError)) throw error;
     console.error(error.message);

@@ -4,11 +4,11 @@
 //   npm test -- --match='*fsync*'        any option of AVA
 //   npm test -- --fast                   without *.slow.test.ts, and nothing is installed on the system
 // Runs on any Node from 18 on; the tests themselves run on the product's own Node.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { BootstrapError, bootstrap, productNode, root } from './bootstrap.mjs';
+import { BootstrapError, bootstrap, buildPages, productNode, root } from './bootstrap.mjs';
 
 /** Programs that tests start, and the Debian packages that bring them. */
 const SYSTEM_PACKAGES = [
@@ -163,11 +163,7 @@ async function main() {
     console.error(error.message);
     return { passed: 0, failed: 1, skipped: 0 };
   }
-  const built = spawnSync(productNode(), [join(root, 'scripts', 'console.mjs')], {
-    cwd: root,
-    stdio: 'inherit',
-  });
-  if (built.status !== 0) return { passed: 0, failed: 1, skipped: 0 };
+  if (!buildPages()) return { passed: 0, failed: 1, skipped: 0 };
   await system;
   const run = await runAva(
     args.filter((arg) => arg !== '--fast'),
