@@ -2,8 +2,8 @@
 // hides what fails on the older one that a machine has before the packages are installed.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { tempDir } from './support/temp.ts';
@@ -21,15 +21,14 @@ function onPath(program: string): string {
   return join(folder, program);
 }
 
-/** Everything that a clone of this checkout would have, with what is not committed yet. */
+/** What git ignores: a clone has none of it. */
+const NOT_CLONED = new Set(['.git', '.holdfast', 'build', 'dist', 'node_modules']);
+
+/** Copies what a clone of this checkout would have, and changes that are not committed yet. */
 function clone(to: string): void {
-  const listed = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
-  const files = execFileSync('git', listed, { cwd: root, encoding: 'utf8' }).split('\0');
-  for (const file of files) {
-    if (file === '' || !existsSync(join(root, file))) continue;
-    mkdirSync(dirname(join(to, file)), { recursive: true });
-    cpSync(join(root, file), join(to, file));
-  }
+  mkdirSync(to);
+  for (const name of readdirSync(root))
+    if (!NOT_CLONED.has(name)) cpSync(join(root, name), join(to, name), { recursive: true });
 }
 
 /** Stands before npm: takes the packages of this checkout, which `npm ci` has downloaded already, and lets npm do all else. */
