@@ -149,6 +149,7 @@ function contextOf(
     signal: interrupted,
     config: () => configuration.load(),
     registrations: () => configuration.registrations(),
+    declared: () => configuration.declared(),
     actors: () => configuration.actors(),
     wordsOf: (types) => configuration.wordsOf(types),
     stoppedReports: (types) => configuration.stoppedReports(types),

@@ -1,4 +1,8 @@
-/** What plugins bring to the console: `context.contribute(consolePages, (started) => ({ … }))`. */
+/**
+ * What plugins bring to the console. A page that is a fold over the log is contributed as it is,
+ * `context.contribute(consolePages, page)`, and is shown of any log; one that asks the running plugin is made by
+ * `context.contribute(consolePages, (started) => ({ … }))`, and needs an instance.
+ */
 import type { ActorState } from '../kernel/actors/transition.ts';
 import { defineContributionPoint } from './token.ts';
 
@@ -9,16 +13,52 @@ import { defineContributionPoint } from './token.ts';
  */
 export type PageStatus = 'ok' | 'degraded' | 'failing' | 'unknown';
 
-/** Where a row leads: to an actor, or to a record. */
+/** Where a row leads: to an actor, a record, or a page with what is filled in there. */
 interface Linked {
   readonly status?: PageStatus;
   /** Address of an actor. */
   readonly actor?: string;
   /** Number of a record. */
   readonly seq?: number;
+  readonly page?: PageLink;
+}
+
+/**
+ * A page, and what is filled in there.
+ *
+ * @experimental
+ */
+export interface PageLink {
+  /** Name of a page, e.g. the one that has the link. */
+  readonly name: string;
+  /** What the link says; the title of the page unless set. */
+  readonly title?: string;
+  /** Values of the page's inputs, by name. */
+  readonly inputs?: Readonly<Record<string, string>>;
 }
 
 type Cell = string | number | boolean | null;
+
+/**
+ * A part of a trace: something that took time.
+ *
+ * @experimental
+ */
+export interface PageSpan {
+  readonly id: string;
+  /** The span that it is a part of; absent of a root, or where that one is not known. */
+  readonly parent?: string;
+  readonly name: string;
+  /** Who did it, e.g. a service. */
+  readonly by: string;
+  /** Epoch milliseconds, with fractions. */
+  readonly start: number;
+  /** Milliseconds, with fractions. */
+  readonly duration: number;
+  readonly status?: PageStatus;
+  /** What else is known of it. */
+  readonly facts?: Readonly<Record<string, Cell>>;
+}
 
 /**
  * A part of a page. The console draws it: a plugin brings no script. Times are epoch milliseconds.
@@ -33,6 +73,8 @@ export type PageSection =
         readonly label: string;
         readonly value: Cell;
         readonly since?: number;
+        /** When it ends; the page counts down to it. */
+        readonly until?: number;
       })[];
     }
   | {
@@ -54,7 +96,38 @@ export type PageSection =
         readonly name: string;
         readonly points: readonly (readonly [time: number, value: number])[];
       }[];
+    }
+  | {
+      /** What differs between two values, e.g. between two versions of a file. */
+      readonly kind: 'changes';
+      readonly title?: string;
+      /** A side that is absent had nothing there. */
+      readonly changes: readonly { readonly path: string; readonly from?: unknown; readonly to?: unknown }[];
+    }
+  | {
+      /** Spans on one axis of time, each below the one that it is a part of. */
+      readonly kind: 'waterfall';
+      readonly title?: string;
+      readonly spans: readonly PageSpan[];
     };
+
+/**
+ * Something that a person fills in to choose what a page shows. It stands in the page's address, so it may hold no secret.
+ *
+ * @experimental
+ */
+export interface PageInput {
+  /** Small letters, digits and dashes; not `at` or `mark`. */
+  readonly name: string;
+  readonly title: string;
+  /** `long` has several lines. */
+  readonly kind: 'text' | 'long' | 'choice';
+  readonly choices?: readonly string[];
+  /** What it is while nobody fills it in. */
+  readonly value?: string;
+  /** An example, shown while it is empty. */
+  readonly example?: string;
+}
 
 /**
  * The moment that a page shows.
@@ -70,10 +143,15 @@ export interface PageMoment {
   readonly isNow: boolean;
   /** Every actor at that moment, by address. */
   readonly states: ReadonlyMap<string, Readonly<ActorState>>;
+  /** What is filled in, by the names of the page's inputs; empty ones are absent. */
+  readonly inputs: Readonly<Record<string, string>>;
+  /** Aborted when nobody waits for the page any more. */
+  readonly signal: AbortSignal;
 }
 
 /**
- * A page of a plugin. It is a fold over the actors, so it can be shown at any moment.
+ * A page of a plugin. A fold over the actors can be shown at any moment; a page that asks something outside shows what
+ * was there at the moment's time.
  *
  * @experimental
  */
@@ -81,7 +159,8 @@ export interface ConsolePage {
   /** Small letters, digits and dashes; no two plugins bring one name. */
   readonly name: string;
   readonly title: string;
-  /** Its sections at a moment; cheap, and without secrets. */
+  readonly inputs?: readonly PageInput[];
+  /** Its sections at a moment; cheap, and without secrets. What it throws is shown in its place. */
   readonly data: (moment: PageMoment) => readonly PageSection[] | Promise<readonly PageSection[]>;
 }
 

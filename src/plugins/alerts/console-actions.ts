@@ -31,5 +31,5 @@ const ACTIONS: readonly ConsoleAction[] = [
 
 /** Lets the console do what the commands of alerts do. */
 export function contributeActions<S>(context: PluginContext<S>): void {
-  for (const action of ACTIONS) context.contribute(consoleActions, () => action);
+  for (const action of ACTIONS) context.contribute(consoleActions, action);
 }

@@ -102,5 +102,5 @@ function silencesTable([state]: readonly ActorState[], now: number): PageSection
 
 /** Lets the console show the alerts at any moment. */
 export function contributePage<S>(context: PluginContext<S>): void {
-  context.contribute(consolePages, () => page);
+  context.contribute(consolePages, page);
 }

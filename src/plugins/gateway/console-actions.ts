@@ -42,5 +42,5 @@ const ACTIONS: readonly ConsoleAction[] = [
 
 /** Lets the console do what the commands of the gateway do. */
 export function contributeActions<S>(context: PluginContext<S>): void {
-  for (const action of ACTIONS) context.contribute(consoleActions, () => action);
+  for (const action of ACTIONS) context.contribute(consoleActions, action);
 }

@@ -140,5 +140,5 @@ export const routesPage: ConsolePage = {
 
 /** Lets the console show the routes at any moment. */
 export function contributePage<S>(context: PluginContext<S>): void {
-  context.contribute(consolePages, () => routesPage);
+  context.contribute(consolePages, routesPage);
 }

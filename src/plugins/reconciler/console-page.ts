@@ -49,5 +49,5 @@ function statusOf({ alerted, missing, trouble, lastNcid }: Partial<LegContext>):
 
 /** Lets the console show the legs at any moment. */
 export function contributePage<S>(context: PluginContext<S>): void {
-  context.contribute(consolePages, () => page);
+  context.contribute(consolePages, page);
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
-import { type ConsoleAction, consoleActions } from '../../core/contracts/console.ts';
+import { consoleActions } from '../../core/contracts/console.ts';
 import { RouterApiToken } from '../../core/contracts/router.ts';
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { durationFlag } from '../../core/host/duration.ts';
@@ -248,17 +248,14 @@ export function registerUnit(context: PluginContext<Started>): void {
     });
   });
   contributePage(context);
-  context.contribute(
-    consoleActions,
-    (): ConsoleAction => ({
-      name: 'reconciler-resync',
-      title: 'Resync all legs',
-      confirm: 'Every leg is read again, and what differs from the config is put right.',
-      fields: [],
-      operation: RESYNC_PATH,
-      body: () => ({}),
-    }),
-  );
+  context.contribute(consoleActions, {
+    name: 'reconciler-resync',
+    title: 'Resync all legs',
+    confirm: 'Every leg is read again, and what differs from the config is put right.',
+    fields: [],
+    operation: RESYNC_PATH,
+    body: () => ({}),
+  });
   registerCommands(context);
 }
 

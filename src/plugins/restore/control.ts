@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { type ConsoleAction, consoleActions } from '../../core/contracts/console.ts';
+import { consoleActions } from '../../core/contracts/console.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { StateValue } from '../../core/kernel/log/record.ts';
@@ -35,18 +35,15 @@ export interface DrillStatus extends Partial<Omit<DrillContext, 'results'>> {
 export function registerControl(
   context: PluginContext<{ readonly services: Services; readonly drills: Drills }>,
 ): void {
-  context.contribute(
-    consoleActions,
-    (): ConsoleAction => ({
-      name: 'restore-drill',
-      title: 'Start a restore drill',
-      confirm:
-        'A copy of the newest backup is restored beside the store and compared; the store itself is not touched.',
-      fields: [{ name: 'path', title: 'Drill', kind: 'choice', choices: DRILL_PATHS, required: true }],
-      operation: DRILL_PATH,
-      body: (fields) => fields,
-    }),
-  );
+  context.contribute(consoleActions, {
+    name: 'restore-drill',
+    title: 'Start a restore drill',
+    confirm:
+      'A copy of the newest backup is restored beside the store and compared; the store itself is not touched.',
+    fields: [{ name: 'path', title: 'Drill', kind: 'choice', choices: DRILL_PATHS, required: true }],
+    operation: DRILL_PATH,
+    body: (fields) => fields,
+  });
   context.control((surface, { services, drills }) => {
     serveOperation(surface, DRILL_PATH, drillFields, async ({ path, snapshot }, { correlation }) => {
       const { bus, clock, pendingReplies } = services;

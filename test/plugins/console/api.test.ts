@@ -293,7 +293,8 @@ test('[C15] an action runs the operation of its command, is recorded with who di
 
 test("[C15] a plugin's page is drawn from any moment, redacted", async (t) => {
   const { rig, last } = of();
-  t.deepEqual((await rig.ask('/api/pages')).pages, [{ name: 'doors', title: 'Doors', area: 'test' }]);
+  const inputs = [{ name: 'state', title: 'State', kind: 'choice', choices: ['all', 'none'], value: 'all' }];
+  t.deepEqual((await rig.ask('/api/pages')).pages, [{ name: 'doors', title: 'Doors', area: 'test', inputs }]);
   const [before, then] = [
     await rig.ask('/api/pages/doors?at=3'),
     await rig.ask(`/api/pages/doors?at=${last}`),
@@ -301,4 +302,11 @@ test("[C15] a plugin's page is drawn from any moment, redacted", async (t) => {
   t.true(before.sections[0].rows.length < then.sections[0].rows.length);
   t.is(then.sections[0].rows.length, DOORS);
   t.false(JSON.stringify(then).includes(CANARY));
+  t.deepEqual(
+    (await rig.ask(`/api/pages/doors?at=${last}&state=none`)).sections[0].rows,
+    [],
+    'it is filled in',
+  );
+  for (const wrong of ['state=open', 'room=hall', 'state=all&state=none'])
+    t.is((await rig.send(`/api/pages/doors?${wrong}`)).status, 400, wrong);
 });

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { type ConsoleAction, consoleActions, consolePages } from '../../../src/core/contracts/console.ts';
+import {
+  type ConsoleAction,
+  type ConsolePage,
+  consoleActions,
+  consolePages,
+} from '../../../src/core/contracts/console.ts';
 import { serveOperation } from '../../../src/core/host/operations/serve.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { door } from '../../support/door.ts';
@@ -10,30 +15,49 @@ export const CANARY = 'canary-7c1f0b93e2d84a55';
 export const DOORS = 4;
 export const ROUNDS = 40;
 
+const doorsPage: ConsolePage = {
+  name: 'doors',
+  title: 'Doors',
+  inputs: [{ name: 'state', title: 'State', kind: 'choice', choices: ['all', 'none'], value: 'all' }],
+  data: ({ states, time, isNow, inputs }) => [
+    {
+      kind: 'table',
+      columns: [
+        { name: 'door', title: 'Door' },
+        { name: 'state', title: 'State' },
+      ],
+      rows: [...states.values()]
+        .filter(({ ref }) => ref.startsWith('test.door/') && inputs.state === 'all')
+        .map(({ ref, value }) => ({ cells: { door: ref, state: String(value) }, actor: ref })),
+    },
+    { kind: 'facts', facts: [{ label: 'password', value: isNow, since: time, status: 'ok' }] },
+    { kind: 'text', text: `authorization: Bearer ${CANARY}` },
+    { kind: 'chart', series: [{ name: 'a', points: [[time, 1]] }] },
+    { kind: 'changes', changes: [{ path: 'lock', from: 'open', to: { by: 'ada' } }, { path: 'bell' }] },
+    {
+      kind: 'waterfall',
+      spans: [
+        {
+          id: '2',
+          parent: '1',
+          name: 'ring',
+          by: 'bell',
+          start: time + 2,
+          duration: 1.5,
+          status: 'failing',
+        },
+        { id: '1', name: 'visit', by: 'door', start: time, duration: 8, facts: { rooms: 3 } },
+      ],
+    },
+  ],
+};
+
 export const doors = definePlugin({
   name: 'test',
   options: z.strictObject({}),
   register(context) {
     context.actor(door);
-    context.contribute(consolePages, () => ({
-      name: 'doors',
-      title: 'Doors',
-      data: ({ states, time, isNow }) => [
-        {
-          kind: 'table',
-          columns: [
-            { name: 'door', title: 'Door' },
-            { name: 'state', title: 'State' },
-          ],
-          rows: [...states.values()]
-            .filter(({ ref }) => ref.startsWith('test.door/'))
-            .map(({ ref, value }) => ({ cells: { door: ref, state: String(value) }, actor: ref })),
-        },
-        { kind: 'facts', facts: [{ label: 'password', value: isNow, since: time, status: 'ok' }] },
-        { kind: 'text', text: `authorization: Bearer ${CANARY}` },
-        { kind: 'chart', series: [{ name: 'a', points: [[time, 1]] }] },
-      ],
-    }));
+    context.contribute(consolePages, doorsPage);
     context.contribute(
       consoleActions,
       (): ConsoleAction => ({

@@ -69,6 +69,12 @@ test('[C15] an exported log and a stopped folder open as the running instance sh
     t.like(await client.ask('/api/log'), { mode, instance: source, first: 1, state: 'stopped' });
     const shown = await Promise.all(paths.map((path) => client.ask(path)));
     t.deepEqual(shown, live, mode);
+    const { pages } = await client.ask('/api/pages');
+    t.true(
+      pages.some(({ name }: any) => name === 'alerts'),
+      'pages that are folds need no instance',
+    );
+    t.like(await client.ask(`/api/pages/alerts?at=${last}`), { at: last, title: 'Alerts' });
     t.is((await client.ask(`/api/overview?at=${last}`)).status, 'unknown');
     t.is((await client.send('/api/events')).body.error.code, 'HF_CONSOLE_NOT_LIVE');
     const acted = await client.send('/api/actions/knock', { method: 'POST', body: {} });

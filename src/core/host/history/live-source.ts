@@ -12,6 +12,7 @@ export function liveSource({ dataDir, declarations }: Pick<Services, 'dataDir' |
       Object.fromEntries(declarations().actors.map(({ type, describe }) => [type, describe])),
     actors: async () => declarations().actors,
     stoppedReports: async () => stoppedReportsOf(declarations()),
+    declared: async () => declarations(),
   };
 }
 

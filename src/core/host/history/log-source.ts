@@ -2,6 +2,7 @@ import type { ActorDefinition, RecordWords } from '../../kernel/actors/definitio
 import { openReader } from '../../kernel/log/portable/open-reader.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import type { StoppedReports } from '../plugin/definition.ts';
+import type { Registrations } from '../plugin/registrations.ts';
 
 /** A log that is asked questions: of the running instance, of a data folder where none runs, or of an exported file. */
 export interface LogSource {
@@ -16,6 +17,8 @@ export interface LogSource {
   actors(): Promise<readonly ActorDefinition[]>;
   /** What plugins report of the states of some types of actors. */
   stoppedReports(types: Iterable<string>): Promise<StoppedReports>;
+  /** The plugins that are known here, and what they contribute without being started. */
+  declared(): Promise<Pick<Registrations, 'plugins' | 'contributions'>>;
 }
 
 /** A log that is open for one question. */

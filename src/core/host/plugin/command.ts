@@ -66,6 +66,12 @@ export interface CommandContext {
   /** What its plugins declare; nothing is started. @throws HF_CONFIG_*, HF_PLUGIN_* */
   readonly registrations: () => Promise<Registrations>;
   /**
+   * The same; where there is no configuration, what those plugins declare that the program brings.
+   *
+   * @throws HF_CONFIG_*, HF_PLUGIN_*
+   */
+  readonly declared: () => Promise<Registrations>;
+  /**
    * The actors whose records a log holds: those that the configuration's plugins declare; where there is none, those
    * of the plugins that the program brings. @throws HF_REPLAY_MACHINES neither is there; HF_CONFIG_*, HF_PLUGIN_*
    */

@@ -125,9 +125,10 @@ export interface PluginContext<S = Services> {
    * Adds something to what another plugin looks after, e.g. a page to a console. Whether a plugin collects it depends
    * on the configuration; the order of the list does not matter.
    *
-   * @param make runs when it is collected, which is after the start, and again when the configuration file has changed
+   * @param contribution what needs no running plugin, which commands over a log know, too; or a function that runs when it is
+   * collected, which is after the start, and again when the configuration file has changed
    */
-  contribute<T>(point: ContributionPoint<T>, make: (started: S) => T): void;
+  contribute<T>(point: ContributionPoint<T>, contribution: T | ((started: S) => T)): void;
   actor(definition: ActorDefinition): void;
   /**
    * Messages of a topic become events of actors; the compiler checks them against the machine.

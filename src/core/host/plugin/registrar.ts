@@ -1,6 +1,7 @@
 import { Cron } from 'croner';
 import type { Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
+import type { ContributionPoint } from '../../contracts/token.ts';
 import type { ActorDefinition, RouteTarget } from '../../kernel/actors/definition.ts';
 import type { EffectRegistration } from '../../kernel/actors/effect.ts';
 import { HostError } from '../errors/host-error.ts';
@@ -54,12 +55,14 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
       refuseLate(`token ${token.name}`);
       container.provide(definition, token, () => factory(startedValue()));
     },
-    contribute: (point, make) =>
-      add(
-        declared.contributions,
-        { point: point.name, make: () => make(startedValue()) },
-        `a contribution to ${point.name}`,
-      ),
+    contribute<T>(point: ContributionPoint<T>, contribution: T | ((started: unknown) => T)) {
+      const isMade = (one: T | ((started: unknown) => T)): one is (started: unknown) => T =>
+        typeof one === 'function';
+      const registration = isMade(contribution)
+        ? { make: () => contribution(startedValue()) }
+        : { make: () => contribution, value: contribution };
+      add(declared.contributions, { point: point.name, ...registration }, `a contribution to ${point.name}`);
+    },
     actor: (actor) => add(declared.actors, actor, `actor ${actor.type}`),
     route<T>(
       topic: Topic<T>,

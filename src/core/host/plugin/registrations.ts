@@ -43,6 +43,8 @@ export interface ContributionRegistration {
   /** Name of the point. */
   readonly point: string;
   readonly make: () => unknown;
+  /** What `make` returns, where it needs no running plugin. */
+  readonly value?: unknown;
 }
 
 /** A fact that a plugin contributes to health pages. */

@@ -5,7 +5,7 @@ import { freeOf, textOf } from '../../../core/host/history/answer-text.ts';
 import { askInstance } from '../../../core/host/operations/control-client.ts';
 import { ACCESS_KEY, accessActor } from '../access/actor.ts';
 import { ConsoleError } from '../errors.ts';
-import { contributedBy, get, post } from './endpoint.ts';
+import { contributedTo, get, post } from './endpoint.ts';
 
 /** An operation may take so long, milliseconds: as long as its command waits. */
 const DEADLINE_MS = 60_000;
@@ -32,12 +32,15 @@ export const listActions = get({
       }),
     ),
   }),
-  run: async (_input, { services }) => ({
-    actions: Array.from(contributedBy(services, consoleActions), ([name, { value, area }]) => {
-      const { title, confirm, fields } = value;
-      return { name, title, area, confirm, fields: [...fields] };
-    }),
-  }),
+  async run(_input, request) {
+    const actions = request.services ? await contributedTo(consoleActions, request) : [];
+    return {
+      actions: Array.from(actions, ([name, { value, area }]) => {
+        const { title, confirm, fields } = value;
+        return { name, title, area, confirm, fields: [...fields] };
+      }),
+    };
+  },
 });
 
 export const act = post({
@@ -52,10 +55,10 @@ export const act = post({
       .meta({ description: 'the moment that the page shows: with one the action is refused' }),
   }),
   answer: z.object({ done: z.literal(true), answer: z.unknown() }),
-  async run({ params: { name }, body }, { services, caller, correlation, gone }) {
+  async run({ params: { name }, body }, { services, source, caller, correlation, gone }) {
     if (!services) throw new ConsoleError('HF_CONSOLE_NOT_LIVE', { what: 'an action' });
     if (body.at !== undefined) throw new ConsoleError('HF_CONSOLE_PAST');
-    const action = contributedBy(services, consoleActions).get(name)?.value;
+    const action = (await contributedTo(consoleActions, { services, source })).get(name)?.value;
     if (!action) throw new ConsoleError('HF_CONSOLE_MISSING', { what: 'action', name: textOf(name, 70) });
     const fields = fieldsOf(action, body.fields);
     const { actors, clock, dataDir } = services;

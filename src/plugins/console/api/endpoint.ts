@@ -135,13 +135,22 @@ export const time = z.number();
 /** How something is. */
 export const status = z.enum(['ok', 'degraded', 'failing', 'unknown']);
 
-/** What plugins brought of one kind, by name, each with the area of its plugin. */
-export function contributedBy<T extends { readonly name: string }>(
-  services: Services | undefined,
+/**
+ * What plugins brought of one kind, by name, each with the area of its plugin. Of a log that nothing writes it is what needs
+ * no running plugin.
+ */
+export async function contributedTo<T extends { readonly name: string }>(
   point: ContributionPoint<T>,
-): ReadonlyMap<string, { readonly value: T; readonly area: string }> {
-  const areas = new Map(services?.declarations().plugins.map(({ name, about }) => [name, about?.area]));
-  const brought = services?.contributions(point) ?? [];
+  { services, source }: Pick<ApiContext, 'services' | 'source'>,
+): Promise<ReadonlyMap<string, { readonly value: T; readonly area: string }>> {
+  const { plugins, contributions } = await source.declared();
+  const areas = new Map(plugins.map(({ name, about }) => [name, about?.area]));
+  const declared = () =>
+    contributions
+      .filter((one) => one.point === point.name && one.value !== undefined)
+      // A point has one type: whoever contributes to it was checked against it by the compiler.
+      .map(({ owner, value }) => ({ owner, value: value as T }));
+  const brought = services?.contributions(point) ?? declared();
   return new Map(brought.map(({ owner, value }) => [value.name, { value, area: areas.get(owner) ?? owner }]));
 }
 

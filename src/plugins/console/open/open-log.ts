@@ -61,7 +61,7 @@ export async function openLog(
 /** The log of a file or folder, described in the words of the plugins that are known here. */
 function sourceAt(
   place: string,
-  { wordsOf, actors, stoppedReports }: CommandContext,
+  { wordsOf, actors, stoppedReports, declared }: CommandContext,
 ): LogSource & { close(): Promise<void> } {
   const isFile = statSync(place, { throwIfNoEntry: false })?.isFile() === true;
   const file = isFile ? new OpenedFile(place) : undefined;
@@ -72,6 +72,7 @@ function sourceAt(
     wordsOf,
     actors,
     stoppedReports,
+    declared,
     close: async () => file?.close(),
   };
 }

@@ -37,7 +37,7 @@ function page(at: string, areas: PagesAnswer['pages']): ComponentChild {
   if (first === 'compare') return <ComparePage />;
   if (first === 'what-if') return <WhatIfPage />;
   const area = areas.find((one) => first === 'area' && one.name === name);
-  if (area) return <AreaPage name={name} area={area.area} key={name} />;
+  if (area) return <AreaPage page={area} key={name} />;
   if (first === 'area' && areas.length === 0) return null; // they are on their way
   return (
     <p class="empty">

@@ -21,6 +21,13 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3_600)} h`;
 }
 
+/** A size in the unit that fits, e.g. `1.5 MiB`. @param count bytes */
+export function bytes(count: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, count)) / 10)));
+  return `${(count / 1024 ** power).toLocaleString(undefined, { maximumFractionDigits: 1 })} ${units[power]}`;
+}
+
 /** A time in the viewer's zone; UTC when one hovers over it. */
 export function Time({ ms, millis = false }: { ms: number; millis?: boolean }) {
   const utc = new Date(ms).toISOString();

@@ -36,5 +36,5 @@ export function registerTransactionEnd(
   );
   const commit = action('commit', 'Commit the pending change', 'The config that is applied now stays.');
   const revert = action('revert', 'Revert the pending change', 'The config from before it is applied again.');
-  for (const one of [commit, revert]) context.contribute(consoleActions, () => one);
+  for (const one of [commit, revert]) context.contribute(consoleActions, one);
 }

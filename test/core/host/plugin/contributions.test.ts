@@ -65,3 +65,22 @@ test('[C11] a plugin that failed contributes nothing, and one that does not list
     code: 'HF_PLUGIN_CONTRACT',
   });
 });
+
+test('[C11] what needs no running plugin is contributed as it is, and known before anything starts', async (t) => {
+  const seen: { services?: Services } = {};
+  const fixed = plugin('cellar', (context) => context.contribute(lamps, 'black'));
+  const host = new PluginHost([collecting(seen), fixed, lamp('hall', 'red')]);
+  const { contributions } = host.register();
+  t.deepEqual(
+    contributions.map(({ owner, value }) => [owner, value]),
+    [
+      ['cellar', 'black'],
+      ['hall', undefined],
+    ],
+  );
+  await host.start(services().given);
+  t.deepEqual(
+    seen.services?.contributions(lamps).map(({ value }) => value),
+    ['black', 'red 7'],
+  );
+});

@@ -116,6 +116,7 @@ test.serial(
         },
         config: unused,
         registrations: unused,
+        declared: unused,
         actors: unused,
         wordsOf: unused,
         stoppedReports: unused,

@@ -1,27 +1,39 @@
-import type { PageAnswer, PageSection } from '../../api/types.ts';
+import type { PageAnswer, PageSection, PagesAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { Actions } from '../components/actions.tsx';
+import { Countdown } from '../components/countdown.tsx';
+import { Inputs } from '../components/inputs.tsx';
 import { Series } from '../components/series.tsx';
 import { Shown, StatusMark } from '../components/states.tsx';
-import { address, at } from '../location.ts';
-import { brief, duration, Time } from '../text.tsx';
+import { Changes } from '../components/tree.tsx';
+import { Waterfall } from '../components/waterfall.tsx';
+import { address, at, params } from '../location.ts';
+import { brief, bytes, duration, Time } from '../text.tsx';
 
+type Page = PagesAnswer['pages'][number];
 type Cell = string | number | boolean | null;
 type Format = 'text' | 'number' | 'time' | 'duration' | 'bytes';
 
 /** The page of a plugin: it says what, the console how. */
-export function AreaPage({ name, area }: { name: string; area: string }) {
-  const answer = useAnswer<PageAnswer>(`/api/pages/${encodeURIComponent(name)}`, { at: at.value });
+export function AreaPage({ page: { name, title, area, inputs } }: { page: Page }) {
+  const filled = Object.fromEntries(
+    inputs.flatMap(({ name: input }) => {
+      const value = params.value.get(input);
+      return value === null ? [] : [[input, value]];
+    }),
+  );
+  const answer = useAnswer<PageAnswer>(`/api/pages/${encodeURIComponent(name)}`, { ...filled, at: at.value });
   return (
     <>
+      <h1>{title}</h1>
+      {inputs.length > 0 && <Inputs inputs={inputs} key={params.value.toString()} />}
       <Shown
         of={answer}
         isEmpty={({ sections }) => sections.length === 0}
         empty="There is nothing to show at this moment."
       >
-        {({ title, sections }) => (
+        {({ sections }) => (
           <>
-            <h1>{title}</h1>
             {sections.map((section, index) => (
               <section class="card" key={`${index} ${section.title}`}>
                 {section.title && <h2>{section.title}</h2>}
@@ -46,14 +58,10 @@ function Value({ value, format }: { value: Cell; format?: Format }) {
   return <>{value.toLocaleString()}</>;
 }
 
-function bytes(count: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, count)) / 10)));
-  return `${(count / 1024 ** power).toLocaleString(undefined, { maximumFractionDigits: 1 })} ${units[power]}`;
-}
+type Links = Pick<Extract<PageSection, { kind: 'table' }>['rows'][number], 'actor' | 'seq' | 'page'>;
 
-/** The way to the actor or the record behind a fact. */
-function Linked({ actor, seq }: { actor?: string; seq?: number }) {
+/** The way to the actor, the record or the page behind a fact. */
+function Linked({ actor, seq, page }: Links) {
   return (
     <>
       {actor !== undefined && (
@@ -61,7 +69,8 @@ function Linked({ actor, seq }: { actor?: string; seq?: number }) {
           {actor}
         </a>
       )}{' '}
-      {seq !== undefined && <a href={address(`/records/${seq}`, { at: seq })}>record {seq}</a>}
+      {seq !== undefined && <a href={address(`/records/${seq}`, { at: seq })}>record {seq}</a>}{' '}
+      {page && <a href={address(`/area/${page.name}`, page.inputs)}>{page.title ?? page.name}</a>}
     </>
   );
 }
@@ -71,7 +80,7 @@ function Drawn({ section }: { section: PageSection }) {
     case 'facts':
       return (
         <dl class="facts">
-          {section.facts.map(({ label, value, status, since, ...links }) => (
+          {section.facts.map(({ label, value, status, since, until, ...links }) => (
             <div key={label}>
               <dt>{label}</dt>
               <dd>
@@ -81,8 +90,8 @@ function Drawn({ section }: { section: PageSection }) {
                     {' '}
                     since <Time ms={since} />
                   </span>
-                )}{' '}
-                <Linked {...links} />
+                )}
+                {until !== undefined && <Countdown until={until} />} <Linked {...links} />
               </dd>
             </div>
           ))}
@@ -94,12 +103,18 @@ function Drawn({ section }: { section: PageSection }) {
       return <pre>{section.text}</pre>;
     case 'chart':
       return <Series series={section.series} {...(section.unit !== undefined && { unit: section.unit })} />;
+    case 'changes':
+      return <Changes changes={section.changes} />;
+    case 'waterfall':
+      return <Waterfall spans={section.spans} />;
   }
 }
 
 function Table({ section: { columns, rows } }: { section: Extract<PageSection, { kind: 'table' }> }) {
   if (rows.length === 0) return <p class="quiet">None.</p>;
-  const isLinked = rows.some(({ actor, seq, status }) => (actor ?? seq ?? status) !== undefined);
+  const isLinked = rows.some(
+    ({ actor, seq, page, status }) => (actor ?? seq ?? page ?? status) !== undefined,
+  );
   return (
     <div class="scroll">
       <table>
