@@ -1,4 +1,4 @@
-import { stripVTControlCharacters, styleText } from 'node:util';
+import { styleText } from 'node:util';
 import { FINGERPRINT_DIGITS, FINGERPRINT_PREFIX } from '../kernel/ids.ts';
 import { isObject, type Json } from '../kernel/json.ts';
 import type { StateValue } from '../kernel/log/record.ts';
@@ -115,9 +115,14 @@ const ITEMS = 3;
 const OPAQUE = new RegExp(`^(?:${FINGERPRINT_PREFIX})?[0-9a-f-]{20,}$`, 'i');
 const FINGERPRINT = new RegExp(`^${FINGERPRINT_PREFIX}[0-9a-f]{${FINGERPRINT_DIGITS}}$`);
 
+/** Sequences that act on a terminal, as `stripVTControlCharacters` of Node knows them; browsers have none. */
+const SEQUENCE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  /\u001b\][\s\S]*?(?:\u0007|\u001b\\|\u009c)|[\u001b\u009b][[\]()#;?]*(?:\d{1,4}(?:[;:]\d{0,4})*)?[\dA-PR-TZcf-nq-uy=><~]/g;
+
 /** Text from outside as it may stand on a terminal: nothing in it can move the cursor or turn the line around. */
 export function plainText(text: string): string {
-  return stripVTControlCharacters(text).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
+  return text.replace(SEQUENCE, '').replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
 }
 
 /** JSON that may stand on a terminal: the same data, what would act on a terminal escaped. */

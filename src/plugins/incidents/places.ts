@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Place, placeOf, seqAt } from '../../core/host/history/place.ts';
 import { cut, plainText } from '../../core/host/terminal.ts';
 import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
-import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
+import type { HistoryReader } from '../../core/kernel/log/event-log.ts';
 import { IncidentsError } from './errors.ts';
 
 const UNITS: Readonly<Record<string, string>> = {
@@ -39,7 +39,7 @@ export function parsePlace(text: string, now: number): Place {
  *
  * @throws HF_INCIDENTS_PLACE; HF_LOG_RANGE the log has no record so old
  */
-export async function seqOf(log: SqliteReader, text: string, now: number): Promise<number> {
+export async function seqOf(log: HistoryReader, text: string, now: number): Promise<number> {
   const place = parsePlace(text, now);
   const seq = await seqAt(log, place);
   const [first, last] = [log.firstSeq(), log.lastSeq()];

@@ -1,6 +1,7 @@
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 import test from 'ava';
-import { inertText } from '../../../src/core/host/terminal.ts';
+import fc from 'fast-check';
+import { inertText, plainText } from '../../../src/core/host/terminal.ts';
 import { tableLines } from '../../../src/plugins/columnar/commands/output.ts';
 
 const ESC = '\u001b';
@@ -32,6 +33,39 @@ test('[C14] what the program paints stays painted', (t) => {
     t.is(inertText(painted), painted);
     t.false(inertText(painted, false).includes(ESC), 'data has no colour of its own');
   }
+});
+
+test('[C14] plain text has no sequence that Node knows as one', (t) => {
+  const part = fc.constantFrom(
+    ...[
+      ESC,
+      '\u009b',
+      '[',
+      ']',
+      '(',
+      '#',
+      '?',
+      ';',
+      '0',
+      '38',
+      'm',
+      'J',
+      'a',
+      '\u0007',
+      '\u009c',
+      '\\',
+      ':',
+      '/',
+    ],
+  );
+  const expected = (text: string) =>
+    stripVTControlCharacters(text).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
+      t.is(plainText(parts.join('')), expected(parts.join('')));
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 for (const interactive of [true, false]) {

@@ -1,5 +1,5 @@
+import type { HistoryReader } from '../../kernel/log/event-log.ts';
 import { parseRecord } from '../../kernel/log/record.ts';
-import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { timeAt } from './moments.ts';
 import { Pace } from './pace.ts';
 import { firstSeqAt } from './place.ts';
@@ -108,13 +108,13 @@ export async function bucketsOf(
 }
 
 /** A log of some actors alone has gaps. */
-function countOf(log: SqliteReader, first: number, last: number): number {
+function countOf(log: HistoryReader, first: number, last: number): number {
   if (!log.partial) return Math.max(0, last - first + 1);
   let count = 0;
   for (const page of log.pages({ from: first, to: last })) count += page.length;
   return count;
 }
 
-async function edgeAt(log: SqliteReader, time: number, least: number, most: number): Promise<number> {
+async function edgeAt(log: HistoryReader, time: number, least: number, most: number): Promise<number> {
   return Math.min(Math.max(await firstSeqAt(log, time), least), most + 1);
 }

@@ -1,4 +1,4 @@
-import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import type { HistoryReader } from '../../kernel/log/event-log.ts';
 import { causeSteps, type Link, sentenceOf } from '../../kernel/replay/explain.ts';
 import { duration, plainText, stateName } from '../terminal.ts';
 import { runSteps } from './pace.ts';
@@ -24,7 +24,7 @@ export interface ExplainedStep {
  * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT; the signal's reason
  */
 export async function explanationOf(
-  log: SqliteReader,
+  log: HistoryReader,
   seq: number,
   words: PluginWords,
   { signal, most }: { readonly signal?: AbortSignal | undefined; readonly most?: number } = {},

@@ -1,4 +1,5 @@
 import { effectId } from '../../kernel/ids.ts';
+import type { HistoryReader } from '../../kernel/log/event-log.ts';
 import {
   type EffectRequest,
   type LogRecord,
@@ -6,7 +7,6 @@ import {
   timerOf,
   timerStartOf,
 } from '../../kernel/log/record.ts';
-import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { type Since, sinceSteps } from '../../kernel/replay/since.ts';
 import { runSteps } from './pace.ts';
 
@@ -40,7 +40,7 @@ export interface Family {
  * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT
  */
 export async function familyOf(
-  log: SqliteReader,
+  log: HistoryReader,
   seq: number,
   most = Number.POSITIVE_INFINITY,
   signal?: AbortSignal,
@@ -67,7 +67,7 @@ export async function familyOf(
 
 /** The fate of an effect without an outcome. */
 async function fateWithout(
-  log: SqliteReader,
+  log: HistoryReader,
   { seq, actor }: LogRecord,
   effect: EffectRequest,
   most: number,

@@ -1,4 +1,5 @@
 import type { ActorDefinition, RecordWords } from '../../kernel/actors/definition.ts';
+import type { HistoryReader } from '../../kernel/log/event-log.ts';
 import { openReader } from '../../kernel/log/portable/open-reader.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import type { StoppedReports } from '../plugin/definition.ts';
@@ -23,7 +24,7 @@ export interface LogSource {
 
 /** A log that is open for one question. */
 export interface OpenedLog {
-  readonly log: SqliteReader;
+  readonly log: HistoryReader;
   close(): void;
 }
 

@@ -1,8 +1,8 @@
 import type { Moment } from '../../kernel/actors/recover.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import { diffContext, type Json } from '../../kernel/json.ts';
+import type { HistoryReader } from '../../kernel/log/event-log.ts';
 import { delayOf, type StateValue } from '../../kernel/log/record.ts';
-import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { duration, timestamp } from '../terminal.ts';
 import { runSteps } from './pace.ts';
 import { shownState } from './shown.ts';
@@ -14,7 +14,7 @@ export interface EnteredState extends ActorState {
 
 /** Finds the record by which an actor entered its state. @throws the signal's reason */
 export async function enteredState(
-  log: SqliteReader,
+  log: HistoryReader,
   state: ActorState,
   signal?: AbortSignal,
 ): Promise<EnteredState> {

@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache';
 import { type Moment, savedStates } from '../../kernel/actors/recover.ts';
 import { type ActorState, applyRecord } from '../../kernel/actors/transition.ts';
 import { KernelError } from '../../kernel/errors/kernel-error.ts';
+import type { HistoryReader } from '../../kernel/log/event-log.ts';
 import { parseRecord } from '../../kernel/log/record.ts';
-import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { Pace } from './pace.ts';
 
 /** So many moments are kept, so that a step to the next record folds one record. */
@@ -25,7 +25,7 @@ export class Moments {
    * @param seq in a log of some actors only, the newest record not after it counts
    * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT; the signal's reason
    */
-  async at(log: SqliteReader, seq: number, signal?: AbortSignal): Promise<Moment> {
+  async at(log: HistoryReader, seq: number, signal?: AbortSignal): Promise<Moment> {
     const [first, last] = [log.firstSeq(), log.lastSeq()];
     if (first === 0 || seq < first || seq > last) throw new KernelError('HF_LOG_RANGE', { seq, first, last });
     const { states, at } = this.#kept.get(seq) ?? (await this.#fold(log, seq, signal));
@@ -33,7 +33,7 @@ export class Moments {
     return { seq, at, actors };
   }
 
-  async #fold(log: SqliteReader, seq: number, signal: AbortSignal | undefined): Promise<Kept> {
+  async #fold(log: HistoryReader, seq: number, signal: AbortSignal | undefined): Promise<Kept> {
     const saved = log.snapshotSeq(seq);
     const near = Math.max(0, ...[...this.#kept.keys()].filter((each) => each <= seq));
     const known = near > saved ? this.#kept.get(near) : undefined;
@@ -68,7 +68,7 @@ function copyOf(state: ActorState): ActorState {
 
 /** One actor as of a record. @returns undefined where it did not exist yet @throws HF_LOG_CORRUPT; the signal's reason */
 export async function actorAt(
-  log: SqliteReader,
+  log: HistoryReader,
   ref: string,
   seq: number,
   signal?: AbortSignal,
@@ -86,7 +86,7 @@ export async function actorAt(
 }
 
 /** The time of the newest record that is not after one, which a log of some actors alone may lack; epoch milliseconds. */
-export function timeAt(log: SqliteReader, seq: number): number {
+export function timeAt(log: HistoryReader, seq: number): number {
   for (const [raw] of log.pages({ to: seq, reverse: true, limit: 1 }))
     if (raw) return parseRecord(raw.seq, raw.body).at;
   return 0;

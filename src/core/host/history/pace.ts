@@ -1,7 +1,13 @@
-import { setImmediate as turn } from 'node:timers/promises';
-
 /** Work goes on for so long before the event loop gets its turn, milliseconds. */
 const SLICE_MS = 8;
+
+/** Resolves when everything else that waits has had its turn; browsers have no `setImmediate`. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (typeof setImmediate === 'function') setImmediate(resolve);
+    else setTimeout(resolve);
+  });
+}
 
 /** Keeps long work from holding up everything else in the process, and ends it when nobody waits for it any more. */
 export class Pace {

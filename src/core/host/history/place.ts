@@ -1,6 +1,5 @@
-import type { LogReader } from '../../kernel/log/event-log.ts';
+import type { HistoryReader, LogReader } from '../../kernel/log/event-log.ts';
 import type { LogRecord } from '../../kernel/log/record.ts';
-import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { parseDuration } from '../duration.ts';
 
 const DAY_MS = 86_400_000;
@@ -56,7 +55,7 @@ async function firstOf(reader: LogReader, from: number): Promise<LogRecord | und
  * The time that `03:05` and `15m` are counted back from: now, or the end of a log that ended more than a day ago. Epoch
  * milliseconds.
  */
-export function referenceTime(log: Pick<SqliteReader, 'lastSeq' | 'record'>, now = Date.now()): number {
+export function referenceTime(log: Pick<HistoryReader, 'lastSeq' | 'record'>, now = Date.now()): number {
   const last = log.lastSeq();
   const end = last === 0 ? now : log.record(last).at;
   return now - end > DAY_MS ? end : now;

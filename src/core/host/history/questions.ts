@@ -1,4 +1,4 @@
-import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import type { HistoryReader } from '../../kernel/log/event-log.ts';
 import { Semaphore } from '../concurrency.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { LogSource } from './log-source.ts';
@@ -6,7 +6,7 @@ import { PluginWords } from './words.ts';
 
 /** What an answer is made from: the log as it is now, open for the time of one question. */
 export interface LogQuestion {
-  readonly log: SqliteReader;
+  readonly log: HistoryReader;
   readonly words: PluginWords;
   /** Aborted when nobody waits any more, and at the deadline. */
   readonly signal: AbortSignal;

@@ -1,4 +1,5 @@
 import { effectId } from '../../kernel/ids.ts';
+import type { HistoryReader } from '../../kernel/log/event-log.ts';
 import {
   delayOf,
   type LogRecord,
@@ -7,7 +8,6 @@ import {
   timerOf,
   timerStartOf,
 } from '../../kernel/log/record.ts';
-import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { textOf } from './answer-text.ts';
 import { Pace } from './pace.ts';
 import { pageOf } from './pages.ts';
@@ -103,7 +103,7 @@ async function summaryOf({ log, words }: LogQuestion, id: string, upTo: number):
 }
 
 /** The first records of a story, up to one. */
-export function recordsOf(log: SqliteReader, correlation: string, upTo: number, most: number): LogRecord[] {
+export function recordsOf(log: HistoryReader, correlation: string, upTo: number, most: number): LogRecord[] {
   const records: LogRecord[] = [];
   for (const page of log.pages({ correlation, to: upTo, limit: most })) {
     records.push(...page.map(({ seq, body }) => parseRecord(seq, body)));
@@ -112,7 +112,7 @@ export function recordsOf(log: SqliteReader, correlation: string, upTo: number, 
   return records.slice(0, most);
 }
 
-function newestOf(log: SqliteReader, correlation: string, upTo: number): LogRecord | undefined {
+function newestOf(log: HistoryReader, correlation: string, upTo: number): LogRecord | undefined {
   for (const [raw] of log.pages({ correlation, to: upTo, reverse: true, limit: 1 }))
     if (raw) return parseRecord(raw.seq, raw.body);
   return undefined;
@@ -145,7 +145,7 @@ const LOOK_AHEAD = 200;
  * @param records in order
  * @param upTo the newest record that counts
  */
-export function spansOf(log: SqliteReader, records: readonly LogRecord[], upTo: number): Span[] {
+export function spansOf(log: HistoryReader, records: readonly LogRecord[], upTo: number): Span[] {
   const outcomes = new Map(
     records.flatMap((one) => (one.outcome === undefined || one.stale ? [] : [[one.outcome, one] as const])),
   );
@@ -179,7 +179,7 @@ export function spansOf(log: SqliteReader, records: readonly LogRecord[], upTo: 
 }
 
 function cancellation(
-  log: SqliteReader,
+  log: HistoryReader,
   { actor, seq }: LogRecord,
   { timer, upTo }: { readonly timer: string; readonly upTo: number },
 ): LogRecord | undefined {

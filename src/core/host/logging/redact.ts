@@ -1,4 +1,3 @@
-import { types } from 'node:util';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import type { Json } from '../../kernel/json.ts';
 import { maskText, REDACTED } from './mask-text.ts';
@@ -78,7 +77,7 @@ class Walk {
 
   #object(value: object, scope: Scope, depth: number): Json | undefined {
     if (Array.isArray(value)) return this.#array(value, scope, depth);
-    if (ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value)) return `[${value.byteLength} bytes]`;
+    if (ArrayBuffer.isView(value) || isBuffer(value)) return `[${value.byteLength} bytes]`;
     if (value instanceof Error) return this.#fields(errorFields(value), scope, depth);
     if (value instanceof Map) return this.#fields(Object.fromEntries(value), scope, depth);
     if (value instanceof Set) return this.#array([...value], scope, depth);
@@ -116,6 +115,12 @@ class Walk {
     }
     return result;
   }
+}
+
+/** Also one of another realm, such as a test's. */
+function isBuffer(value: object): value is ArrayBuffer | SharedArrayBuffer {
+  const kind = Object.prototype.toString.call(value);
+  return kind === '[object ArrayBuffer]' || kind === '[object SharedArrayBuffer]';
 }
 
 function namesSecret(item: unknown): boolean {

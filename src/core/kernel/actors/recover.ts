@@ -1,6 +1,6 @@
 import { KernelError } from '../errors/kernel-error.ts';
 import { readChained } from '../log/chain.ts';
-import type { SqliteReader } from '../log/sqlite-reader.ts';
+import type { HistoryReader } from '../log/event-log.ts';
 import { type ActorState, applyRecord } from './transition.ts';
 
 /** The actors of a log. */
@@ -21,12 +21,12 @@ const STEP = 100;
  *
  * @throws HF_LOG_CORRUPT a record is not what was written
  */
-export function recover(reader: SqliteReader, upTo = reader.lastSeq()): Recovered {
+export function recover(reader: HistoryReader, upTo = reader.lastSeq()): Recovered {
   return finish(recoverSteps(reader, upTo));
 }
 
 /** The same in steps. Yields the seq reached. @throws HF_LOG_CORRUPT a record is not what was written */
-export function* recoverSteps(reader: SqliteReader, upTo: number): Generator<number, Recovered> {
+export function* recoverSteps(reader: HistoryReader, upTo: number): Generator<number, Recovered> {
   const base = reader.snapshotSeq(upTo);
   const saved = savedStates(reader, base);
   const states = new Map(saved.map((state) => [state.ref, state]));
@@ -41,7 +41,7 @@ export function* recoverSteps(reader: SqliteReader, upTo: number): Generator<num
 }
 
 /** The states of actors as they were saved at or before a seq. */
-export function savedStates(reader: SqliteReader, upTo: number): ActorState[] {
+export function savedStates(reader: HistoryReader, upTo: number): ActorState[] {
   return reader.snapshots(upTo).map((body) => JSON.parse(body) as ActorState);
 }
 
@@ -61,7 +61,7 @@ export interface Moment {
  * @param seq in a log of some actors only, the newest record not after it counts
  * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT
  */
-export function* momentSteps(reader: SqliteReader, seq: number): Generator<number, Moment> {
+export function* momentSteps(reader: HistoryReader, seq: number): Generator<number, Moment> {
   const [first, last] = [reader.firstSeq(), reader.lastSeq()];
   if (first === 0 || seq < first || seq > last) throw new KernelError('HF_LOG_RANGE', { seq, first, last });
   const { states, newest } = yield* recoverSteps(reader, seq);

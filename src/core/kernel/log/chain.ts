@@ -1,7 +1,7 @@
 import { KernelError } from '../errors/kernel-error.ts';
-import { CHAIN_START, chainHash } from './chain-hash.ts';
+import { CHAIN_START } from './chain-hash.ts';
+import type { HistoryReader } from './event-log.ts';
 import { type LogRecord, parseRecord } from './record.ts';
-import type { SqliteReader } from './sqlite-reader.ts';
 
 /**
  * Records in order, each checked against the one before. Start at the first record, at the oldest that is kept, or
@@ -11,7 +11,7 @@ import type { SqliteReader } from './sqlite-reader.ts';
  * @throws HF_LOG_CORRUPT naming the first record that is missing or not what was written
  */
 export function* readChained(
-  reader: SqliteReader,
+  reader: HistoryReader,
   from: number,
   to = Number.MAX_SAFE_INTEGER,
   gaps: 'refused' | 'known' = 'refused',
@@ -30,7 +30,7 @@ export function* readChained(
         }
         previous = reader.hashBefore(raw.seq);
       }
-      if (previous !== undefined && chainHash(previous, raw.body) !== raw.hash) {
+      if (previous !== undefined && !reader.isChained(raw, previous)) {
         throw new KernelError('HF_LOG_CORRUPT', {
           seq: raw.seq,
           reason: 'its hash does not fit what stands before it',

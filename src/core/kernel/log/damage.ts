@@ -1,9 +1,10 @@
 import { isCoded } from '../errors/holdfast-error.ts';
 import { CHAIN_START, chainHash } from './chain-hash.ts';
+import type { RawRecord } from './event-log.ts';
 import { type Anchor, readHead, readMark } from './head.ts';
 import { parseRecord } from './record.ts';
 import { findLogKey, isGenuine, type Signature } from './signing.ts';
-import type { RawRecord, SqliteReader } from './sqlite-reader.ts';
+import type { SqliteReader } from './sqlite-reader.ts';
 
 /** Records that cannot be trusted, and why. */
 export interface DamagedRange {

@@ -23,6 +23,66 @@ export interface LogReader {
   close(): void | Promise<void>;
 }
 
+/** A record as the log keeps it. */
+export interface RawRecord {
+  readonly seq: number;
+  readonly actor: string;
+  readonly correlation: string;
+  /** JSON, exactly as it was hashed. */
+  readonly body: string;
+  readonly hash: string;
+}
+
+/**
+ * A log that states, explanations and replays are made from, wherever it is kept: `SqliteReader` reads a data folder, and
+ * `MemoryReader` the lines of an export where no file system is.
+ */
+export interface HistoryReader extends LogReader {
+  /** Whether records of some actors only are here: then gaps are no fault. */
+  readonly partial: boolean;
+  /** Raw records a page at a time. */
+  pages(range?: ReadRange): Iterable<RawRecord[]>;
+  /** The oldest seq kept, 0 when the log is empty. */
+  firstSeq(): number;
+  /** Bytes that the log takes. */
+  usedBytes(): number;
+  /** @throws HF_LOG_RANGE there is no such record */
+  record(seq: number): LogRecord;
+  /**
+   * Finds the newest record of an actor, not after `upTo`, that entered another state. Yields between steps: an actor may
+   * have stayed in a state for a hundred thousand records.
+   *
+   * @returns its seq; undefined when it is not in this log any more
+   */
+  stateEntered(actor: string, upTo: number): Generator<undefined, number | undefined>;
+  /** Finds the newest record of an actor, not after `upTo`, that set a field of its context to a number. @returns its seq */
+  contextSet(
+    actor: string,
+    upTo: number,
+    field: string,
+    value: number,
+  ): Generator<undefined, number | undefined>;
+  /** Hash of a record, to check the chain from there on. */
+  hashOf(seq: number): string | undefined;
+  /** The hash that a record chains to: that of the one before, or the one an export kept of a record left out. */
+  hashBefore(seq: number): string | undefined;
+  /** Whether a record's hash is that of its body behind the record before. @param previous hash of that one */
+  isChained(record: RawRecord, previous: string): boolean;
+  /** Whether a repair signed each of these records as missing. Inclusive. */
+  isMissing(from: number, to: number): boolean;
+  /** The newest seq, not after `upTo`, at which actors were saved; 0 when they never were. */
+  snapshotSeq(upTo?: number): number;
+  /**
+   * The state of every actor that was saved at a checkpoint, as saved.
+   *
+   * @param at from `snapshotSeq`
+   * @throws HF_LOG_CORRUPT they are not what was saved
+   */
+  snapshots(at: number): string[];
+  /** The newest saved state of one actor that is not after `upTo`, as saved. */
+  snapshotOf(actor: string, upTo: number): string | undefined;
+}
+
 /** The state of the writing side. `frozen` means that a commit failed and is being tried again. */
 export interface LogStatus {
   readonly state: 'open' | 'frozen' | 'closed';

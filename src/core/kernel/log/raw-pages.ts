@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { FRAME_HEADER, isPageSize, WAL_HEADER } from '../sqlite-wal.ts';
-import type { RawRecord } from './sqlite-reader.ts';
+import type { RawRecord } from './event-log.ts';
 
 // Reads records from the pages of a database without SQLite, which gives up where its own structure is damaged: the file
 // format (sqlite.org/fileformat2.html) says where the cells of a page are, and each cell holds a whole row. What is read

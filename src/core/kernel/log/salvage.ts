@@ -2,11 +2,12 @@ import { hash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { isCoded } from '../errors/holdfast-error.ts';
 import { CHAIN_START, chainHash } from './chain-hash.ts';
+import type { RawRecord } from './event-log.ts';
 import type { MissingRange } from './missing.ts';
 import { pageSizeOf, recordsInPages } from './raw-pages.ts';
 import { parseRecord } from './record.ts';
 import { logFile } from './schema.ts';
-import type { RawRecord, SqliteReader } from './sqlite-reader.ts';
+import type { SqliteReader } from './sqlite-reader.ts';
 
 /** A record that was saved. */
 export interface Salvaged extends RawRecord {

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { KernelError } from '../errors/kernel-error.ts';
-import type { LogReader, ReadRange } from './event-log.ts';
+import { chainHash } from './chain-hash.ts';
+import type { HistoryReader, RawRecord, ReadRange } from './event-log.ts';
 import { type MissingRange, readMissing } from './missing.ts';
 import type { LogRecord } from './record.ts';
 import { parseRecord } from './record.ts';
@@ -14,15 +15,6 @@ import { newestSignature, signatureOf, signaturesBetween } from './signing.ts';
 const PAGE = 1_000;
 /** Records of one actor that are looked at in a step of a search among them. */
 const STEP = 250;
-
-/** A record as it is in the table. */
-export interface RawRecord {
-  readonly seq: number;
-  readonly actor: string;
-  readonly correlation: string;
-  readonly body: string;
-  readonly hash: string;
-}
 
 /** What the records of a search have in common. */
 interface Wanted {
@@ -45,7 +37,7 @@ function rawRecordOf({ seq, actor, correlation, body, hash }: Record<string, SQL
  *
  * @public
  */
-export class SqliteReader implements LogReader {
+export class SqliteReader implements HistoryReader {
   readonly #db: DatabaseSync;
   /** Whether records of some actors only are here: then gaps are no fault. */
   readonly partial: boolean;
@@ -221,6 +213,10 @@ export class SqliteReader implements LogReader {
     const hash = this.hashOf(seq - 1);
     if (hash !== undefined || !this.#hasLinks) return hash;
     return this.#text('SELECT hash FROM links WHERE seq = ?', seq);
+  }
+
+  isChained({ body, hash }: RawRecord, previous: string): boolean {
+    return chainHash(previous, body) === hash;
   }
 
   /** The signatures of records from one seq to another, inclusive, in order. */

@@ -1,6 +1,7 @@
 import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../actors/effect.ts';
 import { seqOfEffect } from '../ids.ts';
 import { jsonEqual } from '../json.ts';
+import type { HistoryReader } from '../log/event-log.ts';
 import {
   delayOf,
   INIT,
@@ -10,7 +11,6 @@ import {
   TIMER_START,
   timerStarted,
 } from '../log/record.ts';
-import type { SqliteReader } from '../log/sqlite-reader.ts';
 import { type Since, sinceSteps } from './since.ts';
 
 /** One step of a chain of causes. */
@@ -31,7 +31,7 @@ export interface Link {
  * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT
  */
 export function* causeSteps(
-  reader: SqliteReader,
+  reader: HistoryReader,
   seq: number,
   most = Number.POSITIVE_INFINITY,
 ): Generator<undefined, Link[]> {
@@ -54,7 +54,7 @@ export function* causeSteps(
   }
 }
 
-function* sinceLink(reader: SqliteReader, record: LogRecord): Generator<undefined, Pick<Link, 'since'>> {
+function* sinceLink(reader: HistoryReader, record: LogRecord): Generator<undefined, Pick<Link, 'since'>> {
   const since = yield* sinceSteps(reader, record);
   return since ? { since } : {};
 }

@@ -1,6 +1,6 @@
 import { isObject } from '../json.ts';
+import type { HistoryReader } from '../log/event-log.ts';
 import type { LogRecord } from '../log/record.ts';
-import type { SqliteReader } from '../log/sqlite-reader.ts';
 
 /** Which earlier records of its actor made a record's decision what it was. */
 export interface Since {
@@ -18,7 +18,7 @@ export interface Since {
  * @throws HF_LOG_CORRUPT
  */
 export function* sinceSteps(
-  reader: SqliteReader,
+  reader: HistoryReader,
   record: LogRecord,
 ): Generator<undefined, Since | undefined> {
   const { seq, actor, from } = record;

@@ -6,6 +6,7 @@ import { KernelError } from '../errors/kernel-error.ts';
 import { parseActorRef } from '../ids.ts';
 import { jsonEqual } from '../json.ts';
 import { readChained } from '../log/chain.ts';
+import type { HistoryReader } from '../log/event-log.ts';
 import {
   type EffectRequest,
   type LogEvent,
@@ -13,7 +14,6 @@ import {
   TIMER_CANCEL,
   TIMER_START,
 } from '../log/record.ts';
-import type { SqliteReader } from '../log/sqlite-reader.ts';
 import type { Change, Inserted } from './changes.ts';
 import { type Difference, Findings, type Untrusted } from './findings.ts';
 import { Imagined } from './imagined.ts';
@@ -60,7 +60,7 @@ const STEP = 100;
  * @throws HF_LOG_RANGE, HF_REPLAY_CHANGE, HF_LOG_CORRUPT
  */
 export function* whatIfSteps(
-  reader: SqliteReader,
+  reader: HistoryReader,
   definitions: ReadonlyMap<string, ActorDefinition>,
   changes: readonly Change[],
   otherMachines = false,

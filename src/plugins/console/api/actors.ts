@@ -11,8 +11,8 @@ import { PAGE } from '../../../core/host/logging/redact.ts';
 import { stateName } from '../../../core/host/terminal.ts';
 import type { ActorState } from '../../../core/kernel/actors/transition.ts';
 import { parseActorRef } from '../../../core/kernel/ids.ts';
+import type { HistoryReader } from '../../../core/kernel/log/event-log.ts';
 import { delayOf, parseRecord } from '../../../core/kernel/log/record.ts';
-import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { ConsoleError } from '../errors.ts';
 import { at, get, momentSeq, time } from './endpoint.ts';
 import { changes, limit, recordRow } from './records.ts';
@@ -89,7 +89,7 @@ export const listActors = get({
 });
 
 /** The record may be in no part of the log that is still here. */
-function lastEvent(log: SqliteReader, seq: number): string {
+function lastEvent(log: HistoryReader, seq: number): string {
   return seq >= log.firstSeq() ? eventName(log.record(seq).event.type) : '';
 }
 
@@ -171,7 +171,7 @@ export const showActor = get({
     }),
 });
 
-async function takenBy(log: SqliteReader, actor: string, upTo: number, signal: AbortSignal) {
+async function takenBy(log: HistoryReader, actor: string, upTo: number, signal: AbortSignal) {
   const counts = new Map<string, { from?: string; event: string; to: string; count: number }>();
   const pace = new Pace(signal);
   let [left, from] = [COUNTED, log.firstSeq()];

@@ -7,6 +7,7 @@ import type { LogQuestion, LogQuestions } from '../../../core/host/history/quest
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { Caller } from '../access/access.ts';
 import { ConsoleError } from '../errors.ts';
+import type { MachineGraph } from '../statechart/graph.ts';
 
 /** What all questions of one console are answered from. */
 export interface ApiContext {
@@ -15,6 +16,8 @@ export interface ApiContext {
   readonly services?: Services | undefined;
   readonly questions: LogQuestions;
   readonly moments: Moments;
+  /** The drawing of a type of actors, where the build made one of this very machine. */
+  readonly drawingOf: (type: string, graph: MachineGraph) => Promise<unknown>;
 }
 
 /** One request. */

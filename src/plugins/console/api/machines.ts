@@ -1,13 +1,7 @@
-import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { isObject } from '../../../core/kernel/json.ts';
 import { ConsoleError } from '../errors.ts';
-import { type GraphState, graphDigest, machineGraph } from '../statechart/graph.ts';
+import { type GraphState, machineGraph } from '../statechart/graph.ts';
 import { get } from './endpoint.ts';
-
-/** Where the build leaves the drawings, from source and from the package. */
-const DRAWINGS = fileURLToPath(new URL('../../../../dist/console/machines/', import.meta.url));
 
 const state: z.ZodType<GraphState> = z.lazy(() =>
   z.object({
@@ -65,11 +59,11 @@ export const showMachine = get({
     transitions: z.array(transition),
     drawing: drawing.optional(),
   }),
-  run: async ({ params: { type } }, { source }) => {
+  run: async ({ params: { type } }, { source, drawingOf }) => {
     const actor = (await source.actors()).find((one) => one.type === type);
     if (!actor) throw new ConsoleError('HF_CONSOLE_MISSING', { what: 'machine of actors', name: type });
     const graph = machineGraph(actor.machine);
-    const made = await drawingOf(type, graphDigest(graph));
+    const { data: made } = drawing.safeParse(await drawingOf(type, graph));
     return {
       ...{ name: graph.name, type, version: actor.version },
       states: [...graph.states],
@@ -78,13 +72,3 @@ export const showMachine = get({
     };
   },
 });
-
-/** The drawing that the build made, if it is of this very machine. */
-async function drawingOf(type: string, digest: string): Promise<z.output<typeof drawing> | undefined> {
-  try {
-    const made: unknown = JSON.parse(await readFile(`${DRAWINGS}${type}.json`, 'utf8'));
-    return isObject(made) && made.of === digest ? drawing.safeParse(made.drawing).data : undefined;
-  } catch {
-    return undefined; // a plugin of somebody's own, or a checkout whose pages are not built
-  }
-}

@@ -11,7 +11,7 @@ import { recordRows } from '../../../core/host/history/record-rows.ts';
 import type { Selection } from '../../../core/host/history/select.ts';
 import { shown, shownState } from '../../../core/host/history/shown.ts';
 import { PAGE } from '../../../core/host/logging/redact.ts';
-import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import type { HistoryReader } from '../../../core/kernel/log/event-log.ts';
 import { at, flag, get, momentSeq, time, whole } from './endpoint.ts';
 
 export const recordRow = z.object({
@@ -187,7 +187,7 @@ export const showRecord = get({
 });
 
 /** The records before and after one, of an actor where one is given. */
-function neighbours(log: SqliteReader, seq: number, actor: string | undefined) {
+function neighbours(log: HistoryReader, seq: number, actor: string | undefined) {
   const of = actor === undefined ? {} : { actor };
   const before = firstOf(log.pages({ ...of, to: seq - 1, reverse: true, limit: 1 }));
   const after = firstOf(log.pages({ ...of, from: seq + 1, limit: 1 }));

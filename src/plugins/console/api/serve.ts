@@ -63,11 +63,12 @@ interface Exchange {
 }
 
 async function load({ source, services, access }: ApiOptions, draining: AbortSignal) {
-  const [{ ENDPOINTS }, { openApiOf }, { LiveRecords }, { Moments }] = await Promise.all([
+  const [{ ENDPOINTS }, { openApiOf }, { LiveRecords }, { Moments }, { builtDrawing }] = await Promise.all([
     import('./endpoints.ts'),
     import('./openapi.ts'),
     import('./events.ts'),
     import('../../../core/host/history/moments.ts'),
+    import('../statechart/built-drawings.ts'),
   ]);
   const endpoints = new Map<string, Endpoint>(ENDPOINTS.map((one) => [`${one.method} ${one.path}`, one]));
   const limits = {
@@ -81,6 +82,7 @@ async function load({ source, services, access }: ApiOptions, draining: AbortSig
     services,
     questions: new LogQuestions(source, limits, services?.logger),
     moments: new Moments(),
+    drawingOf: builtDrawing,
   };
   const long = new Semaphore(1);
   const live = services && new LiveRecords(source, services, parts.questions.words(), () => access.sweep());

@@ -1,6 +1,7 @@
 /** The answers of the API, for the pages: types alone. They are those of the schemas. */
 import type { z } from 'zod';
-import type { act, listActions } from './actions.ts';
+import type { act } from './act.ts';
+import type { listActions } from './actions.ts';
 import type { listActors, showActor } from './actors.ts';
 import type { compare } from './compare.ts';
 import type { Endpoint } from './endpoint.ts';

@@ -1,8 +1,6 @@
-import { hash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { effectTypes } from '../../../core/kernel/actors/definition.ts';
 import { delayOf } from '../../../core/kernel/log/record.ts';
-import type { Drawing } from './drawing.ts';
 
 /** A state of a machine, with those inside of it. */
 export interface GraphState {
@@ -35,17 +33,6 @@ export interface MachineGraph {
   readonly name: string;
   readonly states: readonly GraphState[];
   readonly transitions: readonly GraphTransition[];
-}
-
-/** A drawing made at build time, and of which graph: another one's is not shown. */
-export interface MachineDrawing {
-  readonly of: string;
-  readonly drawing: Drawing;
-}
-
-/** Tells graphs apart. */
-export function graphDigest(graph: MachineGraph): string {
-  return hash('sha256', JSON.stringify(graph), 'hex');
 }
 
 const idOf = (node: AnyStateNode): string => node.path.join('.');

@@ -1,9 +1,10 @@
 import { KernelError } from '../../errors/kernel-error.ts';
 import { version } from '../../version.ts';
 import { CHAIN_START } from '../chain-hash.ts';
+import type { RawRecord } from '../event-log.ts';
 import { parseRecord } from '../record.ts';
 import type { LogKey } from '../signing.ts';
-import type { RawRecord, SqliteReader } from '../sqlite-reader.ts';
+import type { SqliteReader } from '../sqlite-reader.ts';
 import {
   endLine,
   headerLine,
