@@ -3,12 +3,14 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CheckpointPart, SavedCheckpoint } from './commit-request.ts';
 import type { LogKey } from './signing.ts';
 
-/** How many full checkpoints are kept. When there are more, every second one is deleted, but never the newest. */
+/** So many full checkpoints are kept in any case, evenly spaced, so that no record is far behind one. */
 const SERIES = 32;
+/** And all others too while there is at most one saved state for so many records. */
+const RECORDS_A_STATE = 20;
 
 /**
- * The writing side of saved states. What is kept is what `replay at` and a start need: the newest full checkpoint with
- * those after it, and a spaced series of older full ones.
+ * The writing side of saved states. What is kept is what `replay at`, the console and a start need: the newest full checkpoint
+ * with those after it, and of the older ones as many as are small beside the log.
  */
 export class SavedStates {
   readonly #db: DatabaseSync;
@@ -62,11 +64,19 @@ export class SavedStates {
   }
 
   #thin(newest: number): void {
-    const series = this.#db
-      .prepare('SELECT seq FROM checkpoints WHERE "full" = 1 AND seq < ? ORDER BY seq')
-      .all(newest)
-      .map((row) => Number(row.seq));
-    const kept = series.length < SERIES ? series : series.filter((_, place) => place % 2 === 0);
+    const [older, room] = [
+      this.#db.prepare('SELECT seq, "full" FROM checkpoints WHERE seq < ? ORDER BY seq').all(newest),
+      newest / RECORDS_A_STATE,
+    ];
+    const saved = this.#count('SELECT count(*) AS n FROM snapshots WHERE seq < ?', newest);
+    const actors = this.#count('SELECT count(*) AS n FROM snapshots WHERE seq = ?', newest);
+    const kept =
+      saved <= room
+        ? older.map(({ seq }) => Number(seq))
+        : evenly(
+            older.filter(({ full }) => full === 1).map(({ seq }) => Number(seq)),
+            Math.max(SERIES, Math.floor(room / actors)),
+          );
     const list = JSON.stringify(kept);
     for (const table of ['snapshots', 'checkpoints']) {
       this.#db
@@ -78,6 +88,20 @@ export class SavedStates {
   #count(sql: string, seq: number): number {
     return Number(this.#db.prepare(sql).get(seq)?.n);
   }
+}
+
+/** Takes numbers out until so many are left: always the one whose neighbours are nearest to each other, never the first or last. */
+function evenly(numbers: readonly number[], most: number): number[] {
+  const kept = [...numbers];
+  while (kept.length > Math.max(most, 2)) {
+    let [least, place] = [Number.POSITIVE_INFINITY, 1];
+    for (let index = 1; index < kept.length - 1; index += 1) {
+      const gap = (kept[index + 1] ?? 0) - (kept[index - 1] ?? 0);
+      if (gap < least) [least, place] = [gap, index];
+    }
+    kept.splice(place, 1);
+  }
+  return kept;
 }
 
 /** The newest full checkpoint not after a record; 0 when there is none. */

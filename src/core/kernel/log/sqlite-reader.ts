@@ -12,7 +12,8 @@ import { StoredBodies } from './sealed-bodies.ts';
 import type { Signature } from './signing.ts';
 import { newestSignature, signatureOf, signaturesBetween } from './signing.ts';
 
-const PAGE = 1_000;
+/** Records that are read at once: the event loop waits for them. */
+const PAGE = 250;
 /** Records of one actor that are looked at in a step of a search among them. */
 const STEP = 250;
 

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import { recover } from '../../../../src/core/kernel/actors/recover.ts';
+import { LogWriter } from '../../../../src/core/kernel/log/log-writer.ts';
 import type { LogRecord } from '../../../../src/core/kernel/log/record.ts';
 import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
@@ -62,6 +63,32 @@ test('[C7,C10] of many checkpoints a spaced series stays, and every record is re
   t.true(n < 60, `${n} checkpoints are kept`);
   const [{ n: saved }] = rows(dir, 'SELECT count(*) AS n FROM snapshots') as [{ n: number }];
   t.true(saved < 60 * 7, `${saved} states are kept`);
+});
+
+/** Writes a log of which every record is of the next actor, and saves what changed after each so many. */
+function writeSaved(dir: string, { records, actors, every }: Record<'records' | 'actors' | 'every', number>) {
+  const writer = new LogWriter({ dataDir: dir, signEvery: records });
+  for (let seq = every; seq <= records; seq += every) {
+    const rows = Array.from({ length: every }, (_, place) => {
+      const actor = `test.door/${(seq - every + place) % actors}`;
+      return [actor, 'story', JSON.stringify({ ...record(seq - every + place + 1), actor })];
+    });
+    writer.commit({ id: seq, firstSeq: seq - every + 1, rows: rows.flat(), blobs: [] });
+    const states = new Map(rows.map(([actor = '']) => [actor, `{"ref":"${actor}"}`]));
+    writer.save({ seq, rows: [...states].flat(), finish: { full: false } });
+  }
+  writer.close();
+  const found = rows(dir, 'SELECT seq FROM checkpoints ORDER BY seq') as { seq: number }[];
+  const [{ n: saved }] = rows(dir, 'SELECT count(*) AS n FROM snapshots') as [{ n: number }];
+  return { saved, gaps: found.map(({ seq }, index) => seq - (found[index - 1]?.seq ?? 0)) };
+}
+
+test('[C7,C15] no record is far behind a checkpoint, in a long log either', (t) => {
+  const few = writeSaved(tempDir(t), { records: 16_000, actors: 5, every: 400 });
+  t.deepEqual([...new Set(few.gaps)], [400], 'all are kept while their states are few beside the records');
+  const many = writeSaved(tempDir(t), { records: 20_000, actors: 200, every: 400 });
+  t.true(many.saved < 34 * 200, `${many.saved} states of many actors are kept`);
+  t.true(Math.max(...many.gaps) <= 4 * (20_000 / 32), `the largest gap is ${Math.max(...many.gaps)}`);
 });
 
 test('states of 20,000 actors are made and written in parts, with turns for others between', async (t) => {
