@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Scope } from '../test/support/scope.ts';
 import { tempDir } from '../test/support/temp.ts';
 
@@ -84,4 +85,10 @@ export async function withScope<T>(work: (scope: Scope) => Promise<T>): Promise<
 /** 12345.6 as `12,346/s`. */
 export function perSecond(rate: number): string {
   return `${Math.round(rate).toLocaleString('en')}/s`;
+}
+
+/** How long this thread has stood in the line for a processor that something else had, milliseconds. */
+export function schedulerWaitMs(): number {
+  const [, waited] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ');
+  return Number(waited) / 1e6;
 }

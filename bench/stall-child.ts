@@ -1,12 +1,11 @@
 /**
  * A main thread that decides 1,000 times a second for four seconds; prints how long its turns were late. What it waited for a processor that another process had is taken off: that says nothing of the log.
  */
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogRecord } from '../src/core/kernel/log/record.ts';
 import { INSERT_RECORD, openForWriting } from '../src/core/kernel/log/schema.ts';
 import { SqliteLog } from '../src/core/kernel/log/sqlite-log.ts';
-import { quantile } from './measure.ts';
+import { quantile, schedulerWaitMs } from './measure.ts';
 import { reconcilerRecord } from './records.ts';
 
 const [dir = '', how] = process.argv.slice(2);
@@ -36,8 +35,7 @@ console.log(JSON.stringify({ max: Math.max(...late), p99: quantile(late, 0.99), 
 
 /** Milliseconds: the time, and how long this thread has stood in the line for a processor. */
 function now(): { at: number; waited: number } {
-  const [, waited] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ');
-  return { at: performance.now(), waited: Number(waited) / 1e6 };
+  return { at: performance.now(), waited: schedulerWaitMs() };
 }
 
 function sink(): { append: (records: readonly LogRecord[]) => void; close: () => Promise<void> } {
