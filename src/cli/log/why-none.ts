@@ -11,7 +11,7 @@ export async function whyNone(
   selection: Selection,
   signal?: AbortSignal,
 ): Promise<string> {
-  const { from, to, ...others } = selection;
+  const { from, to, without: _, ...others } = selection;
   const fits = async (part: Selection) => (await newest(reader, part, 1, signal)).records.length > 0;
   if ((from || to) && !(await fits({ from, to }))) return 'there is none between --from and --to';
   for (const [flag, value] of Object.entries(others)) {

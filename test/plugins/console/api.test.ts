@@ -45,6 +45,7 @@ test('[C15] every path of the API answers as its OpenAPI document says', async (
   const queries: Readonly<Record<string, string>> = {
     '/api/records/at': `?time=${Date.now()}`,
     '/api/compare': `?from=3&to=${last}`,
+    '/api/changes': '?actor=test.door%2Fdoor-1&path=by',
   };
   const ajv = new Ajv2020({ strict: false, formats: { uuid: true } });
   ajv.addSchema(document, 'api');
@@ -117,6 +118,93 @@ test('[C15] filters find the records that they name, and a story is listed once'
       ['timer', 'closing', 'cancelled'],
     ],
   );
+});
+
+test('[C15] filters leave out what has a minus, take expressions, and keep to a part of the log', async (t) => {
+  const { rig, last } = of();
+  const rows = async (query: string) => (await rig.ask(`/api/records?limit=500&at=${last}&${query}`)).records;
+  const all = await rows('text=guest');
+  const found = (text: string) => rows(`text=${encodeURIComponent(text)}`);
+  t.deepEqual(
+    (await found('guest -"guest-17"')).map(({ seq }: any) => seq),
+    all.filter(({ text }: any) => !text.includes('guest-17')).map(({ seq }: any) => seq),
+  );
+  const ones = await found('/guest-3[0-3]\\b/');
+  t.deepEqual(new Set(ones.map(({ text }: any) => /guest-\d+/.exec(text)?.[0])).size, 3, 'no stranger');
+  t.deepEqual(await found('GUEST-17'), await found('guest-17'));
+  t.deepEqual(await found('/GUEST-17/'), []);
+  const others = await rows('actor=-door-1');
+  t.true(others.length > 0 && others.every(({ actor }: any) => actor !== 'test.door/door-1'));
+  t.true((await rows('event=-KNOCK&actor=door-2')).every(({ event }: any) => event !== 'KNOCK'));
+  t.true((await rows('outcome=ignored')).every(({ ignored }: any) => ignored));
+  t.true((await rows('outcome=failed')).length > 10);
+  const part = await rows('from=20&to=40');
+  t.deepEqual([part.at(-1).seq, part[0].seq], [20, 40]);
+
+  const stories = async (query: string) =>
+    (await rig.ask(`/api/stories?limit=200&at=${last}&${query}`)).stories;
+  const without = await stories(`text=${encodeURIComponent('-guest-17')}`);
+  t.is(without.length, (await stories('')).length - 1, 'a story is left out as a whole');
+  t.false((await stories('actor=-door-1')).some(({ actors }: any) => actors.includes('test.door/door-1')));
+  const within = await stories('from=20&to=40');
+  t.true(within.length > 0 && within.every(({ first, last: end }: any) => first <= 40 && end >= 20));
+  const pages: string[] = [];
+  for (let before = ''; ; ) {
+    const page = await rig.ask(`/api/stories?limit=3&from=20&to=40&at=${last}${before}`);
+    pages.push(...page.stories.map(({ id }: any) => id));
+    if (page.next === undefined) break;
+    before = `&before=${page.next}`;
+  }
+  t.deepEqual(
+    pages,
+    within.map(({ id }: any) => id),
+  );
+  // What would take years by an engine that goes back is refused, or answered at once.
+  for (const text of ['/(a+)\\1b/', '/(?=a)b/', '/(/', '/a/i', '""', `/${'a'.repeat(300)}/`])
+    t.is((await rig.send(`/api/records?text=${encodeURIComponent(text)}`)).status, 400, text);
+  t.deepEqual(await found('/(a*)*(a*)*(a*)*b$/'), []);
+});
+
+test('[C15] the records that changed a value are found in both directions, with what it was', async (t) => {
+  const { rig, last } = of();
+  const asked = `/api/changes?actor=test.door%2Fdoor-1&at=${last}&limit=3`;
+  const back: any[] = [];
+  for (let before = ''; ; ) {
+    const { changes, next } = await rig.ask(`${asked}&path=by${before}`);
+    back.push(...changes);
+    if (next === undefined) break;
+    before = `&before=${next}`;
+  }
+  const forth: any[] = [];
+  for (let after = 0; ; ) {
+    const { changes, next } = await rig.ask(`${asked}&path=by&after=${after}`);
+    forth.push(...changes);
+    if (next === undefined) break;
+    after = next;
+  }
+  t.deepEqual(forth, back.toReversed());
+  t.true(back.length > 3);
+  for (const [index, { seq, from, to }] of back.entries()) {
+    const { changes } = await rig.ask(`/api/records/${seq}`);
+    t.deepEqual(
+      changes.filter(({ path }: any) => path === 'by').map((one: any) => [one.from, one.to]),
+      [[from, to]],
+    );
+    t.is(from, back[index + 1]?.to, 'no record between them changed it');
+  }
+  t.is((await rig.send('/api/changes?actor=test.door%2Fdoor-1&path=a..b')).status, 400);
+});
+
+test('[C15] a record says which guards were asked, and which let it pass', async (t) => {
+  const { rig } = of();
+  const [opening] = (await rig.ask('/api/records?event=OPEN&text=guest-17')).records;
+  t.deepEqual((await rig.ask(`/api/records/${opening.seq}`)).candidates, [
+    { state: 'closed', guard: 'known', target: 'open', taken: true },
+  ]);
+  const [refused] = (await rig.ask('/api/records?event=OPEN&outcome=ignored')).records;
+  t.deepEqual((await rig.ask(`/api/records/${refused.seq}`)).candidates, [
+    { state: 'closed', guard: 'known', target: 'open', taken: false },
+  ]);
 });
 
 test('[C15] the state of every actor at 50 records is that of the log run again', async (t) => {

@@ -1,7 +1,8 @@
 import type { LogRecord } from '../../kernel/log/record.ts';
 import type { LogQuestion } from './questions.ts';
 import { printedText } from './record-text.ts';
-import { isAddress, type Selection, selected } from './select.ts';
+import { type Grep, isAddress, type Selection, selected } from './select.ts';
+import { type Refuse, textFilter } from './text-pattern.ts';
 
 /** Records that are searched between two looks at the clock. */
 const WINDOW = 10_000;
@@ -48,14 +49,25 @@ export async function pageOf(
   return { records };
 }
 
-/** The part of a selection that finds a text in the lines of records, in any case. */
-export function textSearch(text: string, { words }: Pick<LogQuestion, 'words'>): Pick<Selection, 'grep'> {
-  const wanted = text.toLowerCase();
+/**
+ * The part of a selection that finds texts in the lines of records, and leaves some out.
+ *
+ * @param text as `textFilter` takes it
+ * @throws what `refuse` makes
+ */
+export function textSearch(
+  text: string,
+  { words }: Pick<LogQuestion, 'words'>,
+  refuse: Refuse,
+): { readonly grep?: Grep; readonly unwanted?: Grep } {
+  const { wanted, unwanted } = textFilter(text, refuse);
+  const textOf = (record: LogRecord) => printedText(record, words, true);
   return {
-    grep: {
-      source: text,
-      test: (line) => line.toLowerCase().includes(wanted),
-      textOf: (record) => printedText(record, words, true),
-    },
+    ...(wanted.length > 0 && {
+      grep: { source: text, textOf, test: (line: string) => wanted.every((one) => one.test(line)) },
+    }),
+    ...(unwanted.length > 0 && {
+      unwanted: { source: text, textOf, test: (line: string) => unwanted.some((one) => one.test(line)) },
+    }),
   };
 }

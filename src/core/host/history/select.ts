@@ -33,7 +33,12 @@ export interface Selection {
   readonly failed?: true | undefined;
   /** A pattern of the text that a record's line prints. */
   readonly grep?: Grep | undefined;
+  /** What is left out: a list of stories has none with such a record. */
+  readonly without?: Unwanted | undefined;
 }
+
+/** Records that are left out: each of these alone suffices. */
+export type Unwanted = Pick<Selection, 'actor' | 'type' | 'grep'>;
 
 /** How an effect ended, or that a machine took no notice of an event. */
 export type Outcome = 'done' | 'failed' | 'lost' | 'ignored' | 'stale';
@@ -111,7 +116,8 @@ export async function* selected(
   signal?: AbortSignal,
 ): AsyncIterable<LogRecord> {
   const matches = matcher(selection);
-  const { actor, correlation, grep } = selection;
+  const { actor, correlation, grep, without } = selection;
+  const isUnwanted = without && unwantedMatcher(without);
   // The index narrows the search; the rest is matched record by record.
   const exact = {
     ...(actor !== undefined && isAddress(actor) && { actor }),
@@ -121,8 +127,19 @@ export async function* selected(
   const pace = new Pace(signal);
   for await (const record of reader.read({ ...bounds, ...exact, reverse })) {
     await pace.next();
-    if (matches(record) && (!grep || grep.test(await grep.textOf(record)))) yield record;
+    if (!matches(record) || (grep && !grep.test(await grep.textOf(record)))) continue;
+    if (!isUnwanted || !(await isUnwanted(record))) yield record;
   }
+}
+
+/** @returns whether a record is one of those that are left out */
+export function unwantedMatcher({ actor, type, grep }: Unwanted): (record: LogRecord) => Promise<boolean> {
+  const isActor = actor === undefined ? undefined : actorMatcher(actor);
+  const isType = type === undefined ? undefined : wildcardMatcher(type.toLowerCase());
+  return async (record) =>
+    isActor?.(record.actor) === true ||
+    isType?.(record.event.type.toLowerCase()) === true ||
+    grep?.test(await grep.textOf(record)) === true;
 }
 
 /** @param wanted as `--actor` takes it */

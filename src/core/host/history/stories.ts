@@ -13,7 +13,7 @@ import { Pace } from './pace.ts';
 import { pageOf } from './pages.ts';
 import type { LogQuestion } from './questions.ts';
 import { recordRows } from './record-rows.ts';
-import { isFailure, type Selection } from './select.ts';
+import { isFailure, type Selection, unwantedMatcher } from './select.ts';
 
 /** A summary reads so many records of a story; of a longer one it says so. */
 const MOST_READ = 500;
@@ -42,20 +42,22 @@ export interface StorySummary {
 /**
  * The stories with a record that a selection takes, by the newest such record, newest first.
  *
- * @param range `upTo`: the newest record that counts; `before`: stories that have such a record from here on were listed before
+ * @param range `from` and `to`: such a record lies between them; `upTo`: the newest record that counts; `before`: stories that
+ *   have such a record from here on were listed before
  * @returns `next`: the `before` of the next page
  */
 export async function storiesOf(
   question: LogQuestion,
   selection: Selection,
-  { upTo, before, limit }: { readonly upTo: number; readonly before: number; readonly limit: number },
+  { from, to, upTo, before, limit }: StoryRange,
 ): Promise<{ stories: StorySummary[]; next?: number }> {
   const { signal, enoughAt } = question;
   const stories: StorySummary[] = [];
   const seen = new Set<string>();
   const pace = new Pace(signal);
-  for (let high = before - 1; high > 0; ) {
-    const range = { from: 1, to: high, limit: BATCH, reverse: true };
+  const isUnwanted = selection.without && unwantedMatcher(selection.without);
+  for (let high = Math.min(before - 1, to); high >= from; ) {
+    const range = { from, to: high, limit: BATCH, reverse: true };
     const { records, end } = await pageOf(question, selection, range);
     for (const { seq, correlation } of records) {
       if (seen.has(correlation)) continue;
@@ -64,29 +66,56 @@ export async function storiesOf(
         return { stories, next: seq + 1 };
       seen.add(correlation);
       await pace.next();
-      if (await wasListed(question, { ...selection, correlation }, before, upTo)) continue;
-      stories.push(await summaryOf(question, correlation, upTo));
+      if (await wasListed(question, { ...selection, correlation }, before, to)) continue;
+      const records = recordsOf(question.log, correlation, upTo, MOST_READ + 1);
+      if (isUnwanted && (await hasOne(records, isUnwanted, pace))) continue;
+      stories.push(await summaryOf(question, correlation, upTo, records));
     }
     if (end === undefined) return { stories };
     high = end - 1;
-    if (performance.now() > enoughAt) return { stories, ...(high > 0 && { next: high + 1 }) };
+    if (performance.now() > enoughAt) return { stories, ...(high >= from && { next: high + 1 }) };
   }
   return { stories };
+}
+
+/** Which stories are listed. */
+export interface StoryRange {
+  readonly from: number;
+  readonly to: number;
+  readonly upTo: number;
+  readonly before: number;
+  readonly limit: number;
+}
+
+async function hasOne(
+  records: readonly LogRecord[],
+  matches: (record: LogRecord) => Promise<boolean>,
+  pace: Pace,
+): Promise<boolean> {
+  for (const record of records) {
+    if (await matches(record)) return true;
+    await pace.next();
+  }
+  return false;
 }
 
 async function wasListed(
   question: LogQuestion,
   selection: Selection,
   before: number,
-  upTo: number,
+  to: number,
 ): Promise<boolean> {
-  if (before > upTo) return false;
-  const { records } = await pageOf(question, selection, { from: before, to: upTo, limit: 1, reverse: false });
+  if (before > to) return false;
+  const { records } = await pageOf(question, selection, { from: before, to, limit: 1, reverse: false });
   return records.length > 0;
 }
 
-async function summaryOf({ log, words }: LogQuestion, id: string, upTo: number): Promise<StorySummary> {
-  const records = recordsOf(log, id, upTo, MOST_READ + 1);
+async function summaryOf(
+  { log, words }: LogQuestion,
+  id: string,
+  upTo: number,
+  records: readonly LogRecord[],
+): Promise<StorySummary> {
   const more = records.length > MOST_READ;
   const last = more ? newestOf(log, id, upTo) : records.at(-1);
   const [first] = records;

@@ -15,7 +15,8 @@ import type { HistoryReader } from '../../../core/kernel/log/event-log.ts';
 import { delayOf, parseRecord } from '../../../core/kernel/log/record.ts';
 import { ConsoleError } from '../errors.ts';
 import { at, get, momentSeq, time } from './endpoint.ts';
-import { changes, limit, recordRow } from './records.ts';
+import { limit, recordRow } from './filters.ts';
+import { changes } from './records.ts';
 
 const stateText = ({ value }: Pick<ActorState, 'value'>): string => textOf(stateName(value));
 

@@ -5,6 +5,7 @@ import type { LogSource } from '../../../core/host/history/log-source.ts';
 import type { Moments } from '../../../core/host/history/moments.ts';
 import type { LogQuestion, LogQuestions } from '../../../core/host/history/questions.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Caller } from '../access/access.ts';
 import { ConsoleError } from '../errors.ts';
 import type { MachineGraph } from '../statechart/graph.ts';
@@ -115,7 +116,12 @@ function parsed(schema: z.ZodObject, value: unknown): unknown {
   if (!error) return data;
   const { path = [], message = '' } = error.issues[0] ?? {};
   const reason = path.length === 0 ? message : `${path.join('.')}: ${message}`;
-  throw new ConsoleError('HF_CONSOLE_REQUEST', { reason: textOf(reason.replace(/\.$/, ''), 200) });
+  throw requestRefused(reason);
+}
+
+/** The error of a request that the console does not take. */
+export function requestRefused(reason: string): HoldfastError {
+  return new ConsoleError('HF_CONSOLE_REQUEST', { reason: textOf(reason.replace(/\.$/, ''), 200) });
 }
 
 /** A whole number in a query or a path. */

@@ -12,6 +12,7 @@ export const PATHS = {
     '/api/density',
     '/api/actors',
     '/api/actors/{id}',
+    '/api/changes',
     '/api/overview',
     '/api/compare',
     '/api/pages',

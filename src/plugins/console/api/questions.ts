@@ -1,5 +1,6 @@
 import { listActions } from './actions.ts';
 import { listActors, showActor } from './actors.ts';
+import { listChanges } from './changes.ts';
 import { compare } from './compare.ts';
 import type { Endpoint } from './endpoint.ts';
 import { logFacts, session } from './log.ts';
@@ -23,6 +24,7 @@ export const QUESTIONS: readonly Endpoint[] = [
   density,
   listActors,
   showActor,
+  listChanges,
   overview,
   compare,
   whatIf,

@@ -4,58 +4,16 @@ import { contextChanges } from '../../../core/host/history/context-changes.ts';
 import { explanationOf } from '../../../core/host/history/explanation.ts';
 import { familyOf } from '../../../core/host/history/family.ts';
 import { actorAt } from '../../../core/host/history/moments.ts';
-import { pageOf, textSearch } from '../../../core/host/history/pages.ts';
+import { pageOf } from '../../../core/host/history/pages.ts';
 import { seqAt } from '../../../core/host/history/place.ts';
-import type { LogQuestion } from '../../../core/host/history/questions.ts';
 import { recordRows } from '../../../core/host/history/record-rows.ts';
-import type { Selection } from '../../../core/host/history/select.ts';
 import { shown, shownState } from '../../../core/host/history/shown.ts';
 import { PAGE } from '../../../core/host/logging/redact.ts';
+import { parseActorRef } from '../../../core/kernel/ids.ts';
 import type { HistoryReader } from '../../../core/kernel/log/event-log.ts';
-import { at, flag, get, momentSeq, time, whole } from './endpoint.ts';
-
-export const recordRow = z.object({
-  seq: z.int(),
-  time,
-  actor: z.string(),
-  machine: z.string(),
-  event: z.string(),
-  from: z.string().optional(),
-  to: z.string(),
-  correlation: z.string().meta({ description: 'the id of its story' }),
-  cause: z.int().optional(),
-  outcome: z.string().optional().meta({ description: 'the effect or timer that it is the outcome of' }),
-  failed: z.boolean(),
-  ignored: z.boolean(),
-  text: z.string().meta({ description: 'what happened, as one sentence' }),
-  effects: z.array(z.object({ id: z.string(), type: z.string() })).readonly(),
-});
-
-/** What lists of records and stories are filtered by. */
-export const filters = {
-  actor: z.string().min(1).max(512).optional(),
-  event: z.string().min(1).max(128).optional(),
-  text: z.string().min(1).max(200).optional(),
-  failed: flag.optional(),
-};
-
-export const limit = (usual: number, most: number) =>
-  whole(1, most)
-    .optional()
-    .transform((given) => given ?? usual);
-
-/** The filters as a selection. */
-export function selectionOf(
-  { actor, event, text, failed }: z.output<z.ZodObject<typeof filters>>,
-  question: LogQuestion,
-): Selection {
-  return {
-    actor,
-    type: event,
-    ...(failed === true && { failed: true as const }),
-    ...(text !== undefined && textSearch(text, question)),
-  };
-}
+import { candidatesOf } from '../../../core/kernel/replay/guards.ts';
+import { at, get, momentSeq, time, whole } from './endpoint.ts';
+import { filters, limit, range, recordRow, selectionOf } from './filters.ts';
 
 export const listRecords = get({
   path: '/api/records',
@@ -66,6 +24,7 @@ export const listRecords = get({
     before: whole(1).optional(),
     limit: limit(100, 500),
     story: z.string().min(1).max(128).optional(),
+    ...range,
     ...filters,
   }),
   answer: z.object({ records: z.array(recordRow), next: z.int().optional() }),
@@ -73,10 +32,11 @@ export const listRecords = get({
     ask(async (question) => {
       const { after, before, limit, story } = query;
       const reverse = after === undefined;
-      const to = Math.min(momentSeq(question, query.at), (before ?? Number.MAX_SAFE_INTEGER) - 1);
-      const range = { from: (after ?? 0) + 1, to, limit, reverse };
+      const most = Number.MAX_SAFE_INTEGER;
+      const from = Math.max((after ?? 0) + 1, query.from ?? 1);
+      const to = Math.min(momentSeq(question, query.at), (before ?? most) - 1, query.to ?? most);
       const selection = { ...selectionOf(query, question), correlation: story };
-      const { records, end } = await pageOf(question, selection, range);
+      const { records, end } = await pageOf(question, selection, { from, to, limit, reverse });
       return {
         records: await recordRows(records, question.words),
         ...(end !== undefined && { next: end }),
@@ -132,13 +92,30 @@ export const showRecord = get({
       }),
     ),
     changes,
+    candidates: z
+      .array(
+        z.object({
+          state: z.string(),
+          guard: z.string().optional(),
+          target: z.string().optional(),
+          taken: z.boolean(),
+        }),
+      )
+      .meta({
+        description:
+          'transitions that its state had for the event, up to the one taken; none where the machine is another by now',
+      }),
   }),
-  run: ({ params: { seq } }, { ask }) =>
+  run: ({ params: { seq } }, { ask, source }) =>
     ask(async ({ log, words, signal }) => {
       const family = await familyOf(log, seq, LOOK_AHEAD, signal);
       const record = shown(family.record);
       const steps = await explanationOf(log, seq, words, { signal, most: MOST_STEPS });
       const before = await actorAt(log, family.record.actor, seq - 1, signal);
+      const { machine, version, actor, event } = family.record;
+      const known = (await source.actors()).find((one) => one.type === parseActorRef(actor).type);
+      const isOfThis = known?.version === version && known.machine.id === machine;
+      const candidates = before && isOfThis ? candidatesOf(known.machine, before, event) : [];
       const [earlier, later] = [
         before && shownState({ ...before }),
         await actorAt(log, family.record.actor, seq, signal),
@@ -182,6 +159,7 @@ export const showRecord = get({
           };
         }),
         changes: contextChanges(earlier?.context, later && shownState(later).context),
+        candidates: candidates.map((one) => ({ ...one })),
       };
     }),
 });

@@ -6,7 +6,7 @@ import { recordRows } from '../../../core/host/history/record-rows.ts';
 import { recordsOf, spansOf, storiesOf } from '../../../core/host/history/stories.ts';
 import { ConsoleError } from '../errors.ts';
 import { at, get, momentSeq, time, whole } from './endpoint.ts';
-import { filters, limit, recordRow, selectionOf } from './records.ts';
+import { filters, limit, range, recordRow, selectionOf } from './filters.ts';
 
 const story = z.object({
   id: z.string(),
@@ -26,13 +26,15 @@ const story = z.object({
 export const listStories = get({
   path: '/api/stories',
   summary: 'Stories (all that followed from one cause), newest first',
-  query: z.strictObject({ at, before: whole(1).optional(), limit: limit(40, 200), ...filters }),
+  query: z.strictObject({ at, ...range, before: whole(1).optional(), limit: limit(40, 200), ...filters }),
   answer: z.object({ stories: z.array(story), next: z.int().optional() }),
   run: ({ query }, { ask }) =>
     ask((question) => {
       const upTo = momentSeq(question, query.at);
-      const before = Math.min(query.before ?? upTo + 1, upTo + 1);
-      return storiesOf(question, selectionOf(query, question), { upTo, before, limit: query.limit });
+      const to = Math.min(query.to ?? upTo, upTo);
+      const before = Math.min(query.before ?? to + 1, to + 1);
+      const { from = 1, limit } = query;
+      return storiesOf(question, selectionOf(query, question), { from, to, upTo, before, limit });
     }),
 });
 
