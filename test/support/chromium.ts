@@ -1,5 +1,5 @@
-import type { ExecutionContext } from 'ava';
 import { type Browser, chromium } from 'playwright-core';
+import type { Scope } from './scope.ts';
 
 /** Debian's Chromium, which `npm test` installs. */
 const PROGRAM = '/usr/bin/chromium';
@@ -15,9 +15,11 @@ const QUIET = [
   '--disable-sync',
 ];
 
-/** A browser of the test's own, without a window. */
-export async function startChromium(t: ExecutionContext<unknown>): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath: PROGRAM, args: QUIET, timeout: 120_000 });
+/** A browser of the test's own, without a window. @param args more of its switches */
+export async function startChromium(t: Scope, args: readonly string[] = []): Promise<Browser> {
+  const browser = await chromium.launch({
+    ...{ executablePath: PROGRAM, args: [...QUIET, ...args], timeout: 120_000 },
+  });
   t.teardown(() => browser.close());
   return browser;
 }

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HostError } from '../../core/host/errors/host-error.ts';
 import type { HttpSurface } from '../../core/host/http/contract.ts';
 import type { Access } from './access/access.ts';
-import { NOT_BUILT_PAGE, PAGE_HEADERS } from './access/login-page.ts';
+import { NOT_BUILT_PAGE } from './access/login-page.ts';
 import { callerOrLogin, OPEN } from './access/routes.ts';
 
 /** Where the build leaves the pages: `dist/console/`, from source and from the package. */
@@ -36,7 +36,6 @@ export function pageRoutes(http: HttpSurface, access: Access, folder = PAGES_FOL
     const name = isFile ? path : 'index.html';
     const type = TYPES[extname(name)];
     const bytes = type !== undefined && PATH.test(name) ? await contentOf(folder + name) : undefined;
-    reply.headers(PAGE_HEADERS);
     if (bytes === undefined || type === undefined) {
       if (isFile)
         throw new HostError('HF_HTTP_NOT_FOUND', { method: request.method, path: `/${path.slice(0, 200)}` });

@@ -1,12 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { request } from 'undici';
 import { OneTimeCodes } from '../../../src/plugins/console/access/one-time-codes.ts';
 import { Sessions } from '../../../src/plugins/console/access/sessions.ts';
 import { call } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import { ConsoleRig } from './console-rig.ts';
+import { doors } from './busy-doors.ts';
+import { type Answered, ConsoleRig } from './console-rig.ts';
 
 test('[C15] a one-time code lets one browser in, once', async (t) => {
   const rig = await ConsoleRig.start(t);
@@ -70,6 +72,124 @@ test('[C15] nothing of another origin is let in, and a write with the cookie nee
     403,
   );
   t.is((await rig.send('/api/log', { headers: { cookie: rig.cookie.replace(/.$/, '!') } })).status, 401);
+});
+
+test('[C15] of two windows with one code one is let in; a refused page of another origin uses up neither code nor attempts', async (t) => {
+  const rig = await ConsoleRig.start(t);
+  const code = await rig.code();
+  const login = (headers: Record<string, string> = {}) =>
+    rig.send('/api/login', { method: 'POST', body: { code }, headers });
+  for (let attempt = 0; attempt < 12; attempt += 1)
+    t.is((await login({ origin: 'http://127.0.0.1:9999' })).status, 403);
+  const answers = await Promise.all([login(), login(), login()]);
+  t.deepEqual(answers.map(({ status }) => status).sort(), [200, 403, 403]);
+});
+
+test('[C15] a rebound name reaches nothing, and no post with the cookie is taken from another origin or without one', async (t) => {
+  const rig = await ConsoleRig.start(t, { others: [doors()] });
+  await rig.login();
+  for (const path of ['/', '/login', '/login.js', '/api/log', '/api/records', '/api/openapi.json', '/livez'])
+    for (const host of ['evil.example', `evil.example:${new URL(rig.url).port}`, '127.0.0.1.evil.example'])
+      t.is((await rig.send(path, { headers: { host } })).status, 421, `${path} ${host}`);
+  const posts = ['/api/logout', '/api/what-if', '/api/actions/knock'];
+  const body = { fields: { door: 'door-1' } };
+  for (const path of posts) {
+    for (const origin of [
+      'http://evil.example',
+      'http://127.0.0.1:9999',
+      rig.url.replace('http', 'https'),
+      'null',
+    ])
+      t.is(
+        (await rig.send(path, { method: 'POST', body, headers: { origin } })).body.error.code,
+        'HF_HTTP_ORIGIN',
+      );
+    const bare = await request(rig.url + path, {
+      ...{ method: 'POST', dispatcher: rig.dispatcher, body: JSON.stringify(body) },
+      headers: { cookie: rig.cookie, 'content-type': 'application/json' },
+    });
+    t.is(bare.statusCode, 403, `${path} without an origin`);
+    await bare.body.dump();
+    const form = { 'content-type': 'text/plain' };
+    t.is((await rig.send(path, { method: 'POST', body, headers: form })).status, 415, `${path} as a form`);
+  }
+  t.is((await rig.send('/api/session')).status, 200, 'nobody was logged out');
+  await rig.durable();
+  t.is((await rig.ask('/api/records?event=ACTED')).records.length, 0);
+});
+
+test('[C15] every kind of answer forbids scripts from elsewhere, frames, other readers and caches', async (t) => {
+  const rig = await ConsoleRig.start(t, { others: [doors()] });
+  const answers: (readonly [string, Answered])[] = [];
+  const ask = async (path: string, status: number, sent?: Parameters<ConsoleRig['send']>[1]) => {
+    const answer = await rig.send(path, sent);
+    t.is(answer.status, status, path);
+    answers.push([`${path} ${status}`, answer]);
+  };
+  await ask('/login', 200);
+  await ask('/login.js', 200);
+  await ask('/login.css', 200);
+  await ask('/actors', 303);
+  await ask('/api/log', 401);
+  await ask('/api/login', 403, { method: 'POST', body: { code: 'none' } });
+  await ask('/api/login', 400, { method: 'POST' });
+  await ask('/login', 421, { headers: { host: 'evil.example' } });
+  await ask('/api/logout', 403, { method: 'POST', headers: { origin: 'http://evil.example' } });
+  await ask('/api/login', 415, { method: 'POST', headers: { 'content-type': 'text/plain' } });
+  await rig.login();
+  const page = await rig.send('/');
+  const [, script = ''] = /src="([^"]+)"/.exec(page.text) ?? [];
+  for (const path of ['/', '/stories', '/api/log', '/api/records', '/api/openapi.json', '/index.html'])
+    await ask(path, 200);
+  await ask('/nothing.js', 404);
+  await ask('/api/nothing', 404);
+  await ask('/api/actors/test.door%2Fnone', 404);
+  await ask('/api/records?at=x', 400);
+  const events = await request(`${rig.url}/api/events`, { headers: { cookie: rig.cookie } });
+  events.body.on('error', () => {}).destroy();
+  answers.push(['/api/events', { status: 200, headers: events.headers, text: '', body: undefined }]);
+  for (const [what, { headers }] of answers) {
+    const policy = String(headers['content-security-policy']).split('; ');
+    for (const rule of ["default-src 'none'", "script-src 'self'", "base-uri 'none'", "form-action 'none'"])
+      t.true(policy.includes(rule), `${what}: ${rule}`);
+    for (const rule of ["frame-ancestors 'none'", "require-trusted-types-for 'script'"])
+      t.true(policy.includes(rule), `${what}: ${rule}`);
+    t.notRegex(policy.join(), /unsafe|https?:|\*/, what);
+    t.like(
+      headers,
+      {
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'cross-origin-opener-policy': 'same-origin',
+        'cross-origin-resource-policy': 'same-origin',
+        'cache-control': 'no-store',
+      },
+      what,
+    );
+    t.deepEqual(
+      Object.keys(headers).filter((name) => name.startsWith('access-control')),
+      [],
+      what,
+    );
+  }
+  const unreadable = await rig.send('/actors/%ff');
+  t.is(unreadable.status, 400);
+  t.like(unreadable.headers, { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
+  const asset = await rig.send(script);
+  t.is(asset.headers['cache-control'], 'private, max-age=31536000, immutable', 'its name has its hash');
+});
+
+test('[C15] behind a proxy with TLS the cookie is for TLS alone, and for no other host', async (t) => {
+  const rig = await ConsoleRig.start(t, { options: { allowedHosts: ['holdfast.example'] } });
+  const headers = { host: 'holdfast.example', origin: 'https://holdfast.example' };
+  const { status, headers: answered } = await rig.send('/api/login', {
+    ...{ method: 'POST', body: { code: await rig.code() }, headers },
+  });
+  t.is(status, 200);
+  const cookie = String(answered['set-cookie']);
+  t.regex(cookie, /^__Host-holdfast_\d+=[\w-]{43}; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure$/);
+  rig.cookie = cookie.split(';', 1)[0] ?? '';
+  t.is((await rig.send('/api/log', { headers: { host: 'holdfast.example' } })).status, 200);
 });
 
 test('[C15] a cookie ends with the instance, and so do codes', async (t) => {

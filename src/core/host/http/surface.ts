@@ -112,6 +112,7 @@ export function createSurface(
     },
     frameworkErrors(error, request, reply) {
       enter(request, reply); // it comes here before the first hook
+      reply.headers(headersOfAll(request.id));
       answer(error, request, reply);
     },
     http: server,

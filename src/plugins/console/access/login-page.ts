@@ -1,4 +1,4 @@
-/** The policy of every page of the console: nothing runs or is drawn that does not come from it as a file. */
+/** The policy of the console: nothing runs or is drawn that does not come from it as a file, and no text becomes markup. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -11,10 +11,12 @@ const CONTENT_SECURITY_POLICY = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
 ].join('; ');
 
-/** The headers of every page and file of the console. */
-export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+/** The headers of every answer of the console: a browser may be led to any of them. */
+export const ANSWER_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',

@@ -5,7 +5,7 @@ import { operatorName } from '../../../core/host/operations/control-client.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import { ConsoleError } from '../errors.ts';
 import type { Access, Caller } from './access.ts';
-import { LOGIN_PAGE, LOGIN_SCRIPT, LOGIN_STYLE, PAGE_HEADERS } from './login-page.ts';
+import { ANSWER_HEADERS, LOGIN_PAGE, LOGIN_SCRIPT, LOGIN_STYLE } from './login-page.ts';
 
 /** Where `holdfast console` gets a code. */
 export const CODE_PATH = '/console/code';
@@ -33,15 +33,19 @@ export const OPEN = { config: { credential: 'open' } } as const;
 
 const loginBody = z.strictObject({ code: z.string().min(1).max(64) });
 
-/** The login page and what it posts to: all that is served without a login. */
+/** The login page and what it posts to: all that is served without a login. Sets the headers of all answers. */
 export function loginRoutes(http: HttpSurface, access: Access): void {
+  http.addHook('onSend', (_request, reply, _payload, done) => {
+    reply.headers(ANSWER_HEADERS);
+    done();
+  });
   const files: readonly (readonly [path: string, type: string, text: string])[] = [
     ['/login', 'text/html; charset=utf-8', LOGIN_PAGE],
     ['/login.js', 'text/javascript; charset=utf-8', LOGIN_SCRIPT],
     ['/login.css', 'text/css; charset=utf-8', LOGIN_STYLE],
   ];
   for (const [path, type, text] of files)
-    http.get(path, OPEN, (_request, reply) => reply.headers(PAGE_HEADERS).type(type).send(text));
+    http.get(path, OPEN, (_request, reply) => reply.type(type).send(text));
 
   http.post('/api/login', { ...OPEN, bodyLimit: 1_024 }, async (request, reply) => {
     const { data } = loginBody.safeParse(request.body);
@@ -72,6 +76,6 @@ export function callerOrLogin(
   const caller = access.callerOf(request);
   if (caller) return caller;
   const next = request.url === '/' ? '' : `?next=${encodeURIComponent(request.url)}`;
-  reply.code(303).headers(PAGE_HEADERS).header('location', `/login${next}`).send();
+  reply.code(303).header('location', `/login${next}`).send();
   return undefined;
 }

@@ -106,6 +106,8 @@ export function Palette({ links }: { links: readonly { to: string; title: string
               const { value } = event.currentTarget;
               typed.value = value;
               chosen.value = 0;
+              // Enter may come before the answer: what was found for fewer letters must not be chosen then.
+              found.value = found.value.filter((choice) => choice.text.includes(value));
               void search(value).then((choices) => {
                 if (typed.value === value) found.value = choices;
               });
