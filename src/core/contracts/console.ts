@@ -4,6 +4,7 @@
  * `context.contribute(consolePages, (started) => ({ … }))`, and needs an instance.
  */
 import type { ActorState } from '../kernel/actors/transition.ts';
+import type { LogRecord } from '../kernel/log/record.ts';
 import { defineContributionPoint } from './token.ts';
 
 /**
@@ -130,6 +131,20 @@ export interface PageInput {
 }
 
 /**
+ * Which records a page reads.
+ *
+ * @experimental
+ */
+export interface PageRecords {
+  /** Addresses of actors. */
+  readonly actors: readonly string[];
+  /** Types of events; all unless set. */
+  readonly events?: readonly string[];
+  /** The most that is returned. */
+  readonly limit: number;
+}
+
+/**
  * The moment that a page shows.
  *
  * @experimental
@@ -143,6 +158,14 @@ export interface PageMoment {
   readonly isNow: boolean;
   /** Every actor at that moment, by address. */
   readonly states: ReadonlyMap<string, Readonly<ActorState>>;
+  /**
+   * The newest records of some actors that are not after the moment, newest first. A long search ends after some 300 ms.
+   *
+   * @returns `more` where older ones may match, too
+   */
+  readonly records: (
+    wanted: PageRecords,
+  ) => Promise<{ readonly records: readonly LogRecord[]; readonly more: boolean }>;
   /** What is filled in, by the names of the page's inputs; empty ones are absent. */
   readonly inputs: Readonly<Record<string, string>>;
   /** Aborted when nobody waits for the page any more. */

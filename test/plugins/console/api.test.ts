@@ -1,10 +1,13 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import test from 'ava';
+import { newestOfActors } from '../../../src/core/host/history/actor-records.ts';
+import { Moments } from '../../../src/core/host/history/moments.ts';
 import { shownState } from '../../../src/core/host/history/shown.ts';
 import { stateName } from '../../../src/core/host/terminal.ts';
 import { momentSteps } from '../../../src/core/kernel/actors/recover.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { tempDir } from '../../support/temp.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { busyDoors, CANARY, DOORS, doors, ROUNDS } from './busy-doors.ts';
 import { ConsoleRig } from './console-rig.ts';
 
@@ -236,6 +239,37 @@ test('[C15] the state of every actor at 50 records is that of the log run again'
       shown.timers.map(({ id }: any) => id),
       Object.values(state.timers).map(({ id }) => id),
     );
+  }
+});
+
+test('[C15] a page reads the newest records of its actors, as many as it asks for, and none after its moment', async (t) => {
+  const { rig, last } = of();
+  const reader = new SqliteReader(rig.dataDir);
+  t.teardown(() => reader.close());
+  const all = (await Array.fromAsync(reader.read({ to: last }))).toReversed();
+  const doorRefs = Array.from({ length: DOORS }, (_, index) => `test.door/door-${index}`);
+  const moments = new Moments();
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  for (const seq of [last, last - 30, 20]) {
+    const { actors } = await moments.at(reader, seq, signal);
+    const states = new Map(actors.map((state) => [state.ref, state]));
+    for (const limit of [1, 7, 10_000]) {
+      for (const events of [undefined, ['OPEN'], ['OPEN', 'RANG']]) {
+        const question = { log: reader, signal, enoughAt: Number.POSITIVE_INFINITY };
+        const wanted = { actors: doorRefs, limit, ...(events && { events }) };
+        const { records, more } = await newestOfActors(question, { seq, states }, wanted);
+        const matching = all.filter(
+          (one) =>
+            one.seq <= seq && doorRefs.includes(one.actor) && (events?.includes(one.event.type) ?? true),
+        );
+        t.deepEqual(records, matching.slice(0, limit));
+        t.true(more || matching.length <= limit);
+        t.false(more && limit === 10_000);
+      }
+    }
+    const late = { log: reader, signal, enoughAt: 0 };
+    const none = await newestOfActors(late, { seq, states }, { actors: doorRefs, limit: 5 });
+    t.deepEqual(none, { records: [], more: true }, 'a search without time says so');
   }
 });
 

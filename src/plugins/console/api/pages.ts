@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type ConsolePage, consolePages, type PageSection } from '../../../core/contracts/console.ts';
+import { newestOfActors } from '../../../core/host/history/actor-records.ts';
 import { freeOf, textOf } from '../../../core/host/history/answer-text.ts';
 import { PAGE } from '../../../core/host/logging/redact.ts';
 import { ConsoleError } from '../errors.ts';
@@ -129,10 +130,11 @@ export const showPage = get({
       const moment = await moments.at(log, momentSeq(question, wanted), signal);
       const live = wanted === undefined ? services : undefined;
       const then = live?.clock.now() ?? moment.at;
+      // A page may not change what other questions read.
+      const states = new Map(structuredClone(moment.actors).map((state) => [state.ref, state]));
       const sections = await page.data({
-        ...{ seq: moment.seq, time: then, isNow: live !== undefined, inputs, signal },
-        // A page may not change what other questions read.
-        states: new Map(structuredClone(moment.actors).map((state) => [state.ref, state])),
+        ...{ seq: moment.seq, time: then, isNow: live !== undefined, inputs, signal, states },
+        records: (records) => newestOfActors(question, { seq: moment.seq, states }, records),
       });
       return { at: moment.seq, time: then, name, title: page.title, sections: bounded(sections) };
     }),
