@@ -1,7 +1,8 @@
 /**
  * What plugins bring to the console. A page that is a fold over the log is contributed as it is,
  * `context.contribute(consolePages, page)`, and is shown of any log; one that asks the running plugin is made by
- * `context.contribute(consolePages, (started) => ({ … }))`, and needs an instance.
+ * `context.contribute(consolePages, (started) => ({ … }))`, and needs an instance. A plugin may bring both under one
+ * name: then the fold is shown where the plugin does not run.
  */
 import type { ActorState } from '../kernel/actors/transition.ts';
 import type { LogRecord } from '../kernel/log/record.ts';
@@ -41,6 +42,18 @@ export interface PageLink {
 type Cell = string | number | boolean | null;
 
 /**
+ * Something that happened within a span, at one point in time.
+ *
+ * @experimental
+ */
+export interface PageMark {
+  /** Epoch milliseconds, with fractions. */
+  readonly time: number;
+  readonly text: string;
+  readonly status?: PageStatus;
+}
+
+/**
  * A part of a trace: something that took time.
  *
  * @experimental
@@ -57,6 +70,8 @@ export interface PageSpan {
   /** Milliseconds, with fractions. */
   readonly duration: number;
   readonly status?: PageStatus;
+  /** What happened within it, e.g. log lines. */
+  readonly marks?: readonly PageMark[];
   /** What else is known of it. */
   readonly facts?: Readonly<Record<string, Cell>>;
 }
@@ -86,17 +101,32 @@ export type PageSection =
         readonly title: string;
         readonly format?: 'text' | 'number' | 'time' | 'duration' | 'bytes';
       }[];
-      readonly rows: readonly (Linked & { readonly cells: Readonly<Record<string, Cell>> })[];
+      readonly rows: readonly (Linked & {
+        readonly cells: Readonly<Record<string, Cell>>;
+        /** What else is known of it; shown when one opens the row. */
+        readonly facts?: Readonly<Record<string, Cell>>;
+      })[];
     }
   | { readonly kind: 'text'; readonly title?: string; readonly text: string }
   | {
       readonly kind: 'chart';
       readonly title?: string;
       readonly unit?: string;
+      /** `bars` stand for what was counted from their time to that of the next one, the series on each other; else lines. */
+      readonly form?: 'lines' | 'bars';
       readonly series: readonly {
         readonly name: string;
+        /** Gives the series its colour. */
+        readonly status?: PageStatus;
         readonly points: readonly (readonly [time: number, value: number])[];
       }[];
+    }
+  | {
+      /** Names with a number each, as bars beside each other. */
+      readonly kind: 'bars';
+      readonly title?: string;
+      readonly unit?: string;
+      readonly bars: readonly (Linked & { readonly name: string; readonly value: number })[];
     }
   | {
       /** What differs between two values, e.g. between two versions of a file. */
@@ -183,6 +213,12 @@ export interface ConsolePage {
   readonly name: string;
   readonly title: string;
   readonly inputs?: readonly PageInput[];
+  /** `false` of one that is reached by links, and not listed among the pages. */
+  readonly isListed?: false;
+  /** Its answer costs much: a person asks for it again, it does not follow the log. */
+  readonly isCostly?: true;
+  /** Of a log that nothing writes there is nothing to show. */
+  readonly needsInstance?: true;
   /** Its sections at a moment; cheap, and without secrets. What it throws is shown in its place. */
   readonly data: (moment: PageMoment) => readonly PageSection[] | Promise<readonly PageSection[]>;
 }

@@ -416,7 +416,9 @@ test('[C15] an action runs the operation of its command, is recorded with who di
 test("[C15] a plugin's page is drawn from any moment, redacted", async (t) => {
   const { rig, last } = of();
   const inputs = [{ name: 'state', title: 'State', kind: 'choice', choices: ['all', 'none'], value: 'all' }];
-  t.deepEqual((await rig.ask('/api/pages')).pages, [{ name: 'doors', title: 'Doors', area: 'test', inputs }]);
+  t.deepEqual((await rig.ask('/api/pages')).pages, [
+    { name: 'doors', title: 'Doors', area: 'test', inputs, isListed: true, isCostly: false },
+  ]);
   const [before, then] = [
     await rig.ask('/api/pages/doors?at=3'),
     await rig.ask(`/api/pages/doors?at=${last}`),

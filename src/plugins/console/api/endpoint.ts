@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ContributionPoint } from '../../../core/contracts/token.ts';
+import type { Semaphore } from '../../../core/host/concurrency.ts';
 import { textOf } from '../../../core/host/history/answer-text.ts';
 import type { LogSource } from '../../../core/host/history/log-source.ts';
 import type { Moments } from '../../../core/host/history/moments.ts';
@@ -19,6 +20,8 @@ export interface ApiContext {
   readonly moments: Moments;
   /** The drawing of a type of actors, where the build made one of this very machine. */
   readonly drawingOf: (type: string, graph: MachineGraph) => Promise<unknown>;
+  /** How many pages of plugins are made at once. */
+  readonly pages: Semaphore;
 }
 
 /** One request. */

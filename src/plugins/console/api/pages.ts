@@ -1,15 +1,25 @@
 import { z } from 'zod';
-import { type ConsolePage, consolePages, type PageSection } from '../../../core/contracts/console.ts';
+import {
+  type ConsolePage,
+  consolePages,
+  type PageMoment,
+  type PageSection,
+} from '../../../core/contracts/console.ts';
+import { withDeadline } from '../../../core/host/deadline.ts';
 import { newestOfActors } from '../../../core/host/history/actor-records.ts';
 import { freeOf, textOf } from '../../../core/host/history/answer-text.ts';
 import { PAGE } from '../../../core/host/logging/redact.ts';
 import { ConsoleError } from '../errors.ts';
-import { at, contributedTo, get, momentSeq, status, time } from './endpoint.ts';
+import { type ApiContext, at, contributedTo, get, momentSeq, status, time } from './endpoint.ts';
 
 /** Rows, facts and points of one section. */
 const MOST_ROWS = 1_000;
 /** Spans of a waterfall. */
 const MOST_SPANS = 2_000;
+/** Marks of one span. */
+const MOST_MARKS = 100;
+/** By when a page must have its data, milliseconds. */
+const DEADLINE_MS = 20_000;
 /** The longest input, characters. */
 const LONGEST_INPUT = 4_000;
 
@@ -27,6 +37,7 @@ const linked = {
     .exactOptional(),
 };
 const title = z.string().exactOptional();
+const facts = z.record(z.string(), cell).exactOptional();
 const format = z.enum(['text', 'number', 'time', 'duration', 'bytes']).exactOptional();
 
 const section = z.discriminatedUnion('kind', [
@@ -49,16 +60,29 @@ const section = z.discriminatedUnion('kind', [
     kind: z.literal('table'),
     title,
     columns: z.array(z.object({ name: z.string(), title: z.string(), format })).max(30),
-    rows: z.array(z.object({ cells: z.record(z.string(), cell), ...linked })).max(MOST_ROWS),
+    rows: z.array(z.object({ cells: z.record(z.string(), cell), facts, ...linked })).max(MOST_ROWS),
   }),
   z.object({ kind: z.literal('text'), title, text: z.string().max(50_000) }),
   z.object({
     kind: z.literal('chart'),
     title,
     unit: z.string().exactOptional(),
+    form: z.enum(['lines', 'bars']).exactOptional(),
     series: z
-      .array(z.object({ name: z.string(), points: z.array(z.tuple([time, z.number()])).max(MOST_ROWS) }))
+      .array(
+        z.object({
+          name: z.string(),
+          status: status.exactOptional(),
+          points: z.array(z.tuple([time, z.number()])).max(MOST_ROWS),
+        }),
+      )
       .max(20),
+  }),
+  z.object({
+    kind: z.literal('bars'),
+    title,
+    unit: z.string().exactOptional(),
+    bars: z.array(z.object({ name: z.string(), value: z.number(), ...linked })).max(MOST_ROWS),
   }),
   z.object({
     kind: z.literal('changes'),
@@ -80,7 +104,11 @@ const section = z.discriminatedUnion('kind', [
           start: time,
           duration: z.number().meta({ description: 'milliseconds' }),
           status: status.exactOptional(),
-          facts: z.record(z.string(), cell).exactOptional(),
+          marks: z
+            .array(z.object({ time, text: z.string(), status: status.exactOptional() }))
+            .max(MOST_MARKS)
+            .exactOptional(),
+          facts,
         }),
       )
       .max(MOST_SPANS),
@@ -102,15 +130,26 @@ export const listPages = get({
   summary: 'The pages that plugins bring; of a log that nothing writes those that need no instance',
   answer: z.object({
     pages: z.array(
-      z.object({ name: z.string(), title: z.string(), area: z.string(), inputs: z.array(input) }),
+      z.object({
+        name: z.string(),
+        title: z.string(),
+        area: z.string(),
+        inputs: z.array(input),
+        isListed: z
+          .boolean()
+          .meta({ description: 'whether it stands among the pages, and not only behind links' }),
+        isCostly: z.boolean().meta({ description: 'whether it should be asked again only by a person' }),
+      }),
     ),
   }),
   run: async (_input, request) => ({
-    pages: Array.from(await contributedTo(consolePages, request), ([name, { value, area }]) => ({
+    pages: Array.from(await pagesOf(request), ([name, { value, area }]) => ({
       name,
       title: value.title,
       area,
       inputs: [...(value.inputs ?? [])],
+      isListed: value.isListed ?? true,
+      isCostly: value.isCostly ?? false,
     })),
   }),
 });
@@ -121,24 +160,50 @@ export const showPage = get({
   params: z.strictObject({ name: z.string().regex(/^[a-z0-9-]{1,64}$/, 'the name of a page') }),
   query: z.object({ at }).catchall(z.string().max(LONGEST_INPUT)),
   answer: z.object({ at: z.int(), time, name: z.string(), title: z.string(), sections: z.array(section) }),
-  run: ({ params: { name }, query: { at: wanted, ...given } }, { ask, moments, services, source }) =>
-    ask(async (question) => {
-      const page = (await contributedTo(consolePages, { services, source })).get(name)?.value;
-      if (!page) throw new ConsoleError('HF_CONSOLE_MISSING', { what: 'page', name: textOf(name, 70) });
-      const inputs = inputsOf(page, given);
-      const { log, signal } = question;
-      const moment = await moments.at(log, momentSeq(question, wanted), signal);
-      const live = wanted === undefined ? services : undefined;
-      const then = live?.clock.now() ?? moment.at;
-      // A page may not change what other questions read.
-      const states = new Map(structuredClone(moment.actors).map((state) => [state.ref, state]));
-      const sections = await page.data({
-        ...{ seq: moment.seq, time: then, isNow: live !== undefined, inputs, signal, states },
-        records: (records) => newestOfActors(question, { seq: moment.seq, states }, records),
-      });
-      return { at: moment.seq, time: then, name, title: page.title, sections: bounded(sections) };
-    }),
+  run: async ({ params: { name }, query: { at: wanted, ...given } }, request) => {
+    const { ask, moments, services, pages, gone } = request;
+    const page = (await pagesOf(request)).get(name)?.value;
+    if (!page) throw new ConsoleError('HF_CONSOLE_MISSING', { what: 'page', name: textOf(name, 70) });
+    const inputs = inputsOf(page, given);
+    const live = wanted === undefined ? services : undefined;
+    const { seq, at, actors } = await ask((question) =>
+      moments.at(question.log, momentSeq(question, wanted), question.signal),
+    );
+    const then = live?.clock.now() ?? at;
+    let copied: PageMoment['states'] | undefined;
+    // A page may not change what other questions read.
+    const states = () => {
+      copied ??= new Map(structuredClone(actors).map((state) => [state.ref, state]));
+      return copied;
+    };
+    // A page that waits for something else than the log does not hold up questions about the log.
+    const late = () => new ConsoleError('HF_CONSOLE_DEADLINE', { seconds: DEADLINE_MS / 1_000 });
+    const sections = await withDeadline({ ms: DEADLINE_MS, late, signal: gone }, (signal) =>
+      pages.run(async () => {
+        signal.throwIfAborted();
+        return page.data({
+          ...{ seq, time: then, isNow: live !== undefined, inputs, signal },
+          get states() {
+            return states();
+          },
+          records: (records) =>
+            ask((question) => newestOfActors(question, { seq, states: states() }, records)),
+        });
+      }),
+    );
+    return { at: seq, time: then, name, title: page.title, sections: bounded(sections) };
+  },
 });
+
+/**
+ * The pages that can be shown, by name. One that needs no running plugin is there also where its plugin does not run; what
+ * the running plugin made under the same name takes its place.
+ */
+async function pagesOf({ services, source }: Pick<ApiContext, 'services' | 'source'>) {
+  const fixed = await contributedTo(consolePages, { services: undefined, source });
+  const made = services ? await contributedTo(consolePages, { services, source }) : [];
+  return new Map([...fixed, ...made].filter(([, { value }]) => services || !value.needsInstance));
+}
 
 /** @throws HF_CONSOLE_REQUEST the page has no such input, or not this choice */
 function inputsOf(
@@ -175,11 +240,21 @@ function cutSection(one: PageSection): PageSection {
     case 'chart':
       return {
         ...one,
-        series: one.series.slice(0, 20).map((each) => ({ ...each, points: each.points.slice(-MOST_ROWS) })),
+        series: one.series.slice(0, 20).map(({ points, ...each }) => ({
+          ...each,
+          points: points.filter((point) => point.every(Number.isFinite)).slice(-MOST_ROWS),
+        })),
       };
+    case 'bars':
+      return { ...one, bars: one.bars.filter(({ value }) => Number.isFinite(value)).slice(0, MOST_ROWS) };
     case 'changes':
       return { ...one, changes: one.changes.slice(0, MOST_ROWS) };
     case 'waterfall':
-      return { ...one, spans: one.spans.slice(0, MOST_SPANS) };
+      return {
+        ...one,
+        spans: one.spans
+          .slice(0, MOST_SPANS)
+          .map((span) => (span.marks ? { ...span, marks: span.marks.slice(0, MOST_MARKS) } : span)),
+      };
   }
 }

@@ -15,6 +15,8 @@ const DEADLINE_MS = 20_000;
 const ENOUGH_MS = 300;
 /** Questions at once: each holds the event loop for some milliseconds at a time. */
 const AT_ONCE = 2;
+/** Pages of plugins that are made at once: they may wait for a database. */
+const PAGES_AT_ONCE = 4;
 /** The largest question that is posted, bytes. */
 const BODY_LIMIT = 64 * 1024;
 
@@ -83,6 +85,7 @@ async function load({ source, services, access }: ApiOptions, draining: AbortSig
     questions: new LogQuestions(source, limits, services?.logger),
     moments: new Moments(),
     drawingOf: builtDrawing,
+    pages: new Semaphore(PAGES_AT_ONCE),
   };
   const long = new Semaphore(1);
   const live = services && new LiveRecords(source, services, parts.questions.words(), () => access.sweep());

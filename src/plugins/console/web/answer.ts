@@ -27,20 +27,20 @@ function keep(key: string, answer: unknown): void {
  *
  * @param path undefined asks nothing
  * @param query `at` makes it a question about that moment
- * @param isFixed the answer is the same at any time, as that of a record is
+ * @param asked `fixed`: the answer is the same at any time, as that of a record is; `once`: it is not asked again by itself
  */
 export function useAnswer<T>(
   path: string | undefined,
   query: Readonly<Record<string, string | number | boolean | undefined>> = {},
-  isFixed = false,
+  asked: 'live' | 'once' | 'fixed' = 'live',
 ): Answer<T> {
   const answer = useMemo<Signal<Answer<T>>>(() => signal({ loading: true }), [path]);
   const running = useRef<AbortController | undefined>(undefined);
   const isStale = useRef(false);
   const key = path === undefined ? undefined : withQuery(path, query);
-  const isPast = isFixed || query.at !== undefined;
-  const question = async (asked: string) => {
-    const known = isPast ? (past.get(asked) as T | undefined) : undefined;
+  const isPast = asked === 'fixed' || query.at !== undefined;
+  const question = async (text: string) => {
+    const known = isPast ? (past.get(text) as T | undefined) : undefined;
     if (known !== undefined) {
       answer.value = { data: known, loading: false };
       return;
@@ -50,8 +50,8 @@ export function useAnswer<T>(
     isStale.current = false;
     answer.value = { ...answer.value, loading: true };
     try {
-      const data = await get<T>(asked, {}, abort.signal);
-      if (isPast) keep(asked, data);
+      const data = await get<T>(text, {}, abort.signal);
+      if (isPast) keep(text, data);
       if (!abort.signal.aborted) answer.value = { data, loading: false };
     } catch (error) {
       if (abort.signal.aborted) return;
@@ -60,15 +60,16 @@ export function useAnswer<T>(
     } finally {
       if (running.current === abort) running.current = undefined;
     }
-    if (isStale.current && running.current === undefined) await question(asked);
+    if (isStale.current && running.current === undefined) await question(text);
   };
   useEffect(() => {
     if (key !== undefined) void question(key);
     return () => running.current?.abort();
   }, [key, answer]);
   // A past moment does not depend on what comes in.
-  const tick = isPast || at.value !== undefined ? 0 : pulse.value;
+  const tick = isPast || asked === 'once' || at.value !== undefined ? 0 : pulse.value;
   useEffect(() => {
+    if (tick === 0) return;
     // A slow answer is waited for, and then asked for again: broken off each second it would never come.
     if (running.current !== undefined) isStale.current = true;
     else if (key !== undefined) void question(key);

@@ -46,6 +46,8 @@ function page(at: string, areas: PagesAnswer['pages']): ComponentChild {
   );
 }
 
+const isShown = (to: string): boolean => path.value === to || path.value.startsWith(`${to}/`);
+
 /** The session ends also where the answer does not come: then the login page says so. */
 async function logout(): Promise<void> {
   await post('/api/logout', {}).catch(() => {});
@@ -54,10 +56,14 @@ async function logout(): Promise<void> {
 
 /** The frame of all pages: where one can go, which moment is shown, and the page. */
 export function App() {
-  const areas = useAnswer<PagesAnswer>('/api/pages', {}, true);
+  const areas = useAnswer<PagesAnswer>('/api/pages', {}, 'fixed');
   const links = [
-    ...PAGES,
-    ...(areas.data?.pages ?? []).map(({ name, title }) => ({ to: `/area/${name}`, title })),
+    ...PAGES.map((one) => ({ ...one, isListed: true })),
+    ...(areas.data?.pages ?? []).map(({ name, title, isListed }) => ({
+      to: `/area/${name}`,
+      title,
+      isListed,
+    })),
   ];
   useEffect(
     () =>
@@ -74,11 +80,13 @@ export function App() {
           Holdfast
         </a>
         <nav aria-label="Pages">
-          {links.map(({ to, title }) => (
-            <a key={to} href={address(to)} aria-current={path.value.startsWith(to) ? 'page' : undefined}>
-              {title}
-            </a>
-          ))}
+          {links
+            .filter(({ isListed }) => isListed)
+            .map(({ to, title }) => (
+              <a key={to} href={address(to)} aria-current={isShown(to) ? 'page' : undefined}>
+                {title}
+              </a>
+            ))}
         </nav>
         <span class="quiet instance">
           {log.value?.mode === 'live' ? log.value.instance : log.value && 'a log that is not running'}

@@ -158,7 +158,7 @@ export function TimeBar() {
 /** Which moment is shown, and the ways to another. */
 function Moment() {
   const seq = at.value;
-  const detail = useAnswer<RecordAnswer>(seq === undefined ? undefined : `/api/records/${seq}`, {}, true);
+  const detail = useAnswer<RecordAnswer>(seq === undefined ? undefined : `/api/records/${seq}`, {}, 'fixed');
   return (
     <div class="moment">
       <button

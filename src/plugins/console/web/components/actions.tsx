@@ -11,7 +11,7 @@ type Action = ActionsAnswer['actions'][number];
 
 /** What can be done in an area: each is told in words before it is done, and none is possible in the past. */
 export function Actions({ area }: { area: string }) {
-  const { data } = useAnswer<ActionsAnswer>('/api/actions', {}, true);
+  const { data } = useAnswer<ActionsAnswer>('/api/actions', {}, 'fixed');
   const [chosen, setChosen] = useState<Action | undefined>(undefined);
   const own = (data?.actions ?? []).filter((action) => action.area === area);
   if (own.length === 0 || log.value?.mode !== 'live') return null;

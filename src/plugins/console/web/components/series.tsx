@@ -12,7 +12,14 @@ const HEIGHT = 120;
 const COLOURS = ['accent', 'link', 'degraded', 'failing', 'quiet'] as const;
 
 /** Values over time, one line a series; the newest value of each stands beside it as text. */
-export function Series({ series, unit = '' }: { series: readonly Line[]; unit?: string }) {
+export function Series({
+  series,
+  unit = '',
+}: {
+  series: readonly Line[];
+  unit?: string;
+  form: 'lines' | 'bars';
+}) {
   const draw = useCallback(
     (context: CanvasRenderingContext2D, width: number, height: number) => {
       const colour = colours(context.canvas);

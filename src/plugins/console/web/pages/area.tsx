@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import type { PageAnswer, PageSection, PagesAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { Actions } from '../components/actions.tsx';
@@ -15,20 +16,52 @@ type Cell = string | number | boolean | null;
 type Format = 'text' | 'number' | 'time' | 'duration' | 'bytes';
 
 /** The page of a plugin: it says what, the console how. */
-export function AreaPage({ page: { name, title, area, inputs } }: { page: Page }) {
+export function AreaPage({ page }: { page: Page }) {
+  const [round, setRound] = useState(0);
+  return (
+    <>
+      <h1>{page.title}</h1>
+      {page.inputs.length > 0 && <Inputs inputs={page.inputs} key={params.value.toString()} />}
+      <AreaSections page={page} key={round} again={() => setRound(round + 1)} />
+      <Actions area={page.area} />
+    </>
+  );
+}
+
+/** @param again asks anew what is not asked again by itself */
+function AreaSections({ page: { name, inputs, isCostly }, again }: { page: Page; again: () => void }) {
   const filled = Object.fromEntries(
     inputs.flatMap(({ name: input }) => {
       const value = params.value.get(input);
       return value === null ? [] : [[input, value]];
     }),
   );
-  const answer = useAnswer<PageAnswer>(`/api/pages/${encodeURIComponent(name)}`, { ...filled, at: at.value });
+  const question = { ...filled, at: at.value };
+  const asked = isCostly ? 'once' : 'live';
+  const answer = useAnswer<PageAnswer>(`/api/pages/${encodeURIComponent(name)}`, question, asked);
+  const { error, data, loading } = answer;
   return (
     <>
-      <h1>{title}</h1>
-      {inputs.length > 0 && <Inputs inputs={inputs} key={params.value.toString()} />}
+      {isCostly && (
+        <p class="asked-at quiet" aria-live="polite">
+          {loading
+            ? 'Asking …'
+            : data &&
+              !error && (
+                <>
+                  As of <Time ms={data.time} />{' '}
+                </>
+              )}
+          {at.value === undefined && (
+            <button type="button" onClick={again} disabled={loading}>
+              Ask again
+            </button>
+          )}
+        </p>
+      )}
       <Shown
-        of={answer}
+        // What was found for another question would stand below the error of this one.
+        of={error && isCostly ? { error, loading } : answer}
         isEmpty={({ sections }) => sections.length === 0}
         empty="There is nothing to show at this moment."
       >
@@ -43,7 +76,6 @@ export function AreaPage({ page: { name, title, area, inputs } }: { page: Page }
           </>
         )}
       </Shown>
-      <Actions area={area} />
     </>
   );
 }
@@ -102,7 +134,15 @@ function Drawn({ section }: { section: PageSection }) {
     case 'text':
       return <pre>{section.text}</pre>;
     case 'chart':
-      return <Series series={section.series} {...(section.unit !== undefined && { unit: section.unit })} />;
+      return (
+        <Series
+          series={section.series}
+          form={section.form ?? 'lines'}
+          {...(section.unit !== undefined && { unit: section.unit })}
+        />
+      );
+    case 'bars':
+      return <Bars section={section} />;
     case 'changes':
       return <Changes changes={section.changes} />;
     case 'waterfall':
@@ -146,5 +186,31 @@ function Table({ section: { columns, rows } }: { section: Extract<PageSection, {
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** Names with a number each; the number stands beside its bar. */
+function Bars({ section: { bars, unit = '' } }: { section: Extract<PageSection, { kind: 'bars' }> }) {
+  if (bars.length === 0) return <p class="quiet">None.</p>;
+  const most = Math.max(...bars.map(({ value }) => Math.abs(value)), Number.MIN_VALUE);
+  return (
+    <ul class="bars">
+      {bars.map(({ name, value, status, ...links }, index) => (
+        <li key={`${index} ${name}`}>
+          <span class="bar-name">
+            {status && <StatusMark status={status} />} {brief(name, 200)} <Linked {...links} />
+          </span>
+          <span class="bar-track" aria-hidden="true">
+            <span
+              class={`bar-fill ${status ?? ''}`}
+              style={{ width: `${((Math.abs(value) / most) * 100).toFixed(2)}%` }}
+            />
+          </span>
+          <span class="bar-value">
+            {value.toLocaleString()} {unit}
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -12,7 +12,7 @@ export function RecordPage({ seq }: { seq: number }) {
   useEffect(() => {
     if (at.value === undefined) travel(seq); // a record is a moment
   }, [seq]);
-  const answer = useAnswer<RecordAnswer>(`/api/records/${shown}`, {}, true);
+  const answer = useAnswer<RecordAnswer>(`/api/records/${shown}`, {}, 'fixed');
   return (
     <Shown of={answer}>
       {({ row, record, explanation, changes, previousOfActor, nextOfActor }) => (
