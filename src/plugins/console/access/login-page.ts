@@ -55,6 +55,10 @@ export const LOGIN_SCRIPT = `'use strict';
 const form = document.querySelector('form');
 const field = document.querySelector('#code');
 const problem = document.querySelector('#problem');
+const goOn = () => {
+  const next = URL.parse(new URLSearchParams(location.search).get('next') ?? '/', location.origin);
+  location.replace(next?.origin === location.origin ? next : '/');
+};
 const login = async (code) => {
   problem.textContent = '';
   const response = await fetch('/api/login', {
@@ -62,11 +66,7 @@ const login = async (code) => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ code }),
   });
-  if (response.ok) {
-    const next = new URL(new URLSearchParams(location.search).get('next') ?? '/', location.origin);
-    location.replace(next.origin === location.origin ? next : '/');
-    return;
-  }
+  if (response.ok) return goOn();
   const { error } = await response.json();
   problem.textContent = error.message + ' ' + error.action;
 };
@@ -83,7 +83,9 @@ const attemptLink = () => {
 };
 // A link that is opened in a window that shows this page already loads nothing anew.
 addEventListener('hashchange', attemptLink);
-attemptLink();
+if (location.hash) attemptLink();
+// A browser sends the strict cookie to no page that a link of another site leads to, but to what that page asks for itself.
+else fetch('/api/session').then(({ ok }) => { if (ok) goOn(); }).catch(() => {});
 `;
 
 export const LOGIN_STYLE = `:root { color-scheme: light dark }
