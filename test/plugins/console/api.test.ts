@@ -273,6 +273,31 @@ test('[C15] a page reads the newest records of its actors, as many as it asks fo
   }
 });
 
+test('[C15] a long story comes in parts, which together are the whole of it', async (t) => {
+  const { rig, last } = of();
+  const { records: failed } = await rig.ask(`/api/records?failed=true&at=${last}`);
+  const path = `/api/stories/${failed[0].correlation}`;
+  const whole = await rig.ask(`${path}?at=${last}`);
+  t.is(whole.next, undefined);
+  const [records, spans] = [[], []] as [any[], any[]];
+  for (let after = ''; ; ) {
+    const part = await rig.ask(`${path}?at=${last}&limit=1${after}`);
+    t.is(part.title, whole.title);
+    records.push(...part.records);
+    spans.push(...part.spans);
+    for (const { id, ...end } of part.ends) {
+      const span = spans.find((one) => one.id === id);
+      t.is(span.outcome, undefined, 'it was open until then');
+      Object.assign(span, end);
+    }
+    if (part.next === undefined) break;
+    after = `&after=${part.next}`;
+  }
+  t.deepEqual(records, whole.records);
+  t.deepEqual(spans, whole.spans);
+  t.true(spans.some(({ outcome }) => outcome === 'failed'));
+});
+
 test('[C15] density counts every record once, and the failed ones', async (t) => {
   const { rig, last } = of();
   const { buckets } = await rig.ask(`/api/density?buckets=13&to=${last}`);

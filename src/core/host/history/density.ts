@@ -1,8 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import type { HistoryReader } from '../../kernel/log/event-log.ts';
 import { parseRecord } from '../../kernel/log/record.ts';
 import { timeAt } from './moments.ts';
 import { Pace } from './pace.ts';
-import { firstSeqAt } from './place.ts';
 import type { LogQuestion } from './questions.ts';
 import { isFailure } from './select.ts';
 
@@ -19,11 +19,13 @@ export interface Bucket {
   readonly failed?: number;
 }
 
-/** Words without which no record is a failure: most records need not be parsed. */
+/** Texts without which no record is a failure: most records need not be read. */
 const MARKS = ['"failed"', '"effect.failed"', '"effect.lost"'];
+/** Records that are searched for failures at once. */
+const WINDOW = 500;
 
 /** How many records failed, counted once: from the newest record back, as far as there was time. */
-export class FailureCounts {
+class FailureCounts {
   /** The records that failed, in order, of those from `#low` to `#high`. */
   #failed: number[] = [];
   #low = 0;
@@ -34,18 +36,19 @@ export class FailureCounts {
     const [first, last] = [log.firstSeq(), log.lastSeq()];
     const pace = new Pace(signal);
     if (this.#high === 0) [this.#low, this.#high] = [last + 1, last];
-    for (const page of log.pages({ from: this.#high + 1, to: last })) {
-      this.#failed.push(...failuresIn(page));
-      this.#high = page.at(-1)?.seq ?? this.#high;
+    while (this.#high < last) {
+      const to = Math.min(last, this.#high + WINDOW);
+      this.#failed.push(...failuresIn(log, this.#high + 1, to));
+      this.#high = to;
       await pace.next();
     }
-    for (const page of log.pages({ from: first, to: this.#low - 1, reverse: true })) {
-      this.#failed.unshift(...failuresIn(page.toReversed()));
-      this.#low = page.at(-1)?.seq ?? this.#low;
+    while (this.#low > first) {
+      const from = Math.max(first, this.#low - WINDOW);
+      this.#failed.unshift(...failuresIn(log, from, this.#low - 1));
+      this.#low = from;
       if (performance.now() > enoughAt) return;
       await pace.next();
     }
-    this.#low = Math.min(this.#low, first);
   }
 
   /** @returns undefined where some of them were not counted yet */
@@ -56,10 +59,14 @@ export class FailureCounts {
   }
 }
 
-function failuresIn(page: readonly { readonly seq: number; readonly body: string }[]): number[] {
-  return page
-    .filter(({ seq, body }) => MARKS.some((mark) => body.includes(mark)) && isFailure(parseRecord(seq, body)))
-    .map(({ seq }) => seq);
+function failuresIn(log: HistoryReader, from: number, to: number): number[] {
+  const failed: number[] = [];
+  for (const page of log.pages({ from, to, holding: MARKS })) {
+    for (const { seq, body } of page) {
+      if (MARKS.some((mark) => body.includes(mark)) && isFailure(parseRecord(seq, body))) failed.push(seq);
+    }
+  }
+  return failed;
 }
 
 /** The place of the first number that is not smaller. */
@@ -73,38 +80,74 @@ function placeOf(sorted: readonly number[], wanted: number): number {
   return low;
 }
 
-/**
- * The records of a range in buckets of equal time.
- *
- * @param range records, inclusive
- */
-export async function bucketsOf(
-  question: LogQuestion,
-  { from, to, count }: { readonly from: number; readonly to: number; readonly count: number },
-  failures: FailureCounts,
-): Promise<Bucket[]> {
-  const { log, signal } = question;
-  if (log.lastSeq() === 0 || from > to) return [];
-  const [start, end] = [timeAt(log, from), timeAt(log, to) + 1];
-  const width = Math.max(1, (end - start) / count);
-  const pace = new Pace(signal);
-  const edges = [from];
-  for (let index = 1; index < count && start + index * width < end; index += 1) {
-    const edge = await edgeAt(log, start + index * width, edges.at(-1) ?? from, to);
-    edges.push(edge);
-    await pace.next();
+/** Times whose first records are remembered. */
+const MOST_EDGES = 2_000;
+
+/** How the records of one log are spread over time. What was once found out stays true, and is kept. */
+export class Density {
+  readonly #failures = new FailureCounts();
+  /** The first record at or after a time, epoch milliseconds. */
+  readonly #edges = new LRUCache<number, number>({ max: MOST_EDGES });
+
+  /**
+   * The records of a range in buckets of equal time; failures are counted as far as there is time.
+   *
+   * @param range records, inclusive; `count`: so many buckets at most
+   * @throws the signal's reason
+   */
+  async buckets(
+    question: LogQuestion,
+    { from, to, count }: { readonly from: number; readonly to: number; readonly count: number },
+  ): Promise<Bucket[]> {
+    const { log, signal } = question;
+    if (log.lastSeq() === 0 || from > to) return [];
+    const [start, end] = [timeAt(log, from), timeAt(log, to) + 1];
+    const width = evenWidth((end - start) / count);
+    const pace = new Pace(signal);
+    const edges = [from];
+    for (let index = 1; index < count && start + index * width < end; index += 1) {
+      const known = this.#edgeAt(log, start + index * width, edges.at(-1) ?? from);
+      edges.push(Math.min(known, to + 1));
+      await pace.next();
+    }
+    await this.#failures.count(question);
+    return edges.map((first, index) => {
+      const last = (edges[index + 1] ?? to + 1) - 1;
+      const failed = this.#failures.between(first, last);
+      return {
+        ...{ first, last, records: countOf(log, first, last) },
+        start: Math.round(start + index * width),
+        end: Math.round(Math.min(end, start + (index + 1) * width)),
+        ...(failed !== undefined && { failed }),
+      };
+    });
   }
-  await failures.count(question);
-  return edges.map((first, index) => {
-    const last = (edges[index + 1] ?? to + 1) - 1;
-    const failed = failures.between(first, last);
-    return {
-      ...{ first, last, records: countOf(log, first, last) },
-      start: Math.round(start + index * width),
-      end: Math.round(Math.min(end, start + (index + 1) * width)),
-      ...(failed !== undefined && { failed }),
-    };
-  });
+
+  /** @param least where the time of the edge before is */
+  #edgeAt(log: HistoryReader, time: number, least: number): number {
+    const known = this.#edges.get(time);
+    if (known !== undefined) return Math.max(known, least);
+    let [low, high] = [least, log.lastSeq() + 1];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (timeFrom(log, middle) < time) low = middle + 1;
+      else high = middle;
+    }
+    if (low <= log.lastSeq()) this.#edges.set(time, low);
+    return low;
+  }
+}
+
+/** The time of the first record that is not before one, epoch milliseconds. */
+function timeFrom(log: HistoryReader, seq: number): number {
+  for (const [raw] of log.pages({ from: seq, limit: 1 })) if (raw) return parseRecord(raw.seq, raw.body).at;
+  return Number.POSITIVE_INFINITY;
+}
+
+/** A little more, so that a log that grows keeps its buckets for some time. */
+function evenWidth(ms: number): number {
+  const step = 2 ** Math.floor(Math.log2(Math.max(1, ms))) / 16;
+  return Math.ceil(Math.max(1, ms) / step) * step;
 }
 
 /** A log of some actors alone has gaps. */
@@ -113,8 +156,4 @@ function countOf(log: HistoryReader, first: number, last: number): number {
   let count = 0;
   for (const page of log.pages({ from: first, to: last })) count += page.length;
   return count;
-}
-
-async function edgeAt(log: HistoryReader, time: number, least: number, most: number): Promise<number> {
-  return Math.min(Math.max(await firstSeqAt(log, time), least), most + 1);
 }

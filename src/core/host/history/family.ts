@@ -8,7 +8,7 @@ import {
   timerStartOf,
 } from '../../kernel/log/record.ts';
 import { type Since, sinceSteps } from '../../kernel/replay/since.ts';
-import { runSteps } from './pace.ts';
+import { Pace, runSteps } from './pace.ts';
 
 /** How an effect or timer that a record requested ended. */
 export type Fate =
@@ -49,8 +49,10 @@ export async function familyOf(
   const cause =
     record.cause !== undefined && record.cause >= log.firstSeq() ? log.record(record.cause) : undefined;
   const children: LogRecord[] = [];
+  const pace = new Pace(signal);
   for await (const later of log.read({ from: seq + 1, correlation: record.correlation, limit: most })) {
     if (later.cause === seq) children.push(later);
+    await pace.next();
   }
   const effects: RequestedEffect[] = [];
   for (const [index, effect] of record.effects.entries()) {
@@ -58,7 +60,7 @@ export async function familyOf(
     const outcome = children.find((child) => child.outcome === id && !child.stale);
     const fate: Fate = outcome
       ? { kind: 'outcome', record: outcome }
-      : await fateWithout(log, record, effect, most);
+      : await fateWithout(log, record, effect, { most, pace });
     effects.push({ id, effect, fate });
   }
   const since = await runSteps(sinceSteps(log, record), signal);
@@ -70,13 +72,14 @@ async function fateWithout(
   log: HistoryReader,
   { seq, actor }: LogRecord,
   effect: EffectRequest,
-  most: number,
+  { most, pace }: { readonly most: number; readonly pace: Pace },
 ): Promise<Fate> {
   if (effect.type === TIMER_CANCEL) return { kind: 'done' };
   const timer = timerStartOf(effect)?.timer;
   if (timer === undefined) return { kind: 'open' };
   for await (const record of log.read({ from: seq + 1, actor, limit: most })) {
     if (record.effects.some((each) => timerOf(each) === timer)) return { kind: 'cancelled', record };
+    await pace.next();
   }
   return { kind: 'open' };
 }

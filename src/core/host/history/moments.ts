@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { type Moment, savedStates } from '../../kernel/actors/recover.ts';
+import type { Moment } from '../../kernel/actors/recover.ts';
 import { type ActorState, applyRecord } from '../../kernel/actors/transition.ts';
 import { KernelError } from '../../kernel/errors/kernel-error.ts';
 import type { HistoryReader } from '../../kernel/log/event-log.ts';
@@ -12,11 +12,13 @@ const KEPT = 3;
 interface Kept {
   readonly at: number;
   readonly states: ReadonlyMap<string, ActorState>;
+  /** By address in order. */
+  readonly actors: readonly ActorState[];
 }
 
 /**
  * Every actor as of any record, for somebody who goes from moment to moment: the fold begins at the nearest one that is known.
- * Unlike `momentSteps` it does not check the chain of the records.
+ * Unlike `momentSteps` it does not check the chain of the records, nor the digests of saved states.
  */
 export class Moments {
   readonly #kept = new LRUCache<number, Kept>({ max: KEPT });
@@ -28,8 +30,7 @@ export class Moments {
   async at(log: HistoryReader, seq: number, signal?: AbortSignal): Promise<Moment> {
     const [first, last] = [log.firstSeq(), log.lastSeq()];
     if (first === 0 || seq < first || seq > last) throw new KernelError('HF_LOG_RANGE', { seq, first, last });
-    const { states, at } = this.#kept.get(seq) ?? (await this.#fold(log, seq, signal));
-    const actors = [...states.values()].sort((a, b) => (a.ref < b.ref ? -1 : 1));
+    const { actors, at } = this.#kept.get(seq) ?? (await this.#fold(log, seq, signal));
     return { seq, at, actors };
   }
 
@@ -38,12 +39,11 @@ export class Moments {
     const near = Math.max(0, ...[...this.#kept.keys()].filter((each) => each <= seq));
     const known = near > saved ? this.#kept.get(near) : undefined;
     const from = known ? near : saved;
-    const base = known ? [...known.states.values()] : savedStates(log, saved);
-    const states = new Map(base.map((state) => [state.ref, state]));
-    let at = known?.at ?? base.reduce((newest, one) => Math.max(newest, one.at), 0);
+    const pace = new Pace(signal);
+    const states = known ? new Map(known.states) : await savedAt(log, saved, pace);
+    let at = known?.at ?? timeAt(log, saved);
     /** The states that are this fold's own: those of another moment must not change. */
     const own = new Set<ActorState>();
-    const pace = new Pace(signal);
     for (const page of log.pages({ from: from + 1, to: seq })) {
       for (const raw of page) {
         const record = parseRecord(raw.seq, raw.body);
@@ -55,10 +55,24 @@ export class Moments {
         await pace.next();
       }
     }
-    const moment = { at, states };
+    const actors = [...states.values()].sort((a, b) => (a.ref < b.ref ? -1 : 1));
+    const moment = { at, states, actors };
     this.#kept.set(seq, moment);
     return moment;
   }
+}
+
+/** Every actor as it was saved. @param at from `snapshotSeq` */
+async function savedAt(log: HistoryReader, at: number, pace: Pace): Promise<Map<string, ActorState>> {
+  const states = new Map<string, ActorState>();
+  for (const page of log.snapshotPages(at)) {
+    for (const body of page) {
+      const state = JSON.parse(body) as ActorState;
+      states.set(state.ref, state);
+    }
+    await pace.next();
+  }
+  return states;
 }
 
 /** A copy that `applyRecord` may change: contexts are replaced as a whole. */

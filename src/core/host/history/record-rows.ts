@@ -2,6 +2,7 @@ import { effectId } from '../../kernel/ids.ts';
 import { delayOf, type LogRecord, timerStartOf } from '../../kernel/log/record.ts';
 import { stateName } from '../terminal.ts';
 import { textOf } from './answer-text.ts';
+import { Pace } from './pace.ts';
 import { recordText } from './record-text.ts';
 import { isFailure } from './select.ts';
 import { shown } from './shown.ts';
@@ -30,10 +31,20 @@ export interface RecordRow {
   readonly effects: readonly { readonly id: string; readonly type: string }[];
 }
 
-/** Records as rows. */
-export async function recordRows(records: readonly LogRecord[], words: PluginWords): Promise<RecordRow[]> {
+/** Records as rows. @throws the signal's reason */
+export async function recordRows(
+  records: readonly LogRecord[],
+  words: PluginWords,
+  signal?: AbortSignal,
+): Promise<RecordRow[]> {
   await words.prepare(records);
-  return records.map((record) => rowOf(record, words));
+  const pace = new Pace(signal);
+  const rows: RecordRow[] = [];
+  for (const record of records) {
+    rows.push(rowOf(record, words));
+    await pace.next();
+  }
+  return rows;
 }
 
 function rowOf(raw: LogRecord, words: PluginWords): RecordRow {

@@ -1,4 +1,4 @@
-import { effectId } from '../../kernel/ids.ts';
+import { effectId, seqOfEffect } from '../../kernel/ids.ts';
 import type { HistoryReader } from '../../kernel/log/event-log.ts';
 import {
   delayOf,
@@ -67,7 +67,7 @@ export async function storiesOf(
       seen.add(correlation);
       await pace.next();
       if (await wasListed(question, { ...selection, correlation }, before, to)) continue;
-      const records = recordsOf(question.log, correlation, upTo, MOST_READ + 1);
+      const records = await recordsOf(question, correlation, { from: 1, upTo, most: MOST_READ + 1 });
       if (isUnwanted && (await hasOne(records, isUnwanted, pace))) continue;
       stories.push(await summaryOf(question, correlation, upTo, records));
     }
@@ -131,14 +131,22 @@ async function summaryOf(
   };
 }
 
-/** The first records of a story, up to one. */
-export function recordsOf(log: HistoryReader, correlation: string, upTo: number, most: number): LogRecord[] {
+/** The first records of a story in a range. @throws the signal's reason */
+export async function recordsOf(
+  { log, signal }: LogQuestion,
+  correlation: string,
+  { from, upTo, most }: { readonly from: number; readonly upTo: number; readonly most: number },
+): Promise<LogRecord[]> {
   const records: LogRecord[] = [];
-  for (const page of log.pages({ correlation, to: upTo, limit: most })) {
-    records.push(...page.map(({ seq, body }) => parseRecord(seq, body)));
-    if (records.length >= most) break;
+  const pace = new Pace(signal);
+  for (const page of log.pages({ correlation, from, to: upTo, limit: most })) {
+    for (const { seq, body } of page) {
+      records.push(parseRecord(seq, body));
+      if (records.length === most) return records;
+      await pace.next();
+    }
   }
-  return records.slice(0, most);
+  return records;
 }
 
 function newestOf(log: HistoryReader, correlation: string, upTo: number): LogRecord | undefined {
@@ -167,57 +175,80 @@ export interface Span {
 
 /** Later records of an actor in which the cancellation of its timer is looked for: another story may have cancelled it. */
 const LOOK_AHEAD = 200;
+/** So many of them at once: most are cancelled by one of the next. */
+const FEW = 20;
+
+/** How an effect or a timer of an earlier part of a story ended. */
+export interface SpanEnd {
+  readonly id: string;
+  readonly endedBy: number;
+  readonly ended: number;
+  readonly outcome: string;
+}
 
 /**
- * The effects and timers that the records of a story requested.
+ * The effects and timers that the records of a part of a story requested, and the ends of those that an earlier part did.
  *
  * @param records in order
  * @param upTo the newest record that counts
+ * @throws the signal's reason
  */
-export function spansOf(log: HistoryReader, records: readonly LogRecord[], upTo: number): Span[] {
+export async function spansOf(
+  question: LogQuestion,
+  records: readonly LogRecord[],
+  upTo: number,
+): Promise<{ spans: Span[]; ends: SpanEnd[] }> {
   const outcomes = new Map(
     records.flatMap((one) => (one.outcome === undefined || one.stale ? [] : [[one.outcome, one] as const])),
   );
-  return records.flatMap((record) =>
-    record.effects.flatMap((effect, index): Span[] => {
-      if (effect.type === TIMER_CANCEL) return [];
+  const first = records[0]?.seq ?? 0;
+  const ends = [...outcomes]
+    .filter(([id]) => seqOfEffect(id) < first)
+    .map(([id, end]) => ({ id, endedBy: end.seq, ended: end.at, outcome: outcomeName(end) }));
+  const spans: Span[] = [];
+  const pace = new Pace(question.signal);
+  for (const record of records) {
+    for (const [index, effect] of record.effects.entries()) {
+      if (effect.type === TIMER_CANCEL) continue;
       const id = effectId(record.seq, index);
       const timer = timerStartOf(effect);
       const outcome = outcomes.get(id);
       const cancelled =
-        timer && !outcome ? cancellation(log, record, { timer: timer.timer, upTo }) : undefined;
+        timer && !outcome ? cancellation(question, record, { timer: timer.timer, upTo }) : undefined;
       const end = outcome ?? cancelled;
-      return [
-        {
-          id,
-          kind: timer ? 'timer' : 'effect',
-          type: textOf(timer ? (delayOf(timer.timer) ?? timer.timer) : effect.type),
-          actor: textOf(record.actor),
-          seq: record.seq,
-          asked: record.at,
-          ...(timer && { due: timer.at }),
-          ...(end && {
-            endedBy: end.seq,
-            ended: end.at,
-            outcome: cancelled ? 'cancelled' : outcomeName(end),
-          }),
-        },
-      ];
-    }),
-  );
+      spans.push({
+        id,
+        kind: timer ? 'timer' : 'effect',
+        type: textOf(timer ? (delayOf(timer.timer) ?? timer.timer) : effect.type),
+        actor: textOf(record.actor),
+        seq: record.seq,
+        asked: record.at,
+        ...(timer && { due: timer.at }),
+        ...(end && {
+          endedBy: end.seq,
+          ended: end.at,
+          outcome: cancelled ? 'cancelled' : outcomeName(end),
+        }),
+      });
+      await pace.next();
+    }
+  }
+  return { spans, ends };
 }
 
 function cancellation(
-  log: HistoryReader,
+  { log }: LogQuestion,
   { actor, seq }: LogRecord,
   { timer, upTo }: { readonly timer: string; readonly upTo: number },
 ): LogRecord | undefined {
-  for (const page of log.pages({ actor, from: seq + 1, to: upTo, limit: LOOK_AHEAD })) {
+  let left = LOOK_AHEAD;
+  for (const page of log.pages({ actor, from: seq + 1, to: upTo, limit: FEW })) {
     for (const raw of page) {
       const record = parseRecord(raw.seq, raw.body);
       if (record.effects.some((effect) => timerOf(effect) === timer)) return record;
+      left -= 1;
+      if (left === 0) return undefined;
     }
-    return undefined;
   }
   return undefined;
 }

@@ -23,6 +23,12 @@ export interface LogReader {
   close(): void | Promise<void>;
 }
 
+/** Which records are searched. */
+export interface SearchRange extends ReadRange {
+  /** Records whose body has none of these texts may be left out: whoever reads looks at the rest itself. */
+  readonly holding?: readonly string[];
+}
+
 /** A record as the log keeps it. */
 export interface RawRecord {
   readonly seq: number;
@@ -41,7 +47,7 @@ export interface HistoryReader extends LogReader {
   /** Whether records of some actors only are here: then gaps are no fault. */
   readonly partial: boolean;
   /** Raw records a page at a time. */
-  pages(range?: ReadRange): Iterable<RawRecord[]>;
+  pages(range?: SearchRange): Iterable<RawRecord[]>;
   /** The oldest seq kept, 0 when the log is empty. */
   firstSeq(): number;
   /** Bytes that the log takes. */
@@ -79,6 +85,8 @@ export interface HistoryReader extends LogReader {
    * @throws HF_LOG_CORRUPT they are not what was saved
    */
   snapshots(at: number): string[];
+  /** The same in parts, and as they are now: later ones of an actor replace earlier ones. */
+  snapshotPages(at: number): Iterable<string[]>;
   /** The newest saved state of one actor that is not after `upTo`, as saved. */
   snapshotOf(actor: string, upTo: number): string | undefined;
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { KernelError } from '../errors/kernel-error.ts';
 import { chainHash } from './chain-hash.ts';
-import type { HistoryReader, RawRecord, ReadRange } from './event-log.ts';
+import type { HistoryReader, RawRecord, ReadRange, SearchRange } from './event-log.ts';
 import { type MissingRange, readMissing } from './missing.ts';
 import type { LogRecord } from './record.ts';
 import { parseRecord } from './record.ts';
@@ -79,20 +79,31 @@ export class SqliteReader implements HistoryReader {
    * Raw rows a page at a time. Each page is a query of its own: an open iterator would keep the write-ahead log
    * from being checkpointed.
    */
-  *pages({ from, to, actor, correlation, reverse, limit }: ReadRange = {}): Iterable<RawRecord[]> {
+  *pages({
+    from,
+    to,
+    actor,
+    correlation,
+    reverse,
+    limit,
+    holding = [],
+  }: SearchRange = {}): Iterable<RawRecord[]> {
     const wanted = { correlation, actor };
     const [low, high] = [Math.max(from ?? 1, this.#begin()), to ?? Number.MAX_SAFE_INTEGER];
     const indexed = correlation === undefined && actor === undefined ? 0 : this.#indexed();
-    const parts = [
-      { low, high: Math.min(high, indexed), query: () => this.#indexedQuery(wanted, reverse) },
-      { low: Math.max(low, indexed + 1), high, query: () => this.#tableQuery(wanted, reverse) },
-    ].filter((part) => part.low <= part.high);
     const values = [correlation, actor].filter((value) => value !== undefined);
+    const parts = [
+      { low, high: Math.min(high, indexed), values, query: () => this.#indexedQuery(wanted, reverse) },
+      {
+        ...{ low: Math.max(low, indexed + 1), high, values: [...values, ...holding] },
+        query: () => this.#tableQuery(wanted, reverse, holding),
+      },
+    ].filter((part) => part.low <= part.high);
     const size = Math.min(limit ?? PAGE, PAGE);
     for (const part of reverse ? parts.toReversed() : parts) {
       const query = part.query();
       for (let [first, last] = [part.low, part.high]; first <= last; ) {
-        const bounds = [...values, first, last, size];
+        const bounds = [...part.values, first, last, size];
         const page = sound(() => query.all(...bounds)).map(rawRecordOf);
         const end = page.at(-1);
         if (end) yield page;
@@ -103,10 +114,15 @@ export class SqliteReader implements HistoryReader {
     }
   }
 
-  #tableQuery({ correlation, actor }: Wanted, reverse = false): StatementSync {
+  #tableQuery(
+    { correlation, actor }: Wanted,
+    reverse: boolean | undefined,
+    holding: readonly string[],
+  ): StatementSync {
     const where = [
       ...(correlation === undefined ? [] : ['correlation = ?']),
       ...(actor === undefined ? [] : ['actor = ?']),
+      ...(holding.length === 0 ? [] : [`(${holding.map(() => 'instr(body, ?)').join(' OR ')})`]),
     ];
     return this.#db.prepare(
       `SELECT seq, actor, correlation, body, hash FROM records
@@ -275,6 +291,21 @@ export class SqliteReader implements HistoryReader {
     const newest = 'SELECT max(seq), body FROM snapshots WHERE seq BETWEEN ? AND ? GROUP BY actor';
     const rows = sound(() => this.#db.prepare(newest).all(newestFull(this.#db, at), at));
     return rows.map(({ body }) => String(body));
+  }
+
+  *snapshotPages(at: number): Iterable<string[]> {
+    if (!this.#hasCheckpoints) return;
+    const next = this.#db.prepare(
+      'SELECT actor, body FROM snapshots WHERE seq = ? AND actor > ? ORDER BY actor LIMIT ?',
+    );
+    for (const { seq } of this.checkpointsFor(at)) {
+      for (let after = ''; ; ) {
+        const rows = sound(() => next.all(seq, after, PAGE));
+        if (rows.length > 0) yield rows.map(({ body }) => String(body));
+        if (rows.length < PAGE) break;
+        after = String(rows.at(-1)?.actor);
+      }
+    }
   }
 
   /** The checkpoints that the states at one of them are made of, as they were signed. @param at from `snapshotSeq` */

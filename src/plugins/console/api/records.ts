@@ -38,7 +38,7 @@ export const listRecords = get({
       const selection = { ...selectionOf(query, question), correlation: story };
       const { records, end } = await pageOf(question, selection, { from, to, limit, reverse });
       return {
-        records: await recordRows(records, question.words),
+        records: await recordRows(records, question.words, question.signal),
         ...(end !== undefined && { next: end }),
       };
     }),
@@ -127,6 +127,7 @@ export const showRecord = get({
           ...(family.cause ? [family.cause] : []),
         ],
         words,
+        signal,
       );
       const [row, ...relatives] = rows;
       if (!row) throw new Error('a record has a row');

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Semaphore } from '../../../core/host/concurrency.ts';
 import type { LogSource } from '../../../core/host/history/log-source.ts';
@@ -64,7 +65,22 @@ interface Exchange {
   readonly caller: ReturnType<typeof requireCaller>;
 }
 
+/** The parts of the API, the largest each alone: together they would hold up the event loop for 40 ms. */
+const LARGEST = [
+  () => import('../../../core/host/history/moments.ts'),
+  () => import('../../../core/host/history/stories.ts'),
+  () => import('./records.ts'),
+  () => import('./stories.ts'),
+  () => import('./actors.ts'),
+  () => import('./what-if.ts'),
+  () => import('./pages.ts'),
+];
+
 async function load({ source, services, access }: ApiOptions, draining: AbortSignal) {
+  for (const part of LARGEST) {
+    await part();
+    await turn();
+  }
   const [{ ENDPOINTS }, { openApiOf }, { LiveRecords }, { Moments }, { builtDrawing }] = await Promise.all([
     import('./endpoints.ts'),
     import('./openapi.ts'),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { textOf } from '../../../core/host/history/answer-text.ts';
-import { bucketsOf, FailureCounts } from '../../../core/host/history/density.ts';
+import { Density } from '../../../core/host/history/density.ts';
 import type { LogSource } from '../../../core/host/history/log-source.ts';
 import { recordRows } from '../../../core/host/history/record-rows.ts';
 import { recordsOf, spansOf, storiesOf } from '../../../core/host/history/stories.ts';
@@ -38,17 +38,18 @@ export const listStories = get({
     }),
 });
 
+/** Records of a story that are answered at once. */
 const MOST_RECORDS = 2_000;
 
 export const showStory = get({
   path: '/api/stories/{id}',
   summary: 'One story: its records, and its effects and timers as spans',
   params: z.strictObject({ id: z.string().min(1).max(128) }),
-  query: z.strictObject({ at }),
+  query: z.strictObject({ at, after: whole(1).optional(), limit: limit(MOST_RECORDS, MOST_RECORDS) }),
   answer: z.object({
     id: z.string(),
     title: z.string(),
-    more: z.boolean().meta({ description: 'it has more records than these' }),
+    next: z.int().optional().meta({ description: 'it has more records than these: the `after` of the next' }),
     records: z.array(recordRow),
     spans: z.array(
       z.object({
@@ -64,28 +65,32 @@ export const showStory = get({
         outcome: z.string().optional().meta({ description: 'absent while it is open' }),
       }),
     ),
+    ends: z
+      .array(z.object({ id: z.string(), endedBy: z.int(), ended: time, outcome: z.string() }))
+      .meta({ description: 'how effects and timers ended that records before `after` requested' }),
   }),
   run: ({ params: { id }, query }, { ask }) =>
     ask(async (question) => {
-      const { log } = question;
+      const { words, signal } = question;
       const upTo = momentSeq(question, query.at);
-      const found = recordsOf(log, id, upTo, MOST_RECORDS + 1);
-      const records = found.slice(0, MOST_RECORDS);
-      if (records.length === 0)
-        throw new ConsoleError('HF_CONSOLE_MISSING', { what: 'story', name: textOf(id, 130) });
-      const rows = await recordRows(records, question.words);
+      const [first] = await recordsOf(question, id, { from: 1, upTo, most: 1 });
+      if (!first) throw new ConsoleError('HF_CONSOLE_MISSING', { what: 'story', name: textOf(id, 130) });
+      const from = (query.after ?? 0) + 1;
+      const found = await recordsOf(question, id, { from, upTo, most: query.limit + 1 });
+      const records = found.slice(0, query.limit);
+      const [title] = await recordRows([first], words);
       return {
         id: textOf(id),
-        title: rows[0]?.text ?? '',
-        more: found.length > MOST_RECORDS,
-        records: rows,
-        spans: spansOf(log, records, upTo),
+        title: title?.text ?? '',
+        ...(found.length > records.length && { next: records.at(-1)?.seq ?? 0 }),
+        records: await recordRows(records, words, signal),
+        ...(await spansOf(question, records, upTo)),
       };
     }),
 });
 
-/** What was counted of each log. */
-const counted = new WeakMap<LogSource, FailureCounts>();
+/** What was found out about each log. */
+const densities = new WeakMap<LogSource, Density>();
 
 export const density = get({
   path: '/api/density',
@@ -110,10 +115,10 @@ export const density = get({
   run: ({ query }, { ask, source }) =>
     ask(async (question) => {
       const { log } = question;
-      const failures = counted.get(source) ?? new FailureCounts();
-      counted.set(source, failures);
+      const known = densities.get(source) ?? new Density();
+      densities.set(source, known);
       const from = Math.max(query.from ?? 1, log.firstSeq());
       const to = Math.min(query.to ?? Number.MAX_SAFE_INTEGER, log.lastSeq());
-      return { buckets: await bucketsOf(question, { from, to, count: query.buckets }, failures) };
+      return { buckets: await known.buckets(question, { from, to, count: query.buckets }) };
     }),
 });

@@ -166,6 +166,10 @@ export class MemoryReader implements HistoryReader {
     return this.#isSaved(at) ? [...this.#states.values()] : [];
   }
 
+  *snapshotPages(at: number): Iterable<string[]> {
+    yield this.snapshots(at);
+  }
+
   snapshotOf(actor: string, upTo: number): string | undefined {
     return this.#isSaved(upTo) ? this.#states.get(actor) : undefined;
   }
