@@ -99,7 +99,8 @@ export type PageSection =
       readonly columns: readonly {
         readonly name: string;
         readonly title: string;
-        readonly format?: 'text' | 'number' | 'time' | 'duration' | 'bytes';
+        /** An `instant` is a time with its milliseconds. */
+        readonly format?: 'text' | 'number' | 'time' | 'instant' | 'duration' | 'bytes';
       }[];
       readonly rows: readonly (Linked & {
         readonly cells: Readonly<Record<string, Cell>>;

@@ -10,15 +10,17 @@ import type {
   TableSchema,
   WrittenRows,
 } from '../../core/contracts/columnar-database.ts';
-import type { SignalTable } from '../../core/contracts/columnar-tables.ts';
+import { SIGNAL_TABLES, type SignalTable } from '../../core/contracts/columnar-tables.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { type AnswerText, parseAnswer, tableOf } from './answer.ts';
 import type { Batch, Bounds, Engine } from './engine/engine.ts';
 import { engineCode, faultOf, type Work } from './engine-errors.ts';
 import { ColumnarError } from './errors.ts';
+import { asOf } from './reading/as-of.ts';
 import { type ReadingAccess, readingStatement } from './reading/statement.ts';
 import { LiveSchema, type SchemaOptions, type SeenTable } from './schema.ts';
+import { TABLES } from './tables.ts';
 
 /** One query or insert, when it is over. */
 export interface Observed {
@@ -34,6 +36,14 @@ export interface DatabaseDependencies {
   readonly clock: Clock;
   readonly schema: SchemaOptions;
   readonly observe?: (observed: Observed) => void;
+}
+
+/** How a person's own query is answered. */
+export interface AskOptions extends QueryOptions {
+  /** The query sees what the signal tables had until then, and this time is its `now()`; epoch milliseconds. */
+  readonly until?: number | undefined;
+  /** Times are ISO 8601 in UTC. */
+  readonly isoTimes?: boolean | undefined;
 }
 
 const DEFAULT_SECONDS = 10;
@@ -102,11 +112,17 @@ export class Database implements ColumnarDatabase {
   }
 
   /** Like `ask`, but returns the text, which `tableOf` can parse in another process. */
-  async askText(sql: string, limit: number, options: QueryOptions = {}): Promise<AnswerText> {
+  async askText(
+    sql: string,
+    limit: number,
+    { until, isoTimes, ...options }: AskOptions = {},
+  ): Promise<AnswerText> {
     const began = performance.now();
+    const filters = until === undefined ? undefined : this.#filtersUntil(until);
     const text = await this.#bounded('ask', options, async (bounds) => {
-      const statement = await readingStatement(sql, this.#readingAccess(bounds));
-      return this.#engine.ask(statement, limit + 1, bounds);
+      const asked = until === undefined ? sql : asOf(sql, until);
+      const statement = await readingStatement(asked, this.#readingAccess(bounds));
+      return this.#engine.ask(statement, { rows: limit + 1, filters, isoTimes }, bounds);
     });
     return { text, elapsedMs: performance.now() - began, place: this.place };
   }
@@ -144,6 +160,16 @@ export class Database implements ColumnarDatabase {
   /** The next call reads the tables' schema again: when a server comes back, it may be another one. */
   forgetSchema(): void {
     this.#schema.forget();
+  }
+
+  /** Nothing of a signal table that is later than a time. */
+  #filtersUntil(until: number): Record<string, string> {
+    return Object.fromEntries(
+      SIGNAL_TABLES.map((table) => [
+        this.#schema.nameOf(table),
+        `${TABLES[table].time} <= fromUnixTimestamp64Milli(toInt64(${Math.round(until)}))`,
+      ]),
+    );
   }
 
   #readingAccess(bounds: Bounds): ReadingAccess {

@@ -36,6 +36,11 @@ export const ColumnarError = defineErrors({
     what: 'The columnar database did not finish within {seconds} s.',
     remedy: 'Ask for a shorter time or fewer rows, or allow more with --timeout.',
   },
+  HF_COLUMNAR_FILTER: {
+    status: 400,
+    what: 'What is filled in as {name} is not understood: {reason}.',
+    remedy: 'Change it, or leave it empty.',
+  },
   HF_COLUMNAR_REFUSED: {
     status: 400,
     what: 'This query is not run: {reason}.',

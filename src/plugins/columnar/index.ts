@@ -2,7 +2,8 @@
  * The columnar database (O6, O7): a ClickHouse server where HOLDFAST_CLICKHOUSE_URL names one (`engine/remote.ts`), else
  * the same engine inside this process (`engine/embedded.ts`). `database.ts` makes a `ColumnarDatabase` of either, with
  * bounded times and coded errors. `schema.ts` knows the tables as they are, `tables.ts` makes them. Commands and doctor
- * use `questions/`; `reading/` checks statements that people type; `connection.ts` watches whether it answers.
+ * use `questions/`; `reading/` checks statements that people type; `connection.ts` watches whether it answers; `console/` has the
+ * pages of the console.
  */
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { mcpRoutes } from '../../core/contracts/mcp-routes.ts';
@@ -17,6 +18,7 @@ import { nasCommand } from './commands/nas.ts';
 import { queryCommand } from './commands/query.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { ConnectionWatch, measure, registerConnection } from './connection.ts';
+import { contributePages } from './console/pages.ts';
 import { Database } from './database.ts';
 import { ColumnarError } from './errors.ts';
 import { backupFolder, openEngine, schemaOptions } from './open.ts';
@@ -81,6 +83,7 @@ export const columnar = definePlugin({
     context.command(backupCommand());
     context.overwrites('columnar/status'); // the engine's own note of who holds the folder
     context.provide(ColumnarDatabaseToken, ({ database }) => database);
+    contributePages(context, options);
     context.control((surface, { database }) => serveQuestions(surface, database));
     context.health('columnar', ({ watch }) => watch.health());
     context.contribute(mcpRoutes, ({ database }) => ({

@@ -103,7 +103,9 @@ test.serial('what a person types runs with the settings that let it only read', 
   server.fault = 'none';
   // Past the check of the statement the engine refuses by itself.
   const bounds = { seconds: 5, signal: new AbortController().signal };
-  await t.throwsAsync(open(t).engine.ask('DROP TABLE otel_logs', 1, bounds), { message: /readonly/i });
+  await t.throwsAsync(open(t).engine.ask('DROP TABLE otel_logs', { rows: 1 }, bounds), {
+    message: /readonly/i,
+  });
 });
 
 test.serial(

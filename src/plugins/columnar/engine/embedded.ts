@@ -10,6 +10,7 @@ import {
   type Engine,
   OBJECT_SETTINGS,
   Pool,
+  type Reading,
   readOnlySettings,
 } from './engine.ts';
 import { type EngineSession, type Opened, openFolder, set } from './folder.ts';
@@ -96,8 +97,8 @@ export class EmbeddedEngine implements Engine {
     });
   }
 
-  ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
-    return this.#onReadOnly(rows, bounds, async ({ client }, mark) =>
+  ask(sql: string, reading: Reading, bounds: Bounds): Promise<string> {
+    return this.#onReadOnly(reading, bounds, async ({ client }, mark) =>
       // Not the client's own format option: a comment at the statement's end would swallow it.
       (await client.query({ query: `${mark}${sql}\n`, format: ANSWER_FORMAT })).text(),
     );
@@ -116,7 +117,7 @@ export class EmbeddedEngine implements Engine {
 
   /** Uses a connection of its own, which is closed after it, so that its settings cannot affect another query. */
   async #onReadOnly(
-    rows: number | undefined,
+    reading: Reading | undefined,
     bounds: Bounds,
     run: (session: EngineSession, mark: string) => Promise<string>,
   ): Promise<string> {
@@ -128,7 +129,7 @@ export class EmbeddedEngine implements Engine {
     const { client } = session;
     const work = (async () => {
       await client.command({ query: `USE ${EMBEDDED_DATABASE}` });
-      await set(client, readOnlySettings(rows, bounds.seconds));
+      await set(client, readOnlySettings(reading, bounds.seconds));
       return run(session, mark);
     })();
     return this.#watch(work, mark, open, signal, async () => {

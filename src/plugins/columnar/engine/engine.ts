@@ -26,6 +26,16 @@ export interface Batch {
   readonly token?: string | undefined;
 }
 
+/** How a person's own query reads. */
+export interface Reading {
+  /** About how many rows are computed; the answer may have more. */
+  readonly rows: number;
+  /** Tables of which only a part is read, each with the condition for its rows. */
+  readonly filters?: Readonly<Record<string, string>> | undefined;
+  /** Times in the answer are ISO 8601 in UTC, in place of the clock of the engine's zone. */
+  readonly isoTimes?: boolean | undefined;
+}
+
 /** What Holdfast needs of an engine; `Database` makes a `ColumnarDatabase` of it. Its errors are raw. */
 export interface Engine {
   readonly kind: 'embedded' | 'remote';
@@ -35,12 +45,8 @@ export interface Engine {
   read(sql: string, parameters: Readonly<Record<string, QueryParameter>>, bounds: Bounds): Promise<string>;
   /** Changes the schema. */
   command(sql: string, bounds: Bounds): Promise<void>;
-  /**
-   * Runs a statement where nothing can be changed.
-   *
-   * @param rows about how many are computed; the answer may have more
-   */
-  ask(sql: string, rows: number, bounds: Bounds): Promise<string>;
+  /** Runs a statement where nothing can be changed. */
+  ask(sql: string, reading: Reading, bounds: Bounds): Promise<string>;
   /**
    * The syntax tree of one statement, which is not run.
    *
@@ -69,7 +75,8 @@ export const OBJECT_SETTINGS = {
 } as const;
 
 /** Settings of a statement that a person typed; `readonly` comes last, because no setting can be changed after it. */
-export function readOnlySettings(rows: number | undefined, seconds: number) {
+export function readOnlySettings(reading: Reading | undefined, seconds: number) {
+  const { rows, filters, isoTimes } = reading ?? {};
   return {
     ...OWN_SETTINGS,
     max_execution_time: seconds,
@@ -78,9 +85,19 @@ export function readOnlySettings(rows: number | undefined, seconds: number) {
     // What does not fit into memory is sorted and grouped on the disk.
     max_temporary_data_on_disk_size_for_query: String(READ_MEMORY_BYTES),
     ...(rows !== undefined && { limit: rows }),
+    ...(filters && { additional_table_filters: mapText(filters) }),
+    ...(isoTimes && { date_time_output_format: 'iso' }),
     allow_ddl: 0,
     readonly: 1,
   } as const;
+}
+
+/** A map as the engine writes it. */
+function mapText(map: Readonly<Record<string, string>>): string {
+  const quoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
+  return `{${Object.entries(map)
+    .map(([name, value]) => `${quoted(name)}: ${quoted(value)}`)
+    .join(', ')}}`;
 }
 
 /** A fixed number of sessions, each used by one caller at a time, with a bounded queue of callers that wait. */

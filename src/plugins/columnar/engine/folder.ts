@@ -118,7 +118,8 @@ export async function set(
   settings: Readonly<Record<string, number | string>>,
 ): Promise<void> {
   for (const [name, value] of Object.entries(settings)) {
-    await client.command({ query: `SET ${name} = ${typeof value === 'number' ? value : `'${value}'`}` });
+    const text = typeof value === 'number' ? value : `'${value.replace(/[\\']/g, '\\$&')}'`;
+    await client.command({ query: `SET ${name} = ${text}` });
   }
 }
 

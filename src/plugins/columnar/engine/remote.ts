@@ -12,6 +12,7 @@ import {
   OBJECT_SETTINGS,
   OWN_SETTINGS,
   Pool,
+  type Reading,
   readOnlySettings,
 } from './engine.ts';
 
@@ -122,8 +123,8 @@ export class RemoteEngine implements Engine {
   }
 
   /** The settings of a user who may only read (`readonly = 2`) cannot be changed, and need not be. */
-  async ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
-    const { readonly, allow_ddl, ...limits } = readOnlySettings(rows, bounds.seconds);
+  async ask(sql: string, reading: Reading, bounds: Bounds): Promise<string> {
+    const { readonly, allow_ddl, ...limits } = readOnlySettings(reading, bounds.seconds);
     try {
       return await this.#ask(sql, { ...limits, allow_ddl, readonly }, bounds);
     } catch (error) {

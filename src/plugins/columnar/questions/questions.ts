@@ -4,7 +4,8 @@ import { askInstance, type InstanceAddress } from '../../../core/host/operations
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { Database, MOST_SECONDS } from '../database.ts';
+import type { AnswerText } from '../answer.ts';
+import { type AskOptions, Database, MOST_SECONDS } from '../database.ts';
 import { ColumnarError } from '../errors.ts';
 import { openEngine, schemaOptions } from '../open.ts';
 import type { ColumnarOptions } from '../options.ts';
@@ -42,11 +43,10 @@ function question<B>(
 
 /** The questions of commands to the database, by the running instance or to a server directly. */
 const QUESTIONS = {
-  ask: question(ask, async (database, { sql, limit, seconds }, signal) => {
-    await explainMistakes(sql, database, signal);
-    // The answer stays text, because the command should parse it and not the process that also runs the gateway.
-    return database.askText(sql, limit, { signal, maxSeconds: seconds });
-  }),
+  // The answer stays text, because the command should parse it and not the process that also runs the gateway.
+  ask: question(ask, (database, { sql, limit, seconds }, signal) =>
+    askReading(database, sql, limit, { signal, maxSeconds: seconds }),
+  ),
   verify: question(bounded, (database, { seconds }, signal) =>
     verify(database, { signal, maxSeconds: seconds }),
   ),
@@ -67,6 +67,22 @@ const QUESTIONS = {
     }),
   ),
 } as const;
+
+/**
+ * Answers a person's own statement, whoever hands it on: a command, an agent's tool, a page of the console.
+ *
+ * @param limit the most rows of the answer
+ * @throws HF_COLUMNAR_REFUSED, HF_COLUMNAR_RAW_TARGET, HF_COLUMNAR_WRONG_TABLE; as `ColumnarDatabase.ask`
+ */
+export async function askReading(
+  database: Database,
+  sql: string,
+  limit: number,
+  options: AskOptions & { readonly signal: AbortSignal },
+): Promise<AnswerText> {
+  await explainMistakes(sql, database, options.signal);
+  return database.askText(sql, limit, options);
+}
 
 const pathOf = (name: string): string => `/columnar/${name}`;
 

@@ -38,7 +38,7 @@ const linked = {
 };
 const title = z.string().exactOptional();
 const facts = z.record(z.string(), cell).exactOptional();
-const format = z.enum(['text', 'number', 'time', 'duration', 'bytes']).exactOptional();
+const format = z.enum(['text', 'number', 'time', 'instant', 'duration', 'bytes']).exactOptional();
 
 const section = z.discriminatedUnion('kind', [
   z.object({

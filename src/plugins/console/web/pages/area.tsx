@@ -13,7 +13,7 @@ import { brief, bytes, duration, Time } from '../text.tsx';
 
 type Page = PagesAnswer['pages'][number];
 type Cell = string | number | boolean | null;
-type Format = 'text' | 'number' | 'time' | 'duration' | 'bytes';
+type Format = 'text' | 'number' | 'time' | 'instant' | 'duration' | 'bytes';
 
 /** The page of a plugin: it says what, the console how. */
 export function AreaPage({ page }: { page: Page }) {
@@ -85,6 +85,7 @@ function Value({ value, format }: { value: Cell; format?: Format }) {
   if (typeof value === 'boolean') return <>{value ? 'yes' : 'no'}</>;
   if (typeof value === 'string') return <>{brief(value, 500)}</>;
   if (format === 'time') return <Time ms={value} />;
+  if (format === 'instant') return <Time ms={value} millis />;
   if (format === 'duration') return <>{duration(value)}</>;
   if (format === 'bytes') return <>{bytes(value)}</>;
   return <>{value.toLocaleString()}</>;
