@@ -11,15 +11,18 @@ import { actorRef, parseActorRef } from '../../core/kernel/ids.ts';
 import type { ApprovalContext } from '../../machines/gateway/approval.ts';
 import type { RouteHealthContext } from '../../machines/gateway/route-health.ts';
 import type { RoutesContext } from '../../machines/gateway/route-table.ts';
-import { approvalActor } from './approvals/actor.ts';
-import { routeHealthActor } from './health/actor.ts';
-import { ROUTES_KEY, routesActor } from './routes/actor.ts';
+import { callsPage } from './pages/calls.ts';
+import { keysPage } from './pages/keys.ts';
+
+const APPROVAL_TYPE = 'gateway.approval';
+const HEALTH_TYPE = 'gateway.route_health';
+const ROUTES = actorRef('gateway.routes', 'table');
 
 const STATUS: Readonly<Record<string, PageStatus>> = { healthy: 'ok', unknown: 'unknown', down: 'failing' };
 
 /** What the newest probes found of a route's upstream. */
 function healthOf(states: PageMoment['states'], route: string) {
-  const ref = actorRef(routeHealthActor.type, route);
+  const ref = actorRef(HEALTH_TYPE, route);
   const state = states.get(ref);
   if (!state) return { status: 'unknown', health: 'not probed yet', tools: null, reason: '' } as const;
   const { tools = null, reason = '', token } = state.context as Partial<RouteHealthContext>;
@@ -36,7 +39,7 @@ function healthOf(states: PageMoment['states'], route: string) {
 /** The calls that wait for a person. Their arguments are sealed beside the log, so no page of a moment has them. */
 function waitingCalls(states: PageMoment['states']): PageSection[] {
   const rows = [...states.values()]
-    .filter(({ ref, value }) => parseActorRef(ref).type === approvalActor.type && value === 'waiting')
+    .filter(({ ref, value }) => parseActorRef(ref).type === APPROVAL_TYPE && value === 'waiting')
     .flatMap(({ ref, context }) => {
       const { request, askedAt = null, until = null } = context as Partial<ApprovalContext>;
       if (!request) return [];
@@ -59,7 +62,7 @@ export const routesPage: ConsolePage = {
   name: 'routes',
   title: 'Routes',
   data: ({ states }) => {
-    const ref = actorRef(routesActor.type, ROUTES_KEY);
+    const ref = ROUTES;
     const {
       revision = 0,
       served = 0,
@@ -138,7 +141,7 @@ export const routesPage: ConsolePage = {
   },
 };
 
-/** Lets the console show the routes at any moment. */
-export function contributePage<S>(context: PluginContext<S>): void {
-  context.contribute(consolePages, routesPage);
+/** Lets the console show routes, keys and calls at any moment. */
+export function contributePages<S>(context: PluginContext<S>): void {
+  for (const page of [routesPage, keysPage, callsPage]) context.contribute(consolePages, page);
 }

@@ -4,7 +4,7 @@ import type { HttpClient } from '../../core/host/http/client.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { ServeParams } from '../../machines/gateway/routes.ts';
 import { contributeActions } from './console-actions.ts';
-import { contributePage } from './console-page.ts';
+import { contributePages } from './console-page.ts';
 import type { DocumentCache } from './discovery/document-cache.ts';
 import { routeCalled, routeHealthActor, routeProbed, routeReset, routeTokenRead } from './health/actor.ts';
 import { probe } from './health/probe.ts';
@@ -70,7 +70,7 @@ export function registerRoutes(context: PluginContext<RouteServices>): void {
   context.control(serveRouteOperations);
   context.control(servePinOperations);
   contributeActions(context);
-  contributePage(context);
+  contributePages(context);
   context.onStop(({ loader, prober }) => {
     loader.stopFollowing();
     prober.stop();

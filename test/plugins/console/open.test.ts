@@ -3,39 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { HOST } from '../../../src/core/host/lifecycle/records.ts';
-import { builtinPlugins, logFeatures, standaloneCommands } from '../../../src/main.ts';
+import { standaloneCommands } from '../../../src/main.ts';
 import { call } from '../../support/cli.ts';
-import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
-import { read } from '../../support/until.ts';
-import { ConsoleClient, ConsoleRig } from './console-rig.ts';
-
-/** Runs `holdfast open` until the test is over. */
-async function open(t: Scope, source: string): Promise<ConsoleClient> {
-  let out = '';
-  const stop = new AbortController();
-  const running = call(['open', source], {
-    ...{ cwd: tempDir(t), builtinPlugins, logFeatures: logFeatures(), standaloneCommands },
-    interrupted: stop.signal,
-    onOut: (text) => {
-      out += text;
-    },
-  });
-  t.teardown(async () => {
-    stop.abort('SIGINT');
-    await running;
-  });
-  const link = await Promise.race([
-    read('the link', () => /^(http\S+)\/login#(\S+)\n/m.exec(out), Boolean),
-    running.then(({ err }) => {
-      throw new Error(`it ended: ${err}`);
-    }),
-  ]);
-  const client = new ConsoleClient(link?.[1] ?? '');
-  t.teardown(() => client.dispatcher.destroy());
-  await client.loginWith(link?.[2] ?? '');
-  return client;
-}
+import { ConsoleRig } from './console-rig.ts';
+import { open } from './opened.ts';
 
 test('[C15] an exported log and a stopped folder open as the running instance showed them, and nothing is written', async (t) => {
   const dataDir = tempDir(t);
