@@ -6,7 +6,7 @@ import { CLOCK, delayOf, type LogRecord } from '../../kernel/log/record.ts';
 
 // What pages of plugins read of a moment. Nothing here needs a running plugin: pages are drawn of any log.
 
-/** The actors of a type at a moment. @param type e.g. `reconciler.leg` */
+/** The actors of a type at a moment. @param type of an actor, without a key */
 export function statesOf({ states }: Pick<PageMoment, 'states'>, type: string): Readonly<ActorState>[] {
   return [...states.values()].filter(({ ref }) => parseActorRef(ref).type === type);
 }

@@ -129,6 +129,11 @@ export class EmbeddedRouter {
     return this.#store.history(limit);
   }
 
+  /** A whole config of the history; undefined where it is kept no longer. */
+  version(ncid: string): Promise<StoredConfig | undefined> {
+    return this.#store.entry(ncid);
+  }
+
   /** @throws HF_ROUTER_INTERFACE_UNKNOWN the active config has no such interface */
   async interface(intf: string): Promise<{ config: unknown; state: InterfaceState | undefined }> {
     const entry = interfaceOf(await this.#config(), intf);

@@ -3,6 +3,7 @@
  * kernel it is applied to. Decisions are those of the machine `machines/router/config.ts`. A write takes this way:
  * `http-api.ts` → `config-writes.ts` → the machine → `config-actor.ts` → `embedded-router.ts` → `applier.ts`, `store/`.
  */
+import { consolePages } from '../../../core/contracts/console.ts';
 import { mcpRoutes } from '../../../core/contracts/mcp-routes.ts';
 import { RouterApiToken } from '../../../core/contracts/router.ts';
 import { listeningOf } from '../../../core/host/http/listen-options.ts';
@@ -16,6 +17,7 @@ import { secretFields } from '../secret-fields.ts';
 import { registerAddressSets } from './address-sets.ts';
 import { routerChecks } from './checks.ts';
 import { registerConfigActor } from './config-actor.ts';
+import { routerPage } from './console-page.ts';
 import { registerDhcpService } from './dhcp.ts';
 import { routerErrorBody, routerRoutes } from './http-api.ts';
 import { inProcessApi } from './in-process-api.ts';
@@ -24,6 +26,7 @@ import { stoppedTransaction, transactionOf } from './pending-transaction.ts';
 import { registerSimulateCommand, registerSimulations } from './simulate.ts';
 import { registerStoreConnection } from './store/connection.ts';
 import { registerTransactionEnd } from './transaction-end.ts';
+import { versionsPage } from './versions-page.ts';
 import { registerWans } from './wan.ts';
 
 /**
@@ -113,6 +116,8 @@ export const router = definePlugin({
       routerRoute(commands, services.dataDir, async () => ({ pending: transactionOf(services) ?? false })),
     );
     registerTransactionEnd(context);
+    context.contribute(consolePages, routerPage);
+    context.contribute(consolePages, versionsPage);
     context.control((surface, { watch, services }) => {
       surface.post(RECEIVED_PATH, async () => (watch ? { prefixes: watch.received.list() } : {}));
       surface.post(TRANSACTION_PATH, async () => transactionOf(services) ?? {});
