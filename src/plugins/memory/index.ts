@@ -6,6 +6,7 @@
 
 import { join } from 'node:path';
 import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { consolePages } from '../../core/contracts/console.ts';
 import { mcpRoutes } from '../../core/contracts/mcp-routes.ts';
 import {
   MemoryInstanceToken,
@@ -30,6 +31,8 @@ import { ContentLists } from './backups/content.ts';
 import { Backups, registerBackupControl } from './backups/control.ts';
 import { registerBackupEffects } from './backups/effects.ts';
 import { VolumeCopies } from './backups/files.ts';
+import { collectionsPage } from './collections-page.ts';
+import { backupsPage } from './console-page.ts';
 import { DeploymentChecks, memoryChecks } from './doctor.ts';
 import { MemoryError } from './errors.ts';
 import { type MemoryOptions, memoryOptions } from './options.ts';
@@ -102,6 +105,8 @@ export const memory = definePlugin({
       };
       return { name: 'memory', onDemand: true, server, writes: true };
     });
+    context.contribute(consolePages, backupsPage);
+    context.contribute(consolePages, collectionsPage);
     context.provide(SnapshotRecordsToken, ({ backups }) => backups);
     registerBackupActors(context, options);
     registerBackupEffects(context);

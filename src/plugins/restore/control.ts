@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { consoleActions } from '../../core/contracts/console.ts';
+import { consoleActions, consolePages } from '../../core/contracts/console.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { StateValue } from '../../core/kernel/log/record.ts';
 import type { DrillContext, Result } from '../../machines/restore/drill-shapes.ts';
 import { DRILL_KEY, DRILL_PATHS, drillActor, drillCancelled, drillId, drillRequested } from './actor.ts';
+import { drillsPage } from './console-page.ts';
 import type { Drills } from './drills.ts';
 import { RestoreError } from './errors.ts';
 import type { Progress } from './steps.ts';
@@ -35,6 +36,7 @@ export interface DrillStatus extends Partial<Omit<DrillContext, 'results'>> {
 export function registerControl(
   context: PluginContext<{ readonly services: Services; readonly drills: Drills }>,
 ): void {
+  context.contribute(consolePages, drillsPage);
   context.contribute(consoleActions, {
     name: 'restore-drill',
     title: 'Start a restore drill',
