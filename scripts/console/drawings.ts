@@ -2,7 +2,7 @@ import { PluginHost } from '../../src/core/host/plugin/host.ts';
 import { builtinPlugins } from '../../src/main.ts';
 import { graphDigest, type MachineDrawing } from '../../src/plugins/console/statechart/built-drawings.ts';
 import { machineGraph } from '../../src/plugins/console/statechart/graph.ts';
-import { layOut } from './layout.ts';
+import { layOut } from '../../src/plugins/console/statechart/layout.ts';
 
 /** Draws the machines of the plugins that the program brings, by type of actor. */
 export async function drawMachines(): Promise<Map<string, MachineDrawing>> {

@@ -49,7 +49,7 @@ const drawing = z.object({
 
 export const showMachine = get({
   path: '/api/machines/{type}',
-  summary: 'The machine of a type of actor as a statechart, with a drawing where the build made one',
+  summary: 'The machine of a type of actor as a statechart, with a drawing where it can be laid out',
   params: z.strictObject({ type: z.string().regex(/^[\w.-]{1,128}$/, 'a type of actor') }),
   answer: z.object({
     name: z.string(),

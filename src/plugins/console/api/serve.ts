@@ -8,6 +8,7 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { Access } from '../access/access.ts';
 import { requireCaller } from '../access/routes.ts';
 import { ConsoleError } from '../errors.ts';
+import type { MachineGraph } from '../statechart/graph.ts';
 import type { Endpoint } from './endpoint.ts';
 import { PATHS } from './paths.ts';
 
@@ -81,13 +82,16 @@ async function load({ source, services, access }: ApiOptions, draining: AbortSig
     await part();
     await turn();
   }
-  const [{ ENDPOINTS }, { openApiOf }, { LiveRecords }, { Moments }, { builtDrawing }] = await Promise.all([
-    import('./endpoints.ts'),
-    import('./openapi.ts'),
-    import('./events.ts'),
-    import('../../../core/host/history/moments.ts'),
-    import('../statechart/built-drawings.ts'),
-  ]);
+  const [{ ENDPOINTS }, { openApiOf }, { LiveRecords }, { Moments }, drawings, { ForeignDrawings }] =
+    await Promise.all([
+      import('./endpoints.ts'),
+      import('./openapi.ts'),
+      import('./events.ts'),
+      import('../../../core/host/history/moments.ts'),
+      import('../statechart/built-drawings.ts'),
+      import('../statechart/foreign-drawings.ts'),
+    ]);
+  const foreign = new ForeignDrawings();
   const endpoints = new Map<string, Endpoint>(ENDPOINTS.map((one) => [`${one.method} ${one.path}`, one]));
   const limits = {
     deadlineMs: DEADLINE_MS,
@@ -100,7 +104,8 @@ async function load({ source, services, access }: ApiOptions, draining: AbortSig
     services,
     questions: new LogQuestions(source, limits, services?.logger),
     moments: new Moments(),
-    drawingOf: builtDrawing,
+    drawingOf: async (type: string, graph: MachineGraph) =>
+      (await drawings.builtDrawing(type, graph)) ?? (await foreign.of(graph)),
     pages: new Semaphore(PAGES_AT_ONCE),
   };
   const long = new Semaphore(1);

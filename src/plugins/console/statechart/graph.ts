@@ -35,6 +35,9 @@ export interface MachineGraph {
   readonly transitions: readonly GraphTransition[];
 }
 
+/** @returns whether a transition is drawn as a line: others change the context alone, or hold in each state */
+export const isLine = ({ from, to }: GraphTransition): boolean => from !== to && from !== '';
+
 const idOf = (node: AnyStateNode): string => node.path.join('.');
 
 /** @returns states in their order of declaration, transitions state by state; the same for the same machine */

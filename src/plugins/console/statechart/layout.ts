@@ -1,14 +1,10 @@
-// Places a statechart for the pages of the console, by ELK: at build time, because its script is larger than the whole
-// console. What ELK cannot place has no drawing, and the pages show an outline instead.
+// Places a statechart for the pages of the console, by ELK: not in the browser, because its script is larger than the whole
+// console, and not on the thread of the instance, which it would hold up. What ELK cannot place is shown as an outline.
 
 import ElkConstructor from 'elkjs/lib/elk.bundled.js';
 import type { ELK, ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js';
-import type { Drawing, DrawnState, DrawnTransition } from '../../src/plugins/console/statechart/drawing.ts';
-import type {
-  GraphState,
-  GraphTransition,
-  MachineGraph,
-} from '../../src/plugins/console/statechart/graph.ts';
+import type { Drawing, DrawnState, DrawnTransition } from './drawing.ts';
+import { type GraphState, type GraphTransition, isLine, type MachineGraph } from './graph.ts';
 
 /** Width of a character of the drawings' text, pixels. */
 const CHARACTER = 6.7;
@@ -45,10 +41,7 @@ function labelOf({ event, delay, guard }: GraphTransition): string {
 
 /** Transitions between the same two states are one line. Those that only change the context are listed beside the drawing. */
 function linesOf(transitions: readonly GraphTransition[]): Line[] {
-  const lines = Map.groupBy(
-    transitions.filter(({ from, to }) => from !== to && from !== ''),
-    ({ from, to }) => `${from} ${to}`,
-  );
+  const lines = Map.groupBy(transitions.filter(isLine), ({ from, to }) => `${from} ${to}`);
   return [...lines.values()].flatMap((ways) => {
     const [first] = ways;
     if (!first) return [];
