@@ -26,7 +26,7 @@ export interface LargeLog {
 }
 
 /** The id of the story in the middle. */
-export const LONG_STORY = '01a205fe-0000-7000-8000-00000000f00d';
+export const LONG_STORY = '01a205ff-0000-7000-8000-000000000001';
 
 /**
  * Writes a log of doors (`door.ts`) by the log's own writer, many records to a transaction: a million in some ten seconds.

@@ -23,41 +23,40 @@ export interface Bucket {
 const MARKS = ['"failed"', '"effect.failed"', '"effect.lost"'];
 /** Records that are searched for failures at once. */
 const WINDOW = 500;
+/** A part of the log is asked about again and again: its answer does not wait for the failures for longer, milliseconds. */
+const PATIENCE_MS = 100;
 
-/** How many records failed, counted once: from the newest record back, as far as there was time. */
-class FailureCounts {
-  /** The records that failed, in order, of those from `#low` to `#high`. */
-  #failed: number[] = [];
-  #low = 0;
-  #high = 0;
+/** Which records failed, found out once for each window of the log. */
+class Failures {
+  /** The records that failed, in order, by the number of their window; only windows that are full stay as they are. */
+  readonly #windows = new Map<number, readonly number[]>();
 
-  /** Goes on counting until `enoughAt`. @throws the signal's reason */
-  async count({ log, signal, enoughAt }: LogQuestion): Promise<void> {
-    const [first, last] = [log.firstSeq(), log.lastSeq()];
+  /** Looks at the windows of a range, the newest first, as far as there is time. @throws the signal's reason */
+  async find({ log, signal }: LogQuestion, from: number, to: number, enoughAt: number): Promise<void> {
     const pace = new Pace(signal);
-    if (this.#high === 0) [this.#low, this.#high] = [last + 1, last];
-    while (this.#high < last) {
-      const to = Math.min(last, this.#high + WINDOW);
-      this.#failed.push(...failuresIn(log, this.#high + 1, to));
-      this.#high = to;
-      await pace.next();
-    }
-    while (this.#low > first) {
-      const from = Math.max(first, this.#low - WINDOW);
-      this.#failed.unshift(...failuresIn(log, from, this.#low - 1));
-      this.#low = from;
+    const last = log.lastSeq();
+    for (let window = windowOf(to); window >= windowOf(from); window -= 1) {
+      const [begin, end] = [window * WINDOW, (window + 1) * WINDOW - 1];
+      if (this.#windows.has(window) && end < last) continue;
+      this.#windows.set(window, failuresIn(log, begin, end));
       if (performance.now() > enoughAt) return;
       await pace.next();
     }
   }
 
-  /** @returns undefined where some of them were not counted yet */
+  /** @returns undefined where some of them were not looked at yet */
   between(first: number, last: number): number | undefined {
-    if (first > last) return 0;
-    if (first < this.#low || last > this.#high) return undefined;
-    return placeOf(this.#failed, last + 1) - placeOf(this.#failed, first);
+    let count = 0;
+    for (let window = windowOf(first); first <= last && window <= windowOf(last); window += 1) {
+      const failed = this.#windows.get(window);
+      if (!failed) return undefined;
+      for (const seq of failed) if (seq >= first && seq <= last) count += 1;
+    }
+    return count;
   }
 }
+
+const windowOf = (seq: number): number => Math.floor(seq / WINDOW);
 
 function failuresIn(log: HistoryReader, from: number, to: number): number[] {
   const failed: number[] = [];
@@ -69,23 +68,12 @@ function failuresIn(log: HistoryReader, from: number, to: number): number[] {
   return failed;
 }
 
-/** The place of the first number that is not smaller. */
-function placeOf(sorted: readonly number[], wanted: number): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle] ?? 0) < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 /** Times whose first records are remembered. */
 const MOST_EDGES = 2_000;
 
 /** How the records of one log are spread over time. What was once found out stays true, and is kept. */
 export class Density {
-  readonly #failures = new FailureCounts();
+  readonly #failures = new Failures();
   /** The first record at or after a time, epoch milliseconds. */
   readonly #edges = new LRUCache<number, number>({ max: MOST_EDGES });
 
@@ -106,11 +94,12 @@ export class Density {
     const pace = new Pace(signal);
     const edges = [from];
     for (let index = 1; index < count && start + index * width < end; index += 1) {
-      const known = this.#edgeAt(log, start + index * width, edges.at(-1) ?? from);
-      edges.push(Math.min(known, to + 1));
+      edges.push(this.#edgeAt(log, start + index * width, { least: edges.at(-1) ?? from, most: to + 1 }));
       await pace.next();
     }
-    await this.#failures.count(question);
+    const isPart = from > log.firstSeq() || to < log.lastSeq();
+    const patience = isPart ? performance.now() + PATIENCE_MS : question.enoughAt;
+    await this.#failures.find(question, from, to, Math.min(question.enoughAt, patience));
     return edges.map((first, index) => {
       const last = (edges[index + 1] ?? to + 1) - 1;
       const failed = this.#failures.between(first, last);
@@ -123,17 +112,16 @@ export class Density {
     });
   }
 
-  /** @param least where the time of the edge before is */
-  #edgeAt(log: HistoryReader, time: number, least: number): number {
+  #edgeAt(log: HistoryReader, time: number, { least, most }: Record<'least' | 'most', number>): number {
     const known = this.#edges.get(time);
-    if (known !== undefined) return Math.max(known, least);
-    let [low, high] = [least, log.lastSeq() + 1];
+    if (known !== undefined) return Math.min(most, Math.max(known, least));
+    let [low, high] = [least, most];
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
       if (timeFrom(log, middle) < time) low = middle + 1;
       else high = middle;
     }
-    if (low <= log.lastSeq()) this.#edges.set(time, low);
+    if (low > least && low < most) this.#edges.set(time, low);
     return low;
   }
 }

@@ -40,6 +40,8 @@ function rawRecordOf({ seq, actor, correlation, body, hash }: Record<string, SQL
  */
 export class SqliteReader implements HistoryReader {
   readonly #db: DatabaseSync;
+  /** By their text: to prepare one takes as long as to read a record. */
+  readonly #statements = new Map<string, StatementSync>();
   /** Whether records of some actors only are here: then gaps are no fault. */
   readonly partial: boolean;
   readonly #hasLinks: boolean;
@@ -124,7 +126,7 @@ export class SqliteReader implements HistoryReader {
       ...(actor === undefined ? [] : ['actor = ?']),
       ...(holding.length === 0 ? [] : [`(${holding.map(() => 'instr(body, ?)').join(' OR ')})`]),
     ];
-    return this.#db.prepare(
+    return this.#prepare(
       `SELECT seq, actor, correlation, body, hash FROM records
        WHERE ${[...where, 'seq BETWEEN ? AND ?'].join(' AND ')} ORDER BY seq ${reverse ? 'DESC' : 'ASC'} LIMIT ?`,
     );
@@ -134,7 +136,7 @@ export class SqliteReader implements HistoryReader {
   #indexedQuery({ correlation, actor }: Wanted, reverse = false): StatementSync {
     const column = correlation === undefined ? 'actor' : 'correlation';
     const other = correlation === undefined || actor === undefined ? '' : 'AND r.actor = ?';
-    return this.#db.prepare(
+    return this.#prepare(
       `SELECT r.seq, r.actor, r.correlation, r.body, r.hash
        FROM ${indexTable(column)} AS i CROSS JOIN records AS r ON r.seq = i.seq AND r.${column} = i.${column}
        WHERE i.${column} = ? ${other} AND i.seq BETWEEN ? AND ? ORDER BY i.seq ${reverse ? 'DESC' : 'ASC'} LIMIT ?`,
@@ -289,13 +291,13 @@ export class SqliteReader implements HistoryReader {
     }
     if (!this.#hasCheckpoints) return [];
     const newest = 'SELECT max(seq), body FROM snapshots WHERE seq BETWEEN ? AND ? GROUP BY actor';
-    const rows = sound(() => this.#db.prepare(newest).all(newestFull(this.#db, at), at));
+    const rows = sound(() => this.#prepare(newest).all(newestFull(this.#db, at), at));
     return rows.map(({ body }) => String(body));
   }
 
   *snapshotPages(at: number): Iterable<string[]> {
     if (!this.#hasCheckpoints) return;
-    const next = this.#db.prepare(
+    const next = this.#prepare(
       'SELECT actor, body FROM snapshots WHERE seq = ? AND actor > ? ORDER BY actor LIMIT ?',
     );
     for (const { seq } of this.checkpointsFor(at)) {
@@ -312,7 +314,7 @@ export class SqliteReader implements HistoryReader {
   checkpointsFor(at: number): { seq: number; digest: string; signature: string }[] {
     if (!this.#hasCheckpoints) return [];
     const between = 'SELECT seq, digest, signature FROM checkpoints WHERE seq BETWEEN ? AND ? ORDER BY seq';
-    const rows = sound(() => this.#db.prepare(between).all(newestFull(this.#db, at), at));
+    const rows = sound(() => this.#prepare(between).all(newestFull(this.#db, at), at));
     return rows.map(({ seq, digest, signature }) => ({
       seq: Number(seq),
       digest: String(digest),
@@ -408,7 +410,15 @@ export class SqliteReader implements HistoryReader {
   }
 
   #get(sql: string, ...values: SQLInputValue[]): Record<string, unknown> | undefined {
-    return sound(() => this.#db.prepare(sql).get(...values));
+    return sound(() => this.#prepare(sql).get(...values));
+  }
+
+  #prepare(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known) return known;
+    const statement = this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
   }
 
   /** The first column of the first row; undefined without a row, or when the column is not text. */

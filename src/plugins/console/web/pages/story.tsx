@@ -1,6 +1,4 @@
 import { useEffect } from 'preact/hooks';
-import type { StoryAnswer } from '../../api/types.ts';
-import { useAnswer } from '../answer.ts';
 import { Lanes } from '../components/lanes.tsx';
 import { RecordLine } from '../components/record-line.tsx';
 import { Rows } from '../components/rows.tsx';
@@ -8,10 +6,11 @@ import { Shown } from '../components/states.tsx';
 import { addShortcuts } from '../keys.ts';
 import { at, travel } from '../location.ts';
 import { counted, duration } from '../text.tsx';
+import { useWholeStory } from '../whole-story.ts';
 
 /** One story: its lanes on a time axis, and its records. */
 export function StoryPage({ id }: { id: string }) {
-  const answer = useAnswer<StoryAnswer>(`/api/stories/${encodeURIComponent(id)}`);
+  const answer = useWholeStory(id);
   const records = answer.data?.records ?? [];
   useEffect(() => {
     const step = (direction: 1 | -1) => () => {
@@ -37,6 +36,7 @@ export function StoryPage({ id }: { id: string }) {
               <span class="quiet">
                 {counted(story.records.length, 'record')}
                 {first && last && ` in ${duration(last.time - first.time)}`}
+                {story.next !== undefined && ', and more'}
               </span>
             </h1>
             <Lanes story={story} />
