@@ -1,4 +1,10 @@
-import { type ConsolePage, consolePages, type PageSection } from '../../core/contracts/console.ts';
+import {
+  type ConsolePage,
+  consolePages,
+  type PageSection,
+  type PageStatus,
+} from '../../core/contracts/console.ts';
+import { statesOf } from '../../core/host/history/page-states.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { stateName } from '../../core/host/terminal.ts';
 import type { ActorState } from '../../core/kernel/actors/transition.ts';
@@ -7,7 +13,7 @@ import { isObject } from '../../core/kernel/json.ts';
 import type { AlertContext } from '../../machines/alerts/escalation.ts';
 import type { OutboxContext } from '../../machines/alerts/outbox-queue.ts';
 import type { Silence } from '../../machines/alerts/silences.ts';
-import { alertActor, outboxActor, silencesActor } from './actors.ts';
+import { ladderTable } from './ladder.ts';
 
 /** Conditions that are listed; the newest first. */
 const MOST = 200;
@@ -16,12 +22,13 @@ const MOST = 200;
 const page: ConsolePage = {
   name: 'alerts',
   title: 'Alerts',
-  data: ({ states, time }) => {
-    const of = (type: string) => [...states.values()].filter(({ ref }) => parseActorRef(ref).type === type);
+  data: (moment) => {
+    const alerts = statesOf(moment, 'alerts.alert');
     return [
-      alertsTable(of(alertActor.type)),
-      receiversTable(of(outboxActor.type)),
-      silencesTable(of(silencesActor.type), time),
+      alertsTable(alerts),
+      ladderTable(alerts.filter(isFiring).slice(0, MOST), moment),
+      silencesTable(statesOf(moment, 'alerts.silences'), moment.time),
+      receiversTable(statesOf(moment, 'alerts.outbox')),
     ];
   },
 };
@@ -70,19 +77,53 @@ function alertsTable(alerts: readonly ActorState[]): PageSection {
 
 function receiversTable(outboxes: readonly ActorState[]): PageSection {
   const rows = outboxes.map(({ ref, value, context }) => {
-    const { queue = [] } = context as Partial<OutboxContext>;
+    const {
+      queue = [],
+      sent = 0,
+      sentAt,
+      failures = 0,
+      reason,
+      lost = 0,
+    } = context as Partial<OutboxContext>;
     return {
       actor: ref,
-      status: queue.length > 0 ? ('degraded' as const) : ('ok' as const),
-      cells: { receiver: parseActorRef(ref).key, state: stateName(value), waiting: queue.length },
+      status: receiverStatus({ failures, waiting: queue.length, sentAt }),
+      cells: {
+        receiver: parseActorRef(ref).key,
+        state: stateName(value),
+        waiting: queue.length,
+        sent,
+        sentAt: sentAt ?? null,
+        lost,
+        reason: reason ?? '',
+      },
     };
   });
   const columns = [
     { name: 'receiver', title: 'Receiver' },
     { name: 'state', title: 'State' },
     { name: 'waiting', title: 'Notices that wait', format: 'number' },
+    { name: 'sent', title: 'Taken by it', format: 'number' },
+    { name: 'sentAt', title: 'The last at', format: 'time' },
+    { name: 'lost', title: 'Dropped', format: 'number' },
+    { name: 'reason', title: 'Why not' },
   ] as const;
   return { kind: 'table', title: 'Receivers', columns, rows };
+}
+
+/** A receiver is well when it took what it was sent last; of one that was sent nothing nobody knows. */
+function receiverStatus({
+  failures,
+  waiting,
+  sentAt,
+}: {
+  readonly failures: number;
+  readonly waiting: number;
+  readonly sentAt: number | undefined;
+}): PageStatus {
+  if (failures > 0) return 'failing';
+  if (waiting > 0) return 'degraded';
+  return sentAt === undefined ? 'unknown' : 'ok';
 }
 
 function silencesTable([state]: readonly ActorState[], now: number): PageSection {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { escapeMarkup } from '../../core/host/http/html.ts';
 import type { MonitorContext } from '../../machines/uptime-monitor/diagnosis.ts';
 import { averagePing, LONGEST_PING_PERIOD_MS } from '../../machines/uptime-monitor/pings.ts';
-import { type MonitorState, uptimeOver } from './view.ts';
+import { type MonitorState, uptimeOver } from './spells.ts';
 
 /**
  * Badges with the paths, parameters and texts of Uptime Kuma's, so that what reads those reads these. What is not known is

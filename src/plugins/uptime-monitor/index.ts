@@ -4,11 +4,13 @@
  * monitors, `view.ts` describes one, `page.ts` and `kuma.ts` show it.
  */
 import { join } from 'node:path';
+import { consolePages } from '../../core/contracts/console.ts';
 import { runTrouble } from '../../core/contracts/uptime.ts';
 import { isLoopback } from '../../core/host/http/admission.ts';
 import { listeningOf } from '../../core/host/http/listen-options.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { monitorActor } from './actor.ts';
+import { monitorsPage } from './console-page.ts';
 import { UptimeMonitorError } from './errors.ts';
 import { Monitors } from './monitors.ts';
 import { registerOperations } from './operate.ts';
@@ -71,6 +73,7 @@ export const uptimeMonitor = definePlugin({
     };
     context.http({ ...surface, bodyLimit: 64 * 1024 }, (http, { monitors }) => monitorRoutes(http, monitors));
     registerOperations(context);
+    context.contribute(consolePages, monitorsPage);
     context.health('uptime-monitor', ({ monitors }) => monitors.health());
     context.onStop(({ stop }) => stop());
   },

@@ -7,8 +7,9 @@ import { monitorActor } from './actor.ts';
 import { BeatHistory } from './beat-history.ts';
 import { UptimeMonitorError } from './errors.ts';
 import type { PushTokens } from './push-tokens.ts';
+import { type MonitorState, stateOf } from './spells.ts';
 import { type PushReply, takePush } from './take-push.ts';
-import { type MonitorSnapshot, type MonitorState, type MonitorView, stateOf, viewOf } from './view.ts';
+import { type MonitorSnapshot, type MonitorView, viewOf } from './view.ts';
 
 /** A monitor with its place in the list, from 1. */
 export interface Listed {

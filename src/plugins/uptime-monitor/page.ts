@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { escapeMarkup } from '../../core/host/http/html.ts';
-import type { MonitorState, MonitorView } from './view.ts';
+import type { MonitorState } from './spells.ts';
+import type { MonitorView } from './view.ts';
 
 /** A monitor with what its bar draws. */
 export interface ShownMonitor {

@@ -3,7 +3,7 @@ import { BADGES, type Badge, badge, badgeTexts, pageBadge, periodOf, unknownBadg
 import { kumaHeartbeats, kumaPage, type Numbered } from './kuma.ts';
 import type { Monitors } from './monitors.ts';
 import { indexPage, PAGE_HEADERS, statusPage } from './page.ts';
-import { bars, DAY_MS, stateOf } from './view.ts';
+import { bars, DAY_MS, stateOf } from './spells.ts';
 
 const BARS = 48;
 const BADGE_HEADERS = {
