@@ -6,6 +6,7 @@
 
 import { z } from 'zod';
 import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { consolePages } from '../../core/contracts/console.ts';
 import {
   type FailedRun,
   type JobRepeated,
@@ -20,6 +21,7 @@ import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { counted } from '../../core/host/terminal.ts';
 import { ownRunName } from '../../machines/jobs/job.ts';
+import { jobsPage } from './console-page.ts';
 import {
   isFailing,
   type JobsAnswer,
@@ -129,6 +131,7 @@ export const jobs = definePlugin({
       );
     });
     context.command(jobsCommand);
+    context.contribute(consolePages, jobsPage);
     context.health('jobs', ({ view, watch }) => {
       const runs = view();
       const failed = runs.filter((each) => isFailing(each) && each.state !== 'reaped');

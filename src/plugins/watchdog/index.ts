@@ -6,6 +6,7 @@
 
 import { z } from 'zod';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
+import { consolePages } from '../../core/contracts/console.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
@@ -15,6 +16,7 @@ import { DEADLINE_MS, type RunReport, type WatchdogContext } from '../../machine
 import { runActor, watchdogDue, watchdogReported, watchdogRequested } from './actor.ts';
 import { watchdogOptions } from './checks.ts';
 import { RUN_PATH, runCommand } from './command.ts';
+import { watchdogPage } from './console-page.ts';
 import { registerEffects } from './effects.ts';
 import { QuietRuns } from './quiet-runs.ts';
 
@@ -54,6 +56,7 @@ export const watchdog = definePlugin({
     context.schedule(options.cron, watchdogDue);
     registerEffects(context, options);
     context.command(runCommand);
+    context.contribute(consolePages, watchdogPage(options.cron));
     context.control((surface, services) => {
       serveOperation(surface, RUN_PATH, runFields, ({ deadlineMs }, { correlation }) =>
         reportOfNextRun(services, deadlineMs, correlation),

@@ -31,11 +31,24 @@ test('[C15] the actions of the plugins reach the operations of their commands, a
   }
 
   const { pages } = await rig.ask('/api/pages');
-  t.deepEqual(pages.map(({ name }: any) => name).sort(), ['alerts', 'legs', 'routes']);
+  t.deepEqual(pages.map(({ name }: any) => name).sort(), [
+    'alerts',
+    'gateway-calls',
+    'gateway-keys',
+    'legs',
+    'router',
+    'router-versions',
+    'routes',
+  ]);
+  for (const { name, area } of actions)
+    t.true(
+      pages.some((page: any) => page.area === area),
+      `${name} stands on a page of its area`,
+    );
   await rig.durable();
   const shown = async (name: string) => (await rig.ask(`/api/pages/${name}`)).sections;
   t.like((await shown('alerts'))[2].rows[0], { cells: { pattern: 'none.*', by: 'ada', note: 'a test' } });
-  t.true((await shown('legs'))[0].rows.length > 0);
+  t.true((await shown('legs'))[1].rows.length > 0);
   t.is((await shown('routes'))[0].facts[0].label, 'revision');
   const { sections } = await rig.ask('/api/pages/alerts?at=2');
   t.deepEqual(sections[2].rows, [], 'there was no silence at that time');
