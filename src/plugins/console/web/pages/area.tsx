@@ -1,3 +1,4 @@
+import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import type { PageAnswer, PageSection, PagesAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
@@ -152,17 +153,19 @@ function Drawn({ section }: { section: PageSection }) {
 }
 
 function Table({ section: { columns, rows } }: { section: Extract<PageSection, { kind: 'table' }> }) {
+  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   if (rows.length === 0) return <p class="quiet">None.</p>;
   const isLinked = rows.some(
-    ({ actor, seq, page, status }) => (actor ?? seq ?? page ?? status) !== undefined,
+    ({ actor, seq, page, status, facts }) => (actor ?? seq ?? page ?? status ?? facts) !== undefined,
   );
+  const turn = (index: number) => setOpen(open.symmetricDifference(new Set([index])));
   return (
     <div class="scroll">
       <table>
         <thead>
           <tr>
-            {columns.map(({ name, title }) => (
-              <th scope="col" key={name}>
+            {columns.map(({ name, title, format }) => (
+              <th scope="col" key={name} class={format && NUMERIC.has(format) ? 'numeric' : undefined}>
                 {title}
               </th>
             ))}
@@ -170,24 +173,53 @@ function Table({ section: { columns, rows } }: { section: Extract<PageSection, {
           </tr>
         </thead>
         <tbody>
-          {rows.map(({ cells, status, ...links }, index) => (
-            <tr key={`${index} ${columns[0] && cells[columns[0].name]}`}>
-              {columns.map(({ name, format }) => (
-                <td key={name} class={String(cells[name] ?? '').length > 40 ? 'long' : undefined}>
-                  <Value value={cells[name] ?? null} {...(format && { format })} />
-                </td>
-              ))}
-              {isLinked && (
-                <td>
-                  {status && <StatusMark status={status} />} <Linked {...links} />
-                </td>
+          {rows.map(({ cells, status, facts, ...links }, index) => (
+            <Fragment key={`${index} ${columns[0] && cells[columns[0].name]}`}>
+              <tr class={status === 'failing' || status === 'degraded' ? `row-${status}` : undefined}>
+                {columns.map(({ name, format }) => (
+                  <td key={name} class={cellClass(cells[name] ?? null, format)}>
+                    <Value value={cells[name] ?? null} {...(format && { format })} />
+                  </td>
+                ))}
+                {isLinked && (
+                  <td class="see">
+                    {status && <StatusMark status={status} />} <Linked {...links} />{' '}
+                    {facts && Object.keys(facts).length > 0 && (
+                      <button type="button" aria-expanded={open.has(index)} onClick={() => turn(index)}>
+                        {open.has(index) ? 'less' : 'more'}
+                      </button>
+                    )}
+                  </td>
+                )}
+              </tr>
+              {facts && open.has(index) && (
+                <tr>
+                  <td colSpan={columns.length + 1}>
+                    <dl class="facts row-facts">
+                      {Object.entries(facts).map(([name, value]) => (
+                        <div key={name}>
+                          <dt>{name}</dt>
+                          <dd>{String(value)}</dd>
+                        </div>
+                      ))}
+                    </dl>
+                  </td>
+                </tr>
               )}
-            </tr>
+            </Fragment>
           ))}
         </tbody>
       </table>
     </div>
   );
+}
+
+const NUMERIC: ReadonlySet<Format> = new Set(['number', 'duration', 'bytes']);
+
+function cellClass(value: Cell, format: Format | undefined): string | undefined {
+  if (format && NUMERIC.has(format) && typeof value === 'number') return 'numeric';
+  if (typeof value !== 'string') return undefined;
+  return value.includes('\n') ? 'long lines' : value.length > 40 ? 'long' : undefined;
 }
 
 /** Names with a number each; the number stands beside its bar. */
