@@ -170,7 +170,7 @@ test('[C15] a trace is a waterfall with the log lines of its spans, and its fail
   const [facts] = of(sections, 'facts');
   t.regex(
     String(facts?.facts.find(({ label }) => label === 'Failed')?.value),
-    /^1: stock reserve \(deadline exceeded\)$/,
+    /^1; it began in stock reserve \(deadline exceeded\)$/,
   );
   t.deepEqual(bodies(sections), ['the cart is open', 'Timeout of the stock']);
   const then = await oneTraceSections(rig.database, moment({ trace: TRACE }, -29_500));

@@ -68,9 +68,9 @@ export async function logSections(database: Database, moment: PageMoment): Promi
   const shown = rows.slice(0, MOST_ROWS);
   return [
     countsChart(range, counts),
-    ...servicesOf(counts, inputs, 'logs'),
     logTable(shown, `${shown.length} newest log lines`),
     ...(rows.length > MOST_ROWS ? [olderLink(shown, inputs, 'logs')] : []),
+    ...servicesOf(counts, inputs, 'logs'),
   ];
 }
 
@@ -97,7 +97,7 @@ function countsChart(
     series: [
       { name: 'errors', status: 'failing', points: pointsOf(range, by.errors) },
       { name: 'warnings', status: 'degraded', points: pointsOf(range, by.warnings) },
-      { name: 'others', points: pointsOf(range, by.others) },
+      { name: 'others', status: 'unknown', points: pointsOf(range, by.others) },
     ],
   };
 }

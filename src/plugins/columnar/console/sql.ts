@@ -69,11 +69,11 @@ export async function sqlSections(
     ...(chart ? [chart] : []),
     {
       kind: 'table',
-      columns: columns.slice(0, MOST_COLUMNS).map(({ name, title, form }) => ({
+      columns: columns.slice(0, MOST_COLUMNS).map(({ name, title, form }, at) => ({
         name,
         title,
         ...(form === 'number' && { format: 'number' as const }),
-        ...(form === 'time' && { format: 'instant' as const }),
+        ...(form === 'time' && { format: hasMillis(rows, at) ? ('instant' as const) : ('time' as const) }),
       })),
       rows: rows.map((row) => ({
         cells: Object.fromEntries(
@@ -129,6 +129,9 @@ function cellOf(value: unknown, form: Form): string | number | boolean | null {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return text.length > LONGEST_CELL ? `${text.slice(0, LONGEST_CELL)}…` : text;
 }
+
+const hasMillis = (rows: QueryTable['rows'], column: number): boolean =>
+  rows.some((row) => Date.parse(String(row[column])) % 1_000 !== 0);
 
 /** Where the first column is a time, lines; where it is a text with one number, bars. */
 function chartOf(columns: readonly Column[], rows: QueryTable['rows']): PageSection | undefined {

@@ -110,6 +110,9 @@ function summary(trace: string, spans: readonly PageSpan[], isCut: boolean): Pag
   const began = Math.min(...spans.map(({ start }) => start));
   const ended = Math.max(...spans.map(({ start, duration: length }) => start + length));
   const failed = spans.filter(({ status }) => status === 'failing');
+  const above = new Set(failed.map(({ parent }) => parent));
+  // A span mostly fails because one of its parts did: where nothing below failed, it began.
+  const first = failed.filter(({ id }) => !above.has(id));
   const services = new Set(spans.map(({ by }) => by));
   return {
     kind: 'facts',
@@ -136,7 +139,7 @@ function summary(trace: string, spans: readonly PageSpan[], isCut: boolean): Pag
         ? { label: 'Failed', value: 'none' }
         : {
             label: 'Failed',
-            value: `${failed.length}: ${failed.slice(0, 3).map(nameOf).join('; ')}${failed.length > 3 ? '; …' : ''}`,
+            value: `${failed.length}; it began in ${first.slice(0, 3).map(nameOf).join('; ')}${first.length > 3 ? '; …' : ''}`,
             status: 'failing',
           },
     ],

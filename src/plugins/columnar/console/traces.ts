@@ -63,9 +63,9 @@ export async function traceSections(database: Database, moment: PageMoment): Pro
   const summaries = await summariesOf(database, shown, range, bounds);
   return [
     spansChart(range, counts),
-    ...servicesOf(counts, inputs, 'traces'),
     traceTable(shown, summaries),
     ...(found.length > MOST_TRACES ? [olderLink(shown, inputs, 'traces')] : []),
+    ...servicesOf(counts, inputs, 'traces'),
   ];
 }
 
@@ -86,7 +86,7 @@ function spansChart(
     form: 'bars',
     series: [
       { name: 'failed', status: 'failing', points: pointsOf(range, failures) },
-      { name: 'others', points: pointsOf(range, others) },
+      { name: 'others', status: 'unknown', points: pointsOf(range, others) },
     ],
   };
 }

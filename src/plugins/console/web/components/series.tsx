@@ -7,7 +7,7 @@ import { ticksOf, timeTicksOf } from './scale.ts';
 type Chart = Extract<PageSection, { kind: 'chart' }>;
 type Line = Chart['series'][number];
 
-const HEIGHT = 170;
+const HEIGHTS = { lines: 170, bars: 120 };
 /** Pixels around the drawing: for the values, for the times, and for the last label. */
 const LEFT = 52;
 const BOTTOM = 20;
@@ -16,9 +16,9 @@ const RIGHT = 10;
 
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 
-/** The name of a colour in the style sheet; a status has its own. */
+/** The name of a colour in the style sheet; a status has its own, and what nobody judged a quiet one. */
 export function colourOf({ status }: Pick<Line, 'status'>, index: number): string {
-  return status && status !== 'unknown' ? status : `series-${(index % 8) + 1}`;
+  return status === 'unknown' ? 'bar' : (status ?? `series-${(index % 8) + 1}`);
 }
 
 interface Scale {
@@ -133,7 +133,7 @@ export function Series({ series, unit = '', form = 'lines' }: Omit<Chart, 'kind'
           key();
         }}
       >
-        <Canvas draw={draw} height={HEIGHT} label={summary(series, unit, form)} />
+        <Canvas draw={draw} height={HEIGHTS[form]} label={summary(series, unit, form)} />
       </fieldset>
       <figcaption class="legend" aria-live="polite">
         <span class="quiet">{time === undefined ? caption(form) : shortTime(time)}</span>

@@ -141,7 +141,6 @@ function SpanRow({ id, node, tree, view, top, isFolded, isChosen, onChoose, onFo
   const [left, right] = [share(span.start), share(span.start + span.duration)];
   const isSeen = span.start <= view.to && span.start + span.duration >= view.from;
   const isFailed = span.status === 'failing';
-  const within = isFolded && failedWithin > 0 ? `, ${failedWithin} failed within` : '';
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys
     // biome-ignore lint/a11y/useFocusableInteractive: the tree has the focus, and names the chosen one
@@ -152,7 +151,6 @@ function SpanRow({ id, node, tree, view, top, isFolded, isChosen, onChoose, onFo
       aria-level={depth + 1}
       aria-selected={isChosen}
       aria-expanded={parts.length > 0 ? !isFolded : undefined}
-      aria-label={`${isFailed ? 'failed: ' : ''}${span.by}, ${span.name}, ${preciseLength(span.duration)}, after ${preciseLength(span.start - tree.from)}${within}`}
       style={{ top: `${top}px`, height: `${ROW}px` }}
       onClick={onChoose}
       onDblClick={onZoom}
@@ -169,9 +167,8 @@ function SpanRow({ id, node, tree, view, top, isFolded, isChosen, onChoose, onFo
         >
           {parts.length === 0 ? '' : isFolded ? '▸' : '▾'}
         </span>
-        <span class={`swatch ${colourOf(tree, span.by)}`} />{' '}
-        {isFailed && <span class="status failing">✕ </span>}
-        {isFolded && failedWithin > 0 && <span class="status failing">✕ {failedWithin} within </span>}
+        <span class={`swatch ${colourOf(tree, span.by)}`} /> {isFailed && <Cross text="failed" />}{' '}
+        {isFolded && failedWithin > 0 && <Cross text={`${failedWithin} failed within`} isShown />}
         <strong>{span.by}</strong> {span.name}
         {isFolded && <span class="quiet"> +{parts.length}</span>}
       </span>
@@ -195,8 +192,21 @@ function SpanRow({ id, node, tree, view, top, isFolded, isChosen, onChoose, onFo
             ),
         )}
       </span>
-      <span class="span-length">{preciseLength(span.duration)}</span>
+      <span class="span-length">
+        {preciseLength(span.duration)}
+        <span class="hidden"> after {preciseLength(span.start - tree.from)}</span>
+      </span>
     </div>
+  );
+}
+
+/** A failure as a sign, and in words for those who cannot see it. */
+function Cross({ text, isShown = false }: { text: string; isShown?: boolean }) {
+  return (
+    <span class="status failing">
+      <span aria-hidden="true">✕ </span>
+      <span class={isShown ? undefined : 'hidden'}>{text} </span>
+    </span>
   );
 }
 

@@ -139,8 +139,11 @@ function Overview({ tree, view, onView }: { tree: SpanTree; view: View; onView: 
       const colour = colours(context.canvas);
       const x = (time: number) => ((time - tree.from) / length) * width;
       const thick = Math.max(1, Math.min(6, height / tree.nodes.length));
-      for (const [index, { span }] of tree.nodes.entries()) {
-        const y = (index / tree.nodes.length) * (height - thick);
+      const lines = [...tree.nodes.entries()];
+      const isFailed = ([, { span }]: (typeof lines)[number]) => span.status === 'failing';
+      // Failures lie on top of what else is drawn on their pixels.
+      for (const [index, { span }] of [...lines.filter((one) => !isFailed(one)), ...lines.filter(isFailed)]) {
+        const y = Math.round((index / tree.nodes.length) * (height - thick));
         context.fillStyle = colour(span.status === 'failing' ? 'failing' : colourOf(tree, span.by));
         context.fillRect(x(span.start), y, Math.max(1, x(span.start + span.duration) - x(span.start)), thick);
       }

@@ -152,7 +152,11 @@ function Drawn({ section }: { section: PageSection }) {
   }
 }
 
-function Table({ section: { columns, rows } }: { section: Extract<PageSection, { kind: 'table' }> }) {
+function Table({
+  section: { title = 'Table', columns, rows },
+}: {
+  section: Extract<PageSection, { kind: 'table' }>;
+}) {
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   if (rows.length === 0) return <p class="quiet">None.</p>;
   const isLinked = rows.some(
@@ -160,7 +164,8 @@ function Table({ section: { columns, rows } }: { section: Extract<PageSection, {
   );
   const turn = (index: number) => setOpen(open.symmetricDifference(new Set([index])));
   return (
-    <div class="scroll">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+    <section class="scroll" tabIndex={0} aria-label={title}>
       <table>
         <thead>
           <tr>
@@ -210,7 +215,7 @@ function Table({ section: { columns, rows } }: { section: Extract<PageSection, {
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 }
 
