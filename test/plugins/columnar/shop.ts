@@ -8,7 +8,7 @@ import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 export const TRACE = '5b8efff798038103d269b633813fc60c';
 export const LARGE = '7d1ed4ee1d1ee71ed4ee1d1ee7000001';
 /** What a stranger may call a span, or write into a log. */
-export const HOSTILE = '<img src=x onerror=alert(1)></script><b>"\'`${alert(1)}';
+export const HOSTILE = '<img src=x onerror=alert(1)></script><b>"\'`';
 export const CANARY = 'canary-5d07f2a91c';
 
 /** Hands the instance's database to a test. */
