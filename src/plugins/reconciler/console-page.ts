@@ -63,7 +63,7 @@ async function facts(legs: readonly ActorState[], moment: PageMoment): Promise<P
       actor: state.ref,
       ...(pause
         ? { value: `paused by ${pause.by}`, status: 'degraded' as const, since: pause.at }
-        : { value: 'runs', status: 'ok' as const }),
+        : { value: 'is not paused' }),
       ...(until !== undefined && { until }),
     };
   });
@@ -94,7 +94,7 @@ async function facts(legs: readonly ActorState[], moment: PageMoment): Promise<P
   return {
     kind: 'facts',
     facts: [
-      ...units,
+      ...(units.length > 0 ? units : [{ label: 'reconciler', value: 'was never paused' }]),
       ...lists,
       resync
         ? {
