@@ -8,6 +8,7 @@ import { alertsBenchmark } from './alerts.ts';
 import { appendBenchmark } from './append.ts';
 import { callsBenchmark } from './calls.ts';
 import { commandsBenchmark } from './commands.ts';
+import { consoleBenchmark } from './console.ts';
 import { gatewayBenchmark } from './gateway.ts';
 import { idleBenchmark } from './idle.ts';
 import { ingestBenchmark } from './ingest.ts';
@@ -37,6 +38,7 @@ const all: readonly Benchmark[] = [
   otlpBenchmark,
   memoryBenchmark,
   alertsBenchmark,
+  consoleBenchmark,
   idleBenchmark,
   commandsBenchmark,
   killBenchmark,

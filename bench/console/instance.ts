@@ -18,7 +18,9 @@ export type Question =
   /** @returns the longest turn since then, milliseconds */
   | { readonly ask: 'longest' }
   | { readonly ask: 'memory' }
-  /** @returns how many modules of the console's API were loaded, and the timers that are armed */
+  /** @returns the processor time so far, milliseconds */
+  | { readonly ask: 'cpu' }
+  /** @returns the modules of the console's API that were loaded, and how many timers are armed */
   | { readonly ask: 'loaded' }
   /** Decides so many times a second, for so long. */
   | { readonly ask: 'live'; readonly perSecond: number; readonly seconds: number };
@@ -94,9 +96,13 @@ async function answer(question: Question): Promise<unknown> {
     case 'memory':
       global.gc?.();
       return process.memoryUsage().rss;
+    case 'cpu': {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1_000;
+    }
     case 'loaded':
       return {
-        modules: modules.size,
+        modules: [...modules],
         timers: process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length,
       };
     case 'live':

@@ -9,18 +9,26 @@ const program = new URL('./instance.ts', import.meta.url).pathname;
 /** In which an answer of the control socket has to come, milliseconds. */
 const PATIENCE_MS = 10_000;
 
+interface Started {
+  readonly url: string;
+  readonly lastSeq: number;
+  readonly stop: () => Promise<void>;
+}
+
 /** An instance that runs, and somebody who asks it. */
 export class Instance {
   readonly #child: ChildProcess;
   readonly dataDir: string;
   readonly url: string;
   readonly lastSeq: number;
+  readonly stop: () => Promise<void>;
 
-  constructor(child: ChildProcess, dataDir: string, { url, lastSeq }: { url: string; lastSeq: number }) {
+  constructor(child: ChildProcess, dataDir: string, { url, lastSeq, stop }: Started) {
     this.#child = child;
     this.dataDir = dataDir;
     this.url = url;
     this.lastSeq = lastSeq;
+    this.stop = stop;
   }
 
   static async start(scope: Scope, dataDir: string, withConsole = true): Promise<Instance> {
@@ -29,12 +37,13 @@ export class Instance {
       execArgv: ['--disable-warning=ExperimentalWarning', '--expose-gc'],
     });
     const exited = once(child, 'exit');
-    scope.teardown(async () => {
+    const stop = async () => {
       if (child.connected) child.disconnect();
       await exited;
-    });
+    };
+    scope.teardown(stop);
     const [{ value }] = await once(child, 'message');
-    return new Instance(child, dataDir, value);
+    return new Instance(child, dataDir, { ...value, stop });
   }
 
   async ask<T = void>(question: Question): Promise<T> {

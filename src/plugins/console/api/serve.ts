@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Semaphore } from '../../../core/host/concurrency.ts';
+import { keptOpen } from '../../../core/host/history/kept-open.ts';
 import type { LogSource } from '../../../core/host/history/log-source.ts';
 import { LogQuestions } from '../../../core/host/history/questions.ts';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
@@ -77,7 +78,7 @@ const LARGEST = [
   () => import('./pages.ts'),
 ];
 
-async function load({ source, services, access }: ApiOptions, draining: AbortSignal) {
+async function load({ source: given, services, access }: ApiOptions, draining: AbortSignal) {
   for (const part of LARGEST) {
     await part();
     await turn();
@@ -99,6 +100,7 @@ async function load({ source, services, access }: ApiOptions, draining: AbortSig
     atOnce: AT_ONCE,
     late: () => new ConsoleError('HF_CONSOLE_DEADLINE', { seconds: DEADLINE_MS / 1_000 }),
   };
+  const source = keptOpen(given, draining);
   const parts = {
     source,
     services,

@@ -39,7 +39,7 @@ export const listStories = get({
 });
 
 /** Records of a story that are answered at once. */
-const MOST_RECORDS = 2_000;
+const MOST_RECORDS = 1_000;
 
 export const showStory = get({
   path: '/api/stories/{id}',
