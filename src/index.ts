@@ -13,8 +13,11 @@ export {
   type EventOf,
   HIDDEN,
   type MachineState,
+  type ProblemTest,
+  problemEvents,
   type RecordOf,
   type Route,
+  type Words,
 } from './core/kernel/actors/definition.ts';
 export type {
   EffectContext,

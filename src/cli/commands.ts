@@ -107,7 +107,7 @@ const logCommands: readonly CommandDefinition[] = [
         flags: '--grep <text>',
         summary: 'a text that the line prints, in any case; or /expression/, which must run in linear time',
       },
-      { flags: '--failed', summary: 'only machines that threw, and effects that failed or were lost' },
+      { flags: '--failed', summary: 'only records that say that something failed or was refused' },
       { flags: '--limit <n>', summary: 'how many lines at most, the newest; 0 for all', default: '50' },
       everyRecord,
     ],

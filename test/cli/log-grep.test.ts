@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
+import { logFeatures } from '../../src/main.ts';
 import { openBench } from '../support/actors.ts';
 import { call } from '../support/cli.ts';
 import { door } from '../support/door.ts';
@@ -104,7 +106,7 @@ test('[C7] an expression that backtracks without end elsewhere ends at once', as
   t.true(process.cpuUsage(began).user < 5_000_000, 'backtracking would take years');
 });
 
-test('[C7] --failed lists the machines that threw and the effects that failed or were lost, and nothing else', async (t) => {
+test('[C7] --failed lists what failed or was refused, machines that threw and lost effects included, and nothing else', async (t) => {
   const dir = await folder(t);
   const { lines } = await listed(dir, '--failed');
   t.is(lines.filter((line) => /lamp\.on failed/.test(line)).length, 2, lines.join('\n'));
@@ -117,4 +119,18 @@ test('[C7] --failed lists the machines that threw and the effects that failed or
   await bench.settled();
   await bench.close();
   t.regex((await listed(quiet, '--failed')).err, /none has --failed;/);
+});
+
+test('[C7] --failed lists also what plugins call failed or refused', async (t) => {
+  const file = join(import.meta.dirname, '../fixtures/logs/0.2.0/transaction.jsonl.gz');
+  const { code, out, err } = await call(['log', 'list', '--failed', file], {
+    cwd: tempDir(t),
+    logFeatures: logFeatures(),
+  });
+  t.is(code, 0, err);
+  t.deepEqual(
+    Array.from(out.matchAll(/^\S+ +(\d+) /gm), ([, seq]) => Number(seq)),
+    [31, 76],
+    'a save that was refused, and a transaction that nobody committed',
+  );
 });

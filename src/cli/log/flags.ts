@@ -31,7 +31,6 @@ export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date
     actor: text('actor'),
     correlation: text('correlation'),
     type: text('type'),
-    ...(flags.failed === true && { failed: true }),
   };
 }
 

@@ -35,7 +35,11 @@ export const listRecords: CommandRun = async (sources, flags, context) => {
     const all = flags.all === true || chosen.type !== undefined;
     const words = new PluginWords(context);
     const textOf = (record: LogRecord) => printedText(record, words, all);
-    const selection = { ...chosen, ...(pattern && { grep: { ...pattern, textOf } }) };
+    const selection = {
+      ...chosen,
+      ...(flags.failed === true && words.problemsOnly),
+      ...(pattern && { grep: { ...pattern, textOf } }),
+    };
     if (context.json) return listJson(log, selection, limit, context);
     return listLines(log, selection, limit, { all, words }, context);
   });

@@ -11,12 +11,13 @@ export async function whyNone(
   selection: Selection,
   signal?: AbortSignal,
 ): Promise<string> {
-  const { from, to, without: _, ...others } = selection;
+  const { from, to, only, without: _, ...others } = selection;
   const fits = async (part: Selection) => (await newest(reader, part, 1, signal)).records.length > 0;
   if ((from || to) && !(await fits({ from, to }))) return 'there is none between --from and --to';
+  if (only && !(await fits({ only }))) return 'none has --failed';
   for (const [flag, value] of Object.entries(others)) {
     if (value === undefined || (await fits({ [flag]: value }))) continue;
-    return `none has --${flag} ${typeof value === 'object' ? value.source : value === true ? '' : value}`.trimEnd();
+    return `none has --${flag} ${typeof value === 'object' ? value.source : value}`;
   }
   return 'each filter alone matches some records';
 }

@@ -1,6 +1,8 @@
 /** Describes records of alerts for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
 import {
   DEFAULT_WORDS,
+  type ProblemTest,
+  problemEvents,
   type RecordOf,
   type RecordWords,
   routineWords,
@@ -44,6 +46,7 @@ export function describeRule(record: RecordOf<typeof alertRule>): string | undef
       return routineWords(record, RULE);
   }
 }
+describeRule.problem = problemEvents('EVALUATION_FAILED');
 
 const RULE = {
   WATCH: 'is watched',
@@ -85,6 +88,7 @@ export function describeUnevaluated(record: RecordOf<typeof alertsUnevaluated>):
         : DEFAULT_WORDS;
   }
 }
+describeUnevaluated.problem = problemEvents('FAILED');
 
 export function describeAlert(record: RecordOf<typeof alert>): string | undefined {
   const { event, effects } = record;
@@ -105,6 +109,10 @@ export function describeAlert(record: RecordOf<typeof alert>): string | undefine
       return to === '' ? routineWords(record, ALERT) : `nobody has acknowledged it${to}`;
   }
 }
+describeAlert.problem = {
+  marks: ['"RAISED"'],
+  is: ({ event }) => event.type === 'RAISED' && event.kind !== 'resolved',
+} satisfies ProblemTest;
 
 const ALERT = {
   TAKEN: 'a receiver has taken it',
@@ -132,6 +140,7 @@ export function describeOutbox(record: RecordOf<typeof alertOutbox>): string | u
       return routineWords(record, OUTBOX);
   }
 }
+describeOutbox.problem = problemEvents('REFUSED');
 
 const OUTBOX = {
   CONFIGURE: 'is configured',

@@ -2,6 +2,7 @@
 import {
   DEFAULT_WORDS,
   HIDDEN,
+  problemEvents,
   type RecordOf,
   type RecordWords,
   routineWords,
@@ -21,6 +22,7 @@ export function describeConnectionRecord(record: RecordOf<typeof connection>): s
   if (String(event.type) === 'effect.done') return HIDDEN;
   return routineWords(record, { init: 'starts', MISSED: 'was asked for while it was away' });
 }
+describeConnectionRecord.problem = problemEvents('LOST', 'MISSED');
 
 export function describeColumnarBackup(record: RecordOf<typeof columnarBackups>): string | undefined {
   const { event } = record;

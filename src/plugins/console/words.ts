@@ -2,6 +2,7 @@
 import {
   DEFAULT_WORDS,
   HIDDEN,
+  problemEvents,
   type RecordOf,
   type RecordWords,
 } from '../../core/kernel/actors/definition.ts';
@@ -26,3 +27,4 @@ export function describeAccess({ event }: RecordOf<typeof consoleAccess>): strin
       return DEFAULT_WORDS;
   }
 }
+describeAccess.problem = problemEvents('LOGIN_REFUSED');

@@ -2,10 +2,13 @@
 import { z } from 'zod';
 import {
   DEFAULT_WORDS,
+  type ProblemTest,
+  problemEvents,
   type RecordOf,
   type RecordWords,
   routineWords,
 } from '../../core/kernel/actors/definition.ts';
+import { isObject } from '../../core/kernel/json.ts';
 import { type approval, callText } from '../../machines/gateway/approval.ts';
 import type {
   AnswerParams,
@@ -28,6 +31,8 @@ export const words: RecordWords = {
   'gateway.tool_pins': describeToolsRecord,
   'gateway.approval': describeApprovalRecord,
 };
+
+const BAD_OUTCOMES = ['tool_error', 'rpc_error', 'http_error', 'unreachable', 'timed_out', 'cut', 'failed'];
 
 export function describeGatewayRecord({
   event,
@@ -76,6 +81,16 @@ export function describeGatewayRecord({
       return DEFAULT_WORDS;
   }
 }
+describeGatewayRecord.problem = {
+  marks: ['"gateway.answer"', '"REJECTED"', ...BAD_OUTCOMES.map((one) => `"outcome":"${one}"`)],
+  is: ({ event, effects }) => {
+    if (event.type === 'CALL_ENDED') return BAD_OUTCOMES.some((one) => one === event.outcome);
+    if (event.type === 'REJECTED') return event.rule !== 'let_in';
+    return effects.some(
+      ({ type, params }) => type === 'gateway.answer' && isObject(params) && 'rule' in params,
+    );
+  },
+} satisfies ProblemTest;
 
 const byWhom = ({ by }: { readonly by?: string }): string => (by === undefined ? '' : ` by ${by}`);
 
@@ -153,6 +168,7 @@ export function describeRoutesRecord(record: RecordOf<typeof routes>): string | 
       return DEFAULT_WORDS;
   }
 }
+describeRoutesRecord.problem = problemEvents('REFUSED');
 
 /** @returns e.g. `library_docs changed (url)`; at most three changes by name */
 export function changesText(changes: readonly RouteChange[]): string {
@@ -217,3 +233,4 @@ export function describeHealthRecord({ event, to }: RecordOf<typeof routeHealth>
       return DEFAULT_WORDS;
   }
 }
+describeHealthRecord.problem = problemEvents('CALL_FAILED', 'TOKEN_UNUSABLE');

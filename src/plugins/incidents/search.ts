@@ -56,7 +56,10 @@ export const searchStories = defineTool({
       .max(200)
       .optional()
       .describe('text in a line, in any case, e.g. a name, a path or an error'),
-    failedOnly: z.boolean().default(false).describe('only failed or lost effects, and machines that threw'),
+    failedOnly: z
+      .boolean()
+      .default(false)
+      .describe('only records that say that something failed or was refused'),
     story: z.string().max(128).optional().describe('id of one story'),
     routine: z.boolean().default(false).describe('also events that are routine and changed nothing'),
     limit: z.int().min(1).max(100).default(40),
@@ -73,7 +76,7 @@ export const searchStories = defineTool({
       type: asked.event,
       correlation: asked.story,
       outcome: asked.outcome,
-      ...(asked.failedOnly && { failed: true }),
+      ...(asked.failedOnly && question.words.problemsOnly),
       ...(asked.text !== undefined && { grep: textSearch(asked.text, question, asked.routine) }),
     };
     const { lines, next } = await search(question, selection, {

@@ -1,7 +1,12 @@
 /** Describes records of backups for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
 
 import { counted } from '../../core/host/terminal.ts';
-import { type RecordOf, type RecordWords, routineWords } from '../../core/kernel/actors/definition.ts';
+import {
+  problemEvents,
+  type RecordOf,
+  type RecordWords,
+  routineWords,
+} from '../../core/kernel/actors/definition.ts';
 import type { memoryBackups } from '../../machines/memory/backups.ts';
 
 export const words: RecordWords = {
@@ -29,6 +34,7 @@ export function describeBackupsRecord(record: RecordOf<typeof memoryBackups>): s
       return routineWords(record, BACKUPS);
   }
 }
+describeBackupsRecord.problem = problemEvents('NOTHING_TO_BACK_UP');
 
 const BACKUPS = {
   REQUESTED: 'is requested',

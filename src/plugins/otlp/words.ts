@@ -2,6 +2,7 @@
 import { counted } from '../../core/host/terminal.ts';
 import {
   HIDDEN,
+  problemEvents,
   type RecordOf,
   type RecordWords,
   routineWords,
@@ -35,3 +36,4 @@ export function describeIntakeRecord(record: RecordOf<typeof intake>): string | 
         : routineWords(record, { patience: 'the database has been away for long' });
   }
 }
+describeIntakeRecord.problem = problemEvents('OVERLOADED', 'SPOOL_BLOCKED', 'DATABASE_UNAVAILABLE');

@@ -3,6 +3,7 @@ import { counted } from '../../core/host/terminal.ts';
 import {
   DEFAULT_WORDS,
   HIDDEN,
+  problemEvents,
   type RecordOf,
   type RecordWords,
   routineWords,
@@ -104,6 +105,7 @@ export function describeLegRecord(record: RecordOf<typeof leg>): string | undefi
       return routineWords(record, LEG);
   }
 }
+describeLegRecord.problem = problemEvents('LEG_REFUSED', 'LEG_ABSENT', 'UNREACHABLE', 'REFUSED', 'UNKNOWN');
 
 export function describeAdoption({ event }: RecordOf<typeof adoption>): string | undefined {
   switch (event.type) {
@@ -137,6 +139,7 @@ export function describeReapply(record: RecordOf<typeof reapply>): string | unde
       return routineWords(record, REAPPLY);
   }
 }
+describeReapply.problem = problemEvents('NOT_REAPPLIED');
 
 export function describeAppSave(record: RecordOf<typeof appSave>): string | undefined {
   const { event, to } = record;

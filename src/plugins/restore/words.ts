@@ -1,6 +1,7 @@
 /** Describes records of restore drills for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
 import {
   HIDDEN,
+  type ProblemTest,
   type RecordOf,
   type RecordWords,
   routineWords,
@@ -46,6 +47,12 @@ export function describeDrillRecord(record: RecordOf<typeof restoreDrill>): stri
       return routineWords(record, { retryClean: 'is cleaned up again' });
   }
 }
+describeDrillRecord.problem = {
+  marks: ['"VERIFIED"', '"REQUESTED"'],
+  is: ({ event, effects }) =>
+    (event.type === 'VERIFIED' && event.report?.ok !== true) ||
+    (event.type === 'REQUESTED' && !effects.some(({ type }) => type === 'restore.choose')),
+} satisfies ProblemTest;
 
 const isRoutine = ({ event }: LogRecord): boolean => event.type === 'init' || event.type === 'effect.done';
 

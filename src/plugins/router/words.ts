@@ -2,6 +2,8 @@
 import {
   DEFAULT_WORDS,
   HIDDEN,
+  type ProblemTest,
+  problemEvents,
   type RecordOf,
   type RecordWords,
   routineWords,
@@ -52,6 +54,13 @@ export function describeConfigRecord(record: RecordOf<typeof routerConfig>): str
       return describeEffectDone(record) ?? routineWords(record, CONFIG);
   }
 }
+describeConfigRecord.problem = {
+  marks: ['"APPLY_FAILED"', '"xstate.after.window', '"http.reply"'],
+  is: (record) =>
+    record.event.type === 'APPLY_FAILED' ||
+    delayOf(record.event.type) === 'window' ||
+    ('request' in record.event && describeRefusal(record, String(record.event.request)) !== ''),
+} satisfies ProblemTest;
 
 const CONFIG = { CONFIGURE: 'is configured', retry: 'tries again' };
 
@@ -102,6 +111,7 @@ export function describeStoreRecord(record: RecordOf<typeof connection>): string
       return isDone(record) ? HIDDEN : DEFAULT_WORDS;
   }
 }
+describeStoreRecord.problem = problemEvents('LOST', 'MISSED');
 
 function isDone({ event }: LogRecord): boolean {
   return event.type === 'effect.done';

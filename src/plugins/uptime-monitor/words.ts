@@ -2,6 +2,7 @@
 import {
   DEFAULT_WORDS,
   HIDDEN,
+  type ProblemTest,
   type RecordWords,
   routineWords,
 } from '../../core/kernel/actors/definition.ts';
@@ -50,3 +51,7 @@ export function describeMonitorRecord(record: LogRecord): string | undefined {
       return DEFAULT_WORDS;
   }
 }
+describeMonitorRecord.problem = {
+  marks: ['"xstate.after.lost', '"TROUBLE"', '"up":false'],
+  is: ({ event }) => event.type === 'TROUBLE' || event.up === false || delayOf(event.type) === 'lost',
+} satisfies ProblemTest;

@@ -2,6 +2,7 @@
 import {
   DEFAULT_WORDS,
   HIDDEN,
+  problemEvents,
   type RecordOf,
   type RecordWords,
 } from '../../core/kernel/actors/definition.ts';
@@ -24,3 +25,4 @@ export function describePushRecord({ event }: RecordOf<typeof manualPush>): stri
   }
   return DEFAULT_WORDS;
 }
+describePushRecord.problem = problemEvents('PUSH_REFUSED', 'PUSH_FAILED');

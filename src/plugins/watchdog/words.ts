@@ -2,10 +2,12 @@
 import { z } from 'zod';
 import {
   HIDDEN,
+  type ProblemTest,
   type RecordOf,
   type RecordWords,
   routineWords,
 } from '../../core/kernel/actors/definition.ts';
+import { isObject } from '../../core/kernel/json.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 import type { watchdogRun } from '../../machines/watchdog/run.ts';
 
@@ -27,6 +29,15 @@ export function describeRunRecord(record: RecordOf<typeof watchdogRun>): string 
       return routineWords(record, ROUTINE);
   }
 }
+describeRunRecord.problem = {
+  marks: ['"PUSH_REFUSED"', '"PUSH_FAILED"', '"unhealthy"'],
+  is: ({ event, effects }) =>
+    event.type === 'PUSH_REFUSED' ||
+    event.type === 'PUSH_FAILED' ||
+    effects.some(
+      ({ type, params }) => type === 'watchdog.report' && isObject(params) && params.outcome === 'unhealthy',
+    ),
+} satisfies ProblemTest;
 
 /** First line of the report that the record asks for. */
 function reportLine({ effects, event }: LogRecord): string | undefined {

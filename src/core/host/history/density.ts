@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
+import type { ActorDefinition } from '../../kernel/actors/definition.ts';
 import type { HistoryReader } from '../../kernel/log/event-log.ts';
 import { parseRecord } from '../../kernel/log/record.ts';
 import { timeAt } from './moments.ts';
 import { Pace } from './pace.ts';
 import type { LogQuestion } from './questions.ts';
-import { isFailure } from './select.ts';
 
 /** A part of the log, of a length of time. */
 export interface Bucket {
@@ -19,7 +19,7 @@ export interface Bucket {
   readonly failed?: number;
 }
 
-/** Texts without which no record is a failure: most records need not be read. */
+/** Texts without which no record is a failure, whatever plugins say: most records need not be read. */
 const MARKS = ['"failed"', '"effect.failed"', '"effect.lost"'];
 /** Records that are searched for failures at once. */
 const WINDOW = 500;
@@ -32,13 +32,16 @@ class Failures {
   readonly #windows = new Map<number, readonly number[]>();
 
   /** Looks at the windows of a range, the newest first, as far as there is time. @throws the signal's reason */
-  async find({ log, signal }: LogQuestion, from: number, to: number, enoughAt: number): Promise<void> {
+  async find(
+    { log, words, signal }: LogQuestion,
+    { from, to, marks, enoughAt }: Record<'from' | 'to' | 'enoughAt', number> & { marks: readonly string[] },
+  ): Promise<void> {
     const pace = new Pace(signal);
     const last = log.lastSeq();
     for (let window = windowOf(to); window >= windowOf(from); window -= 1) {
       const [begin, end] = [window * WINDOW, (window + 1) * WINDOW - 1];
       if (this.#windows.has(window) && end < last) continue;
-      this.#windows.set(window, failuresIn(log, begin, end));
+      this.#windows.set(window, await problemsIn({ log, words }, begin, end, marks));
       if (performance.now() > enoughAt) return;
       await pace.next();
     }
@@ -58,14 +61,18 @@ class Failures {
 
 const windowOf = (seq: number): number => Math.floor(seq / WINDOW);
 
-function failuresIn(log: HistoryReader, from: number, to: number): number[] {
-  const failed: number[] = [];
-  for (const page of log.pages({ from, to, holding: MARKS })) {
-    for (const { seq, body } of page) {
-      if (MARKS.some((mark) => body.includes(mark)) && isFailure(parseRecord(seq, body))) failed.push(seq);
-    }
+async function problemsIn(
+  { log, words }: Pick<LogQuestion, 'log' | 'words'>,
+  from: number,
+  to: number,
+  marks: readonly string[],
+): Promise<number[]> {
+  const found: number[] = [];
+  for (const page of log.pages({ from, to, holding: marks })) {
+    for (const { seq, body } of page)
+      if (await words.problemsOnly.only(parseRecord(seq, body))) found.push(seq);
   }
-  return failed;
+  return found;
 }
 
 /** Times whose first records are remembered. */
@@ -81,11 +88,13 @@ export class Density {
    * The records of a range in buckets of equal time; failures are counted as far as there is time.
    *
    * @param range records, inclusive; `count`: so many buckets at most
+   * @param known the types of actors, whose words say what is a problem
    * @throws the signal's reason
    */
   async buckets(
     question: LogQuestion,
     { from, to, count }: { readonly from: number; readonly to: number; readonly count: number },
+    known: readonly ActorDefinition[],
   ): Promise<Bucket[]> {
     const { log, signal } = question;
     if (log.lastSeq() === 0 || from > to) return [];
@@ -99,7 +108,9 @@ export class Density {
     }
     const isPart = from > log.firstSeq() || to < log.lastSeq();
     const patience = isPart ? performance.now() + PATIENCE_MS : question.enoughAt;
-    await this.#failures.find(question, from, to, Math.min(question.enoughAt, patience));
+    const marks = [...MARKS, ...known.flatMap(({ describe }) => describe?.problem?.marks ?? [])];
+    const enoughAt = Math.min(question.enoughAt, patience);
+    await this.#failures.find(question, { from, to, marks: [...new Set(marks)], enoughAt });
     return edges.map((first, index) => {
       const last = (edges[index + 1] ?? to + 1) - 1;
       const failed = this.#failures.between(first, last);

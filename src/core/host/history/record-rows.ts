@@ -4,7 +4,6 @@ import { stateName } from '../terminal.ts';
 import { textOf } from './answer-text.ts';
 import { Pace } from './pace.ts';
 import { recordText } from './record-text.ts';
-import { isFailure } from './select.ts';
 import { shown } from './shown.ts';
 import type { PluginWords } from './words.ts';
 
@@ -24,6 +23,7 @@ export interface RecordRow {
   readonly cause?: number;
   /** The effect or timer that it is the outcome of. */
   readonly outcome?: string;
+  /** It says that something failed or was refused. */
   readonly failed: boolean;
   /** The machine took no notice of the event. */
   readonly ignored: boolean;
@@ -62,7 +62,7 @@ function rowOf(raw: LogRecord, words: PluginWords): RecordRow {
     correlation: textOf(correlation),
     ...(cause !== undefined && { cause }),
     ...(outcome !== undefined && { outcome }),
-    failed: isFailure(raw),
+    failed: words.isProblem(raw),
     ignored: record.ignored === true,
     text: textOf(what),
     effects: effects.map((effect, index) => {

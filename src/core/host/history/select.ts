@@ -29,8 +29,8 @@ export interface Selection {
   readonly type?: string | undefined;
   /** Only what ended an effect so, or was not taken. */
   readonly outcome?: Outcome | undefined;
-  /** Only records that failed. */
-  readonly failed?: true | undefined;
+  /** Only records of which this is true, e.g. those that say that something failed or was refused. */
+  readonly only?: ((record: LogRecord) => Promise<boolean>) | undefined;
   /** A pattern of the text that a record's line prints. */
   readonly grep?: Grep | undefined;
   /** What is left out: a list of stories has none with such a record. */
@@ -61,15 +61,14 @@ export async function boundsOf(
 }
 
 /** @returns whether a record is wanted, whatever its place */
-function matcher({ actor, correlation, type, outcome, failed }: Selection): (record: LogRecord) => boolean {
+function matcher({ actor, correlation, type, outcome }: Selection): (record: LogRecord) => boolean {
   const isActor = actor === undefined ? undefined : actorMatcher(actor);
   const isType = type === undefined ? undefined : wildcardMatcher(type.toLowerCase());
   return (record) =>
     (isActor?.(record.actor) ?? true) &&
     (correlation === undefined || record.correlation.endsWith(correlation)) &&
     (isType?.(record.event.type.toLowerCase()) ?? true) &&
-    (outcome === undefined || hasOutcome(record, outcome)) &&
-    (failed !== true || isFailure(record));
+    (outcome === undefined || hasOutcome(record, outcome));
 }
 
 /**
@@ -116,7 +115,7 @@ export async function* selected(
   signal?: AbortSignal,
 ): AsyncIterable<LogRecord> {
   const matches = matcher(selection);
-  const { actor, correlation, grep, without } = selection;
+  const { actor, correlation, only, grep, without } = selection;
   const isUnwanted = without && unwantedMatcher(without);
   // The index narrows the search; the rest is matched record by record.
   const exact = {
@@ -127,7 +126,8 @@ export async function* selected(
   const pace = new Pace(signal);
   for await (const record of reader.read({ ...bounds, ...exact, reverse })) {
     await pace.next();
-    if (!matches(record) || (grep && !grep.test(await grep.textOf(record)))) continue;
+    if (!matches(record) || (only && !(await only(record)))) continue;
+    if (grep && !grep.test(await grep.textOf(record))) continue;
     if (!isUnwanted || !(await isUnwanted(record))) yield record;
   }
 }

@@ -13,7 +13,7 @@ import { Pace } from './pace.ts';
 import { pageOf } from './pages.ts';
 import type { LogQuestion } from './questions.ts';
 import { recordRows } from './record-rows.ts';
-import { isFailure, type Selection, unwantedMatcher } from './select.ts';
+import { type Selection, unwantedMatcher } from './select.ts';
 
 /** A summary reads so many records of a story; of a longer one it says so. */
 const MOST_READ = 500;
@@ -120,6 +120,7 @@ async function summaryOf(
   const last = more ? newestOf(log, id, upTo) : records.at(-1);
   const [first] = records;
   if (!first || !last) throw new Error('a story has a record');
+  await words.prepare(records);
   const [row] = await recordRows([first], words);
   return {
     id: textOf(id),
@@ -127,7 +128,7 @@ async function summaryOf(
     ...{ first: first.seq, last: last.seq, start: first.at, end: last.at },
     ...{ records: Math.min(records.length, MOST_READ), more },
     actors: [...new Set(records.map(({ actor }) => textOf(actor)))].slice(0, MOST_ACTORS),
-    failed: records.some(isFailure),
+    failed: records.some(words.isProblem),
   };
 }
 

@@ -2,6 +2,7 @@ import type { RecordWords } from '../../kernel/actors/definition.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { parseActorRef } from '../../kernel/ids.ts';
 import type { LogRecord } from '../../kernel/log/record.ts';
+import { isFailure } from './select.ts';
 
 /** Describes a record in its plugin's words: undefined when the plugin has none, empty when the record is routine. */
 export type Describe = (record: LogRecord) => string | undefined;
@@ -48,6 +49,27 @@ export class PluginWords {
       this.#context.note(`The plugins' descriptions of records are missing. ${reason}`);
     }
   }
+
+  /**
+   * Whether a record says that something failed or was refused: a machine threw, an effect failed or was lost with the
+   * process, or its plugin says so. Its actor was prepared.
+   */
+  readonly isProblem = (record: LogRecord): boolean => {
+    if (isFailure(record)) return true;
+    try {
+      return this.#words.get(parseActorRef(record.actor).type)?.problem?.is(record) === true;
+    } catch {
+      return false; // perhaps a record of another release
+    }
+  };
+
+  /** The same of any record, as the part of a selection. */
+  readonly problemsOnly = {
+    only: async (record: LogRecord): Promise<boolean> => {
+      await this.prepare([record]);
+      return this.isProblem(record);
+    },
+  };
 
   /** What a record says in its plugin's words. An arrow function, because it is handed on. */
   readonly describe: Describe = (record) => {

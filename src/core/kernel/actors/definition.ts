@@ -93,15 +93,51 @@ export interface ActorDefinition<M extends AnyStateMachine = AnyStateMachine> {
   readonly earlier?: Readonly<Record<number, AnyStateMachine>>;
   /** An event that an older version recorded in today's shape: `replay what-if` asks today's machine about it. */
   readonly upcast?: (event: LogEvent, fromVersion: number) => EventOf<M>;
-  /**
-   * One of its records in an operator's words, for `holdfast log`: some 40 characters, e.g. `lacks fd00::1/64, adds
-   * it`; or `HIDDEN`, or `DEFAULT_WORDS`. Pure, and total: any record of this type may come.
-   */
-  describe?(record: RecordOf<M>): string | undefined;
+  /** What its records mean. */
+  readonly describe?: Words<M>;
+}
+
+/**
+ * One of an actor's records in an operator's words, for `holdfast log`: some 40 characters, e.g. `lacks fd00::1/64, adds
+ * it`; or `HIDDEN`, or `DEFAULT_WORDS`. Pure, and total: any record of this type may come.
+ *
+ * @public
+ */
+export type Words<M extends AnyStateMachine = AnyStateMachine> = {
+  describe(record: RecordOf<M>): string | undefined;
+}['describe'] & {
+  /** Which of the records say that something failed or was refused; none unless set. */
+  readonly problem?: ProblemTest<M>;
+};
+
+/**
+ * Finds the records that say that something failed or was refused. That a machine threw, or that an effect failed or was
+ * lost, counts in any case.
+ *
+ * @public
+ */
+export interface ProblemTest<M extends AnyStateMachine = AnyStateMachine> {
+  /** Texts of which the JSON of each such record has one: others are not read. */
+  readonly marks: readonly string[];
+  is(record: RecordOf<M>): boolean;
+}
+
+/**
+ * The records of some events say that something failed or was refused.
+ *
+ * @example describeDoor.problem = problemEvents('BROKEN_OPEN');
+ * @param types of the events
+ * @public
+ */
+export function problemEvents(...types: readonly string[]): ProblemTest {
+  return {
+    marks: types.map((type) => JSON.stringify(type)),
+    is: ({ event }) => types.includes(event.type),
+  };
 }
 
 /** What describes the records of several types of actors, by type. */
-export type RecordWords = Readonly<Record<string, ActorDefinition['describe']>>;
+export type RecordWords = Readonly<Record<string, Words | undefined>>;
 
 /**
  * Declares a type of actor. Its effects are not listed: they are the plain named actions of the machine's `setup`.

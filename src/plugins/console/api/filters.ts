@@ -31,7 +31,7 @@ export const filters = {
     description:
       'words, "phrases" and /expressions/ that all are there; with - before one: that is not there',
   }),
-  failed: flag.optional(),
+  failed: flag.optional().meta({ description: 'only what failed or was refused' }),
   outcome: z
     .enum(['done', 'failed', 'lost', 'ignored', 'stale'])
     .optional()
@@ -59,7 +59,7 @@ export function selectionOf(
     actor: actors.wanted,
     type: events.wanted,
     outcome,
-    ...(failed === true && { failed: true as const }),
+    ...(failed === true && question.words.problemsOnly),
     ...(grep && { grep }),
     ...(isExcluding && {
       without: { actor: actors.unwanted, type: events.unwanted, ...(unwanted && { grep: unwanted }) },

@@ -119,6 +119,7 @@ export const density = get({
       densities.set(source, known);
       const from = Math.max(query.from ?? 1, log.firstSeq());
       const to = Math.min(query.to ?? Number.MAX_SAFE_INTEGER, log.lastSeq());
-      return { buckets: await known.buckets(question, { from, to, count: query.buckets }) };
+      const actors = await source.actors();
+      return { buckets: await known.buckets(question, { from, to, count: query.buckets }, actors) };
     }),
 });
