@@ -4,6 +4,7 @@ import { isObject, type Json } from '../kernel/json.ts';
 import type { StateValue } from '../kernel/log/record.ts';
 import type { Terminal } from './plugin/command.ts';
 
+export { counted, duration } from './amounts.ts';
 export type { Colour, Format, Terminal } from './plugin/command.ts';
 
 /** Lines are made for this width where no terminal says its own. */
@@ -161,22 +162,6 @@ export function cutMiddle(text: string, length: number): string {
   if (text.length <= length) return text;
   const end = Math.floor((length - 1) / 2);
   return `${text.slice(0, length - 1 - end)}…${text.slice(text.length - end)}`;
-}
-
-/** `1 row`, `2 rows`. @param many the plural, if it is not formed with `s` */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
-}
-
-/** Milliseconds as people say them. */
-export function duration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 10_000) return `${Number((ms / 1_000).toFixed(1))} s`;
-  if (ms < 300_000) return `${Math.round(ms / 1_000)} s`;
-  if (ms < 2 * 3_600_000) return `${Math.round(ms / 60_000)} min`;
-  if (ms < 48 * 3_600_000)
-    return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
-  return `${Math.floor(ms / 86_400_000)} d ${Math.round((ms % 86_400_000) / 3_600_000)} h`;
 }
 
 /** Epoch milliseconds as `2026-01-31 03:05:07 UTC`, to the millisecond if asked. */

@@ -1,12 +1,13 @@
 // The pages of the console in a real browser: one browser and one runtime for all tests, each with a window of its own.
 import { AxeBuilder } from '@axe-core/playwright';
 import test from 'ava';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { startChromium } from '../../support/chromium.ts';
 import { tempDir } from '../../support/temp.ts';
 import { PATIENCE_MS } from '../../support/until.ts';
 import { busyDoors, CANARY, doors } from './busy-doors.ts';
 import { ConsoleRig } from './console-rig.ts';
+import { openWindow, settled } from './windows.ts';
 
 interface Shared {
   readonly rig: ConsoleRig;
@@ -32,35 +33,11 @@ const of = (): Shared => {
   return shared.of;
 };
 
-/** A window of somebody who is logged in; what goes wrong in its script is collected. */
-async function open(
+const open = (
   t: { teardown(end: () => unknown): void },
   path: string,
   options: Parameters<Browser['newContext']>[0] = {},
-): Promise<{ page: Page; context: BrowserContext; faults: string[] }> {
-  const { rig, browser } = of();
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  t.teardown(() => context.close());
-  context.setDefaultTimeout(PATIENCE_MS);
-  const [name = '', value = ''] = rig.cookie.split('=');
-  await context.addCookies([{ name, value, url: rig.url }]);
-  const page = await context.newPage();
-  const faults: string[] = [];
-  page.on('pageerror', (error) => faults.push(error.message));
-  page.on('console', (message) => {
-    if (message.type() === 'error' && !/Failed to load resource/.test(message.text()))
-      faults.push(message.text());
-  });
-  await page.goto(rig.url + path);
-  return { page, context, faults };
-}
-
-/** Waits until all that the page asks for is there. */
-async function settled(page: Page): Promise<void> {
-  await page.locator('main > :not(.wait)').first().waitFor();
-  // Not by an expression: the policy of the pages lets no text be evaluated, except the first time that it is asked.
-  await page.locator('.wait').first().waitFor({ state: 'detached' });
-}
+) => openWindow(t, of(), path, options);
 
 const DOOR = 'test.door/door-1';
 const PAGES = [

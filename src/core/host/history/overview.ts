@@ -1,6 +1,6 @@
 import type { Moment } from '../../kernel/actors/recover.ts';
 import { parseActorRef } from '../../kernel/ids.ts';
-import { isObject, type Json } from '../../kernel/json.ts';
+import { isObject, type Json, type JsonObject } from '../../kernel/json.ts';
 import type { StoppedReports } from '../plugin/definition.ts';
 import { freeOf, textOf } from './answer-text.ts';
 
@@ -19,13 +19,15 @@ export interface FiringAlert {
   readonly record: number;
   readonly severity: string;
   readonly text: string;
+  /** Who was notified, who accepted it, who takes care of it, and when the next step comes. */
+  readonly doing: string;
 }
 
 /** The alerts that fire at a moment. */
 export function firingAt({ actors }: Moment, most: number): FiringAlert[] {
   const firing = actors.filter(({ ref, value }) => parseActorRef(ref).type === ALERT && isObject(value));
-  return firing.slice(0, most).map(({ ref, context, seq }) => {
-    const { since, record, content } = isObject(context) ? context : {};
+  return firing.slice(0, most).map(({ ref, context, seq, timers }) => {
+    const { since, record, content, ...escalation } = isObject(context) ? context : {};
     const { severity, text } = isObject(content) ? content : {};
     return {
       alert: textOf(parseActorRef(ref).key),
@@ -34,8 +36,20 @@ export function firingAt({ actors }: Moment, most: number): FiringAlert[] {
       record: typeof record === 'number' ? record : seq,
       severity: textOf(String(severity ?? 'unknown')),
       text: textOf(String(text ?? '')),
+      doing: textOf(escalationText(escalation, Object.keys(timers).length > 0)),
     };
   });
+}
+
+function escalationText({ informed, takenAt, ack, silentUntil }: JsonObject, goesOn: boolean): string {
+  const names = Array.isArray(informed) ? informed.map(String) : [];
+  const accepted = isObject(takenAt) ? takenAt : {};
+  const notified = names.map((name) => `${name}${name in accepted ? '' : ' (not accepted yet)'}`);
+  if (isObject(ack)) return `${ack.by} takes care of it${ack.note === undefined ? '' : `: ${ack.note}`}`;
+  if (typeof silentUntil === 'number') return 'silenced: nobody is notified';
+  if (names.length === 0)
+    return goesOn ? 'nobody was notified yet' : 'nobody is notified: it has no receiver';
+  return `notified: ${notified.join(', ')}; nobody takes care of it yet`;
 }
 
 /** An effect without an outcome. */

@@ -14,7 +14,7 @@ import { parseActorRef } from '../../../core/kernel/ids.ts';
 import type { HistoryReader } from '../../../core/kernel/log/event-log.ts';
 import { delayOf, parseRecord } from '../../../core/kernel/log/record.ts';
 import { ConsoleError } from '../errors.ts';
-import { at, get, momentSeq, time } from './endpoint.ts';
+import { at, get, momentSeq, time, whole } from './endpoint.ts';
 import { limit, recordRow } from './filters.ts';
 import { changes } from './records.ts';
 
@@ -106,7 +106,10 @@ export const showActor = get({
       .regex(/^[^/]+\/.+/s, 'an address such as lamp.bulb/hall')
       .max(512),
   }),
-  query: z.strictObject({ at }),
+  query: z.strictObject({
+    at,
+    from: whole(1).optional().meta({ description: 'transitions are counted from this record on' }),
+  }),
   answer: z.object({
     at: z.int(),
     time,
@@ -139,7 +142,7 @@ export const showActor = get({
       const isHere = state.seq >= log.firstSeq();
       const before = isHere ? await actorAt(log, id, state.seq - 1, signal) : undefined;
       const [last] = isHere ? await recordRows([log.record(state.seq)], words) : [];
-      const { taken, from } = await takenBy(log, id, seq, signal);
+      const { taken, from } = await takenBy(log, id, { from: query.from ?? 1, to: seq }, signal);
       return {
         at: seq,
         time: timeAt(log, seq),
@@ -172,11 +175,16 @@ export const showActor = get({
     }),
 });
 
-async function takenBy(log: HistoryReader, actor: string, upTo: number, signal: AbortSignal) {
+async function takenBy(
+  log: HistoryReader,
+  actor: string,
+  range: { readonly from: number; readonly to: number },
+  signal: AbortSignal,
+) {
   const counts = new Map<string, { from?: string; event: string; to: string; count: number }>();
   const pace = new Pace(signal);
-  let [left, from] = [COUNTED, log.firstSeq()];
-  for (const page of log.pages({ actor, to: upTo, reverse: true, limit: COUNTED })) {
+  let [left, from] = [COUNTED, Math.max(range.from, log.firstSeq())];
+  for (const page of log.pages({ actor, ...range, reverse: true, limit: COUNTED })) {
     for (const raw of page) {
       const { event, from: before, to, ignored, stale } = parseRecord(raw.seq, raw.body);
       left -= 1;

@@ -2,11 +2,13 @@ import { z } from 'zod';
 import { textOf } from '../../../core/host/history/answer-text.ts';
 import type { LogSource } from '../../../core/host/history/log-source.ts';
 import { factsAt, firingAt, waitingAt } from '../../../core/host/history/overview.ts';
+import { firstSeqAt } from '../../../core/host/history/place.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { duration, shortFields } from '../../../core/host/terminal.ts';
 import type { Moment } from '../../../core/kernel/actors/recover.ts';
 import { parseActorRef } from '../../../core/kernel/ids.ts';
 import { isObject, type Json } from '../../../core/kernel/json.ts';
+import type { HistoryReader } from '../../../core/kernel/log/event-log.ts';
 import { at, get, momentSeq, status, time } from './endpoint.ts';
 
 type Status = z.output<typeof status>;
@@ -19,10 +21,14 @@ const item = z.object({
   since: time.optional(),
   actor: z.string().optional(),
   seq: z.int().optional().meta({ description: 'the record that says why' }),
+  kind: z.enum(['alert', 'effect', 'log', 'plugin', 'surface', 'fact']),
+  doing: z.string().optional().meta({ description: 'what is being done about it' }),
+  due: time.optional().meta({ description: 'when it ends by itself' }),
 });
 type Item = z.output<typeof item>;
 
 const MOST = 20;
+const RATE_MS = 10 * 60_000;
 const RUNTIME = 'Runtime';
 const ORDER: readonly Status[] = ['failing', 'degraded', 'unknown', 'ok'];
 
@@ -30,7 +36,13 @@ export const overview = get({
   path: '/api/overview',
   summary: 'Whether everything is well, and if not, what and since when',
   query: z.strictObject({ at }),
-  answer: z.object({ at: z.int(), time, status, items: z.array(item) }),
+  answer: z.object({
+    at: z.int(),
+    time,
+    status,
+    perMinute: z.number().meta({ description: 'records a minute over the ten minutes before' }),
+    items: z.array(item),
+  }),
   run: ({ query }, { ask, moments, services, source }) =>
     ask(async (question) => {
       const { log, signal } = question;
@@ -42,10 +54,12 @@ export const overview = get({
         ...alertItems(moment, areaOf),
         ...waitingAt(moment, then, MOST).map(
           ({ actor, effect, since, record }): Item => ({
+            kind: 'effect',
             area: areaOf(actor.split('.', 1)[0] ?? ''),
             name: effect,
             status: 'unknown',
             text: `waits for its outcome for ${duration(then - since)}`,
+            doing: 'it was started, and its outcome is waited for',
             ...{ since, actor, seq: record },
           }),
         ),
@@ -56,10 +70,17 @@ export const overview = get({
         at: moment.seq,
         time: then,
         status: worstOf(items, live !== undefined),
+        perMinute: await rateAt(log, moment.seq, then),
         items: items.sort((a, b) => order(a) - order(b)),
       };
     }),
 });
+
+/** Records a minute over the ten minutes before. */
+async function rateAt(log: HistoryReader, seq: number, then: number): Promise<number> {
+  const first = await firstSeqAt(log, then - RATE_MS);
+  return Math.round((Math.max(0, seq - first + 1) / (RATE_MS / 60_000)) * 10) / 10;
+}
 
 /** Of the past only alerts and some facts are known: that nothing is wrong among them does not make it `ok`. */
 function worstOf(items: readonly Item[], isNow: boolean): Status {
@@ -76,22 +97,24 @@ function areasOf(services: Services | undefined): (plugin: string) => string {
 }
 
 function alertItems(moment: Moment, areaOf: (plugin: string) => string): Item[] {
-  return firingAt(moment, MOST).map(({ alert, actor, since, record, severity, text }) => ({
+  return firingAt(moment, MOST).map(({ alert, actor, since, record, severity, text, doing }) => ({
+    kind: 'alert',
     area: areaOf('alerts'),
     name: alert,
     status: severity === 'critical' ? 'failing' : 'degraded',
-    text,
+    ...{ text, doing },
     ...(since !== undefined && { since }),
     ...{ actor, seq: record },
   }));
 }
 
 function nowItems(services: Services, areaOf: (plugin: string) => string): Item[] {
-  const { log, plugins, health } = services;
+  const { log, plugins, health, surfaces } = services;
   const { state, reason, seq, durableSeq } = log.status();
   const waiting = seq - durableSeq;
   return [
     {
+      kind: 'log',
       area: RUNTIME,
       name: 'log',
       status: state === 'open' ? 'ok' : 'failing',
@@ -101,10 +124,20 @@ function nowItems(services: Services, areaOf: (plugin: string) => string): Item[
     },
     ...plugins().map(
       ({ name, state: of, reason: why }): Item => ({
+        kind: 'plugin',
         area: areaOf(name),
         name: `plugin ${name}`,
         status: of === 'started' ? 'ok' : of === 'failed' ? 'degraded' : 'unknown',
         text: textOf(why ?? of),
+      }),
+    ),
+    ...Object.entries(surfaces()).map(
+      ([name, { url }]): Item => ({
+        kind: 'surface',
+        area: RUNTIME,
+        name: textOf(name),
+        status: 'ok',
+        text: textOf(url),
       }),
     ),
     ...Object.entries(health()).map(([name, report]) => factItem(name, report, areaOf(name))),
@@ -123,10 +156,12 @@ async function pastItems(
 
 /** A fact of a health page: what says nothing of being wrong is well, as it is there. */
 function factItem(name: string, report: Json, area: string): Item {
-  const { ok, state, text, reason, fault, unknown } = isObject(report) ? report : {};
+  const { ok, state, text, reason, fault, unknown, deadline } = isObject(report) ? report : {};
+  const due = typeof deadline === 'string' ? Date.parse(deadline) : Number.NaN;
   const isUnknown = state === 'unknown' || (unknown !== undefined && unknown !== false);
   const words = [reason, fault, text].find((each) => typeof each === 'string' && each !== '');
   return {
+    kind: 'fact',
     area,
     name: textOf(name),
     status: ok === false ? 'degraded' : isUnknown ? 'unknown' : 'ok',
@@ -134,5 +169,6 @@ function factItem(name: string, report: Json, area: string): Item {
       typeof words === 'string' ? words : isObject(report) ? shortFields(report).join(' ') : String(report),
       300,
     ),
+    ...(!Number.isNaN(due) && { due }),
   };
 }

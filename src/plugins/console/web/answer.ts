@@ -27,22 +27,28 @@ function keep(key: string, answer: unknown): void {
  *
  * @param path undefined asks nothing
  * @param query `at` makes it a question about that moment
- * @param asked `fixed`: the answer is the same at any time, as that of a record is; `once`: it is not asked again by itself
+ * @param asked `fixed`: the answer is the same at any time, as that of a record is; `once`: it is not asked again by itself;
+ *   `paused`: nor does an answer that is on its way change what is shown
  */
 export function useAnswer<T>(
   path: string | undefined,
   query: Readonly<Record<string, string | number | boolean | undefined>> = {},
-  asked: 'live' | 'once' | 'fixed' = 'live',
+  asked: 'live' | 'once' | 'fixed' | 'paused' = 'live',
 ): Answer<T> {
   const answer = useMemo<Signal<Answer<T>>>(() => signal({ loading: true }), [path]);
   const running = useRef<AbortController | undefined>(undefined);
   const isStale = useRef(false);
+  const paused = useRef(false);
+  paused.current = asked === 'paused';
+  const shownOf = useRef<string | undefined>(undefined);
+  const lastTick = useRef(0);
   const key = path === undefined ? undefined : withQuery(path, query);
   const isPast = asked === 'fixed' || query.at !== undefined;
   const question = async (text: string) => {
     const known = isPast ? (past.get(text) as T | undefined) : undefined;
     if (known !== undefined) {
       answer.value = { data: known, loading: false };
+      shownOf.current = text;
       return;
     }
     const abort = new AbortController();
@@ -52,7 +58,12 @@ export function useAnswer<T>(
     try {
       const data = await get<T>(text, {}, abort.signal);
       if (isPast) keep(text, data);
-      if (!abort.signal.aborted) answer.value = { data, loading: false };
+      if (abort.signal.aborted) return;
+      // An answer that was on its way when the page was paused would move what is looked at.
+      const isDropped = paused.current && shownOf.current === text;
+      if (isDropped) lastTick.current = -1; // asked for again afterwards
+      answer.value = isDropped ? { ...answer.value, loading: false } : { data, loading: false };
+      shownOf.current = text;
     } catch (error) {
       if (abort.signal.aborted) return;
       const shown = error instanceof ApiError ? error : new ApiError(0, 'fault', String(error));
@@ -67,9 +78,11 @@ export function useAnswer<T>(
     return () => running.current?.abort();
   }, [key, answer]);
   // A past moment does not depend on what comes in.
-  const tick = isPast || asked === 'once' || at.value !== undefined ? 0 : pulse.value;
+  const isAskedAgain = asked === 'live' && !isPast && at.value === undefined;
+  if (asked !== 'paused') lastTick.current = isAskedAgain ? pulse.value : 0;
+  const tick = lastTick.current;
   useEffect(() => {
-    if (tick === 0) return;
+    if (tick <= 0) return;
     // A slow answer is waited for, and then asked for again: broken off each second it would never come.
     if (running.current !== undefined) isStale.current = true;
     else if (key !== undefined) void question(key);

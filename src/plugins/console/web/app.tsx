@@ -3,6 +3,8 @@ import { useEffect } from 'preact/hooks';
 import type { PagesAnswer } from '../api/types.ts';
 import { useAnswer } from './answer.ts';
 import { post } from './api.ts';
+import { COMMANDS } from './commands.ts';
+import { notice } from './cursor.ts';
 import { addShortcuts } from './keys.ts';
 import { connection, log } from './live.ts';
 import { address, at, go, path } from './location.ts';
@@ -15,7 +17,7 @@ import { RecordPage } from './pages/record.tsx';
 import { StoriesPage } from './pages/stories.tsx';
 import { StoryPage } from './pages/story.tsx';
 import { WhatIfPage } from './pages/what-if.tsx';
-import { Help, Palette } from './palette.tsx';
+import { Help, Notebook, Palette } from './palette.tsx';
 import { TimeBar } from './timebar.tsx';
 
 /** Pages that there always are, with the key that leads to them. */
@@ -67,7 +69,10 @@ export function App() {
   ];
   useEffect(
     () =>
-      addShortcuts(PAGES.map(({ to, title, keys }) => ({ keys, what: title, run: () => go(address(to)) }))),
+      addShortcuts([
+        ...COMMANDS,
+        ...PAGES.map(({ to, title, keys }) => ({ keys, what: title, run: () => go(address(to)) })),
+      ]),
     [],
   );
   return (
@@ -108,6 +113,8 @@ export function App() {
       </main>
       <Palette links={links} />
       <Help />
+      <Notebook />
+      <output class={notice.value === '' ? 'notice hidden' : 'notice'}>{notice.value}</output>
     </div>
   );
 }

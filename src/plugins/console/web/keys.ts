@@ -31,7 +31,7 @@ export function listenForKeys(): void {
   let beforeAt = 0;
   document.addEventListener('keydown', (event) => {
     if (event.altKey || event.metaKey) return;
-    if (isTyping(event.target) && !event.ctrlKey) return;
+    if (isTyping(event.target) && !event.ctrlKey && event.key !== 'Escape') return;
     if (document.querySelector('dialog[open]') && !event.ctrlKey) return;
     const key = event.ctrlKey ? `Ctrl+${event.key.toLowerCase()}` : event.key;
     const now = performance.now();

@@ -21,20 +21,21 @@ export const path = computed(() => place.value.path);
 export const params = computed(() => place.value.params);
 
 /** The moment that every page shows: the seq of a record, undefined for now. */
-export const at = computed(() => {
-  const text = place.value.params.get('at');
-  const seq = text === null ? Number.NaN : Number(text);
-  return Number.isSafeInteger(seq) && seq > 0 ? seq : undefined;
-});
+export const at = computed(() => numberOf('at'));
 
 /** The other moment, when two are compared. */
-export const mark = computed(() => {
-  const seq = Number(place.value.params.get('mark') ?? Number.NaN);
+export const mark = computed(() => numberOf('mark'));
+
+/** The part of the log that is zoomed, by its records; a missing end is that of the log. */
+export const zoom = computed(() => ({ from: numberOf('from'), to: numberOf('to') }));
+
+function numberOf(name: string): number | undefined {
+  const seq = Number(place.value.params.get(name) ?? Number.NaN);
   return Number.isSafeInteger(seq) && seq > 0 ? seq : undefined;
-});
+}
 
 /**
- * The address of a page. The moment stays as it is unless it is given.
+ * The address of a page. The moment and the zoom stay as they are unless they are given.
  *
  * @param to path, e.g. `/stories`
  * @param changes parameters; undefined takes one out
@@ -44,7 +45,7 @@ export function address(
   changes: Readonly<Record<string, string | number | undefined>> = {},
 ): string {
   const next = new URLSearchParams();
-  for (const kept of ['at', 'mark']) {
+  for (const kept of ['at', 'mark', 'from', 'to']) {
     const value = place.value.params.get(kept);
     if (value !== null) next.set(kept, value);
   }

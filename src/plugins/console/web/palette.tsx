@@ -2,8 +2,11 @@ import { signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { ActorsAnswer } from '../api/types.ts';
 import { get } from './api.ts';
-import { addShortcuts, shortcuts } from './keys.ts';
-import { address, go, here, travel } from './location.ts';
+import { addShortcuts, type Shortcut, shortcuts } from './keys.ts';
+import { address, go, travel } from './location.ts';
+import { visited } from './notebook.ts';
+import { Time } from './text.tsx';
+import { openView, views } from './views.ts';
 
 const paletteOpen = signal(false);
 const helpOpen = signal(false);
@@ -44,11 +47,20 @@ async function search(text: string): Promise<Choice[]> {
   return [
     ...record,
     ...actors.map(({ id, state }) => ({ text: id, hint: state, run: () => go(address(`/actors/${id}`)) })),
-    { text: `Stories with “${text}”`, hint: 'search', run: () => go(address('/stories', { text })) },
   ];
 }
 
-/** Ctrl+K: any page, actor or record by a few letters of its name. */
+/** Everything else that can be gone to or done: views, moments that were looked at, and what keys do. */
+function known(text: string): Choice[] {
+  const all: Choice[] = [
+    ...views.value.map((view) => ({ text: view.name, hint: 'view', run: () => openView(view) })),
+    ...visited.value.map(({ title, address: to }) => ({ text: title, hint: 'visited', run: () => go(to) })),
+    ...(text === '' ? [] : shortcuts.value).map(({ what, keys, run }) => ({ text: what, hint: keys, run })),
+  ];
+  return all.filter((choice) => choice.text.toLowerCase().includes(text)).slice(0, text === '' ? 12 : 40);
+}
+
+/** Ctrl+K: any page, actor or record by a few letters of its name, and all that can be done. */
 export function Palette({ links }: { links: readonly { to: string; title: string }[] }) {
   const close = () => {
     paletteOpen.value = false;
@@ -58,7 +70,7 @@ export function Palette({ links }: { links: readonly { to: string; title: string
       addShortcuts([
         {
           keys: 'Ctrl+k',
-          what: 'Go to a page, an actor or a record',
+          what: 'Go to a page, an actor, a record or a view, or do what a key does',
           run: () => {
             typed.value = '';
             found.value = [];
@@ -72,7 +84,17 @@ export function Palette({ links }: { links: readonly { to: string; title: string
   const pages = links
     .filter(({ title }) => title.toLowerCase().includes(text))
     .map(({ to, title }) => ({ text: title, hint: 'page', run: () => go(address(to)) }));
-  const choices: readonly Choice[] = [...pages, ...found.value];
+  const searches =
+    text.length < 2
+      ? []
+      : [
+          {
+            text: `Stories with “${typed.value}”`,
+            hint: 'search',
+            run: () => go(address('/stories', { text: typed.value })),
+          },
+        ];
+  const choices: readonly Choice[] = [...pages, ...found.value, ...known(text), ...searches];
   const run = (choice: Choice | undefined) => {
     close();
     choice?.run();
@@ -116,7 +138,7 @@ export function Palette({ links }: { links: readonly { to: string; title: string
           <div id="choices" class="choices" role="listbox" aria-label="Found">
             {choices.map((choice, index) => (
               <div
-                key={`${choice.hint} ${choice.text}`}
+                key={`${index} ${choice.hint} ${choice.text}`}
                 id={`choice-${index}`}
                 role="option"
                 tabIndex={-1}
@@ -134,6 +156,11 @@ export function Palette({ links }: { links: readonly { to: string; title: string
   );
 }
 
+/** A page's own key hides that of the console. */
+function distinct(all: readonly Shortcut[]): Shortcut[] {
+  return [...new Map(all.map((one) => [one.keys, one])).values()];
+}
+
 /** `?`: all that keys do here. */
 export function Help() {
   const close = () => {
@@ -149,11 +176,6 @@ export function Help() {
             helpOpen.value = true;
           },
         },
-        {
-          keys: 'y',
-          what: 'Copy a link to what is shown',
-          run: () => void navigator.clipboard.writeText(location.origin + here()),
-        },
       ]),
     [],
   );
@@ -164,17 +186,65 @@ export function Help() {
         <>
           <h2>Keys</h2>
           <dl>
-            {shortcuts.value.map(({ keys, what }) => (
+            {distinct(shortcuts.value).map(({ keys, what }) => (
               <div key={keys}>
                 <dt>
-                  {keys.split(' ').map((key) => (
-                    <kbd key={key}>{key}</kbd>
+                  {keys.split(' ').map((key, index) => (
+                    <kbd key={`${index} ${key}`}>{key}</kbd>
                   ))}
                 </dt>
                 <dd>{what}</dd>
               </div>
             ))}
           </dl>
+          <form method="dialog">
+            <button type="submit">Close</button>
+          </form>
+        </>
+      )}
+    </dialog>
+  );
+}
+
+const notebookOpen = signal(false);
+
+/** `v`: the moments that were looked at in this window, newest first. */
+export function Notebook() {
+  const close = () => {
+    notebookOpen.value = false;
+  };
+  useEffect(
+    () =>
+      addShortcuts([
+        {
+          keys: 'v',
+          what: 'Moments that were visited',
+          run: () => {
+            notebookOpen.value = true;
+          },
+        },
+      ]),
+    [],
+  );
+  const { ref, onClose, open } = useDialog(notebookOpen.value, close);
+  return (
+    <dialog ref={ref} onClose={onClose} class="notebook" aria-label="Visited moments">
+      {open && (
+        <>
+          <h2>Visited moments</h2>
+          {visited.value.length === 0 && <p class="quiet">None yet: what one looks at is kept here.</p>}
+          <ol>
+            {visited.value.map(({ address: to, title, seen }) => (
+              <li key={`${seen} ${to}`}>
+                <a href={to} onClick={close}>
+                  {title}
+                </a>{' '}
+                <span class="quiet">
+                  <Time ms={seen} />
+                </span>
+              </li>
+            ))}
+          </ol>
           <form method="dialog">
             <button type="submit">Close</button>
           </form>

@@ -1,3 +1,9 @@
+import { duration } from '../../../core/host/amounts.ts';
+import { clockNow } from './clock.ts';
+
+export { sizeText as bytes } from '../../../core/host/size.ts';
+export { duration };
+
 const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' } as const;
 const clock = new Intl.DateTimeFormat(undefined, CLOCK);
 const millisClock = new Intl.DateTimeFormat(undefined, { ...CLOCK, fractionalSecondDigits: 3 });
@@ -9,23 +15,6 @@ export function shortTime(ms: number, millis = false): string {
   const date = new Date(ms);
   const time = (millis ? millisClock : clock).format(date);
   return date.toDateString() === new Date().toDateString() ? time : `${day.format(date)}, ${time}`;
-}
-
-/** A duration in the one or two units that matter. @param ms milliseconds */
-export function duration(ms: number): string {
-  const seconds = Math.abs(ms) / 1000;
-  if (seconds < 1) return `${Math.round(Math.abs(ms))} ms`;
-  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
-  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3_600)} h`;
-}
-
-/** A size in the unit that fits, e.g. `1.5 MiB`. @param count bytes */
-export function bytes(count: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, count)) / 10)));
-  return `${(count / 1024 ** power).toLocaleString(undefined, { maximumFractionDigits: 1 })} ${units[power]}`;
 }
 
 /** A time in the viewer's zone; UTC when one hovers over it. */
@@ -47,4 +36,14 @@ export function brief(value: unknown, most = 80): string {
 /** @returns the number with the word in its right form, e.g. `3 records` */
 export function counted(count: number, word: string): string {
   return `${count.toLocaleString()} ${word}${count === 1 ? '' : 's'}`;
+}
+
+/** How long it is until a time of the instance, counting down. */
+export function Countdown({ due }: { due: number }) {
+  const left = due - clockNow.value;
+  return (
+    <span class="countdown" role="timer">
+      {left > 0 ? `in ${duration(left < 1_000 ? left : Math.round(left / 1_000) * 1_000)}` : 'due now'}
+    </span>
+  );
 }

@@ -15,10 +15,14 @@ interface Props<Row> {
   /** Called when the end comes near, to have more. */
   readonly onEnd?: (() => void) | undefined;
   readonly label: string;
+  /** Called with the index of the first row that is seen, when it changes. */
+  readonly onScroll?: ((first: number) => void) | undefined;
+  /** Each other value leads back to the top. */
+  readonly topAt?: string;
 }
 
 /** A long list of which only the visible rows are in the page. */
-export function Rows<Row>({ rows, height, keyOf, draw, focus, onEnd, label }: Props<Row>) {
+export function Rows<Row>({ rows, height, keyOf, draw, focus, onEnd, label, onScroll, topAt }: Props<Row>) {
   const box = useRef<HTMLElement>(null);
   const [top, setTop] = useState(0);
   const [view, setView] = useState(600);
@@ -37,7 +41,12 @@ export function Rows<Row>({ rows, height, keyOf, draw, focus, onEnd, label }: Pr
     else if (start + height > element.scrollTop + element.clientHeight)
       element.scrollTop = start + 2 * height - element.clientHeight;
   }, [focus, height, rows]);
-  const first = Math.max(0, Math.floor(top / height) - SPARE);
+  useEffect(() => {
+    if (topAt !== undefined && box.current) box.current.scrollTop = 0;
+  }, [topAt]);
+  const seen = Math.floor(top / height);
+  useEffect(() => onScroll?.(seen), [seen]);
+  const first = Math.max(0, seen - SPARE);
   const last = Math.min(rows.length, Math.ceil((top + view) / height) + SPARE);
   useEffect(() => {
     if (last >= rows.length - SPARE) onEnd?.();

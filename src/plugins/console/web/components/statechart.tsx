@@ -2,17 +2,7 @@ import { Component, type ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ActorAnswer, MachineAnswer } from '../../api/types.ts';
 import { counted } from '../text.tsx';
-
-/** The ids of states that are active: `a` and `a.b` for the value `{ a: 'b' }`. */
-function activeStates(value: unknown, around = ''): string[] {
-  const inside = (name: string) => (around === '' ? name : `${around}.${name}`);
-  if (typeof value === 'string') return [inside(value)];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, below]) => [
-    inside(name),
-    ...activeStates(below, inside(name)),
-  ]);
-}
+import { activeStates } from './transition.tsx';
 
 interface Shown {
   readonly machine: MachineAnswer;

@@ -1,8 +1,9 @@
 import type { ActorLine, ActorsAnswer as Page } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
+import { SearchField } from '../components/filters.tsx';
 import { Rows } from '../components/rows.tsx';
 import { Shown } from '../components/states.tsx';
-import { address, at, change, params } from '../location.ts';
+import { address, at, params } from '../location.ts';
 import { Time } from '../text.tsx';
 
 const MOST = 500;
@@ -18,12 +19,7 @@ export function ActorsPage() {
         <form class="filters" onSubmit={(event) => event.preventDefault()}>
           <label>
             <span class="hidden">Name or state</span>
-            <input
-              type="search"
-              placeholder="name or state"
-              value={text ?? ''}
-              onChange={(event) => change({ text: event.currentTarget.value })}
-            />
+            <SearchField name="text" hint="name or state" />
           </label>
         </form>
       </search>

@@ -1,34 +1,47 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { StoriesAnswer as Page, Story } from '../../api/types.ts';
-import { type Answer, useAnswer } from '../answer.ts';
+import { useAnswer } from '../answer.ts';
 import { get, withQuery } from '../api.ts';
 import { Filters, filterQuery } from '../components/filters.tsx';
 import { Rows } from '../components/rows.tsx';
 import { Shown } from '../components/states.tsx';
-import { address, at } from '../location.ts';
+import { addShortcuts } from '../keys.ts';
+import { log, newest } from '../live.ts';
+import { address, at, change, params, zoom } from '../location.ts';
 import { counted, duration, Time } from '../text.tsx';
 
 const PAGE = 100;
 /** Pixels; the style sheet has the same. */
 const ROW = 44;
 
-/** The stories, newest first; more of them when the end comes near. */
-function useStories(): {
-  answer: Answer<Page>;
-  stories: readonly Story[];
-  more: () => Promise<void>;
-  isSearching: boolean;
-} {
-  const query = {
-    ...filterQuery(),
-    limit: PAGE,
-    ...(at.value !== undefined && { before: at.value + 1, at: at.value }),
+/** The place in the list stands in the address this long after it was reached, milliseconds. */
+const SETTLED_MS = 200;
+
+/** Where the list begins when its filters change: at the story that was on top, so that the place is kept. */
+function useBegin(key: string): { begin: number | undefined; restart: () => void } {
+  const begin = useRef<{ key: string; top: number | undefined } | undefined>(undefined);
+  if (begin.current?.key !== key) {
+    const top = Number(params.value.get('top') ?? Number.NaN);
+    begin.current = { key, top: Number.isSafeInteger(top) && top > 0 ? top : undefined };
+  }
+  const restart = () => {
+    begin.current = { key, top: undefined };
   };
-  const answer = useAnswer<Page>('/api/stories', query);
+  return { begin: begin.current.top, restart };
+}
+
+/** The stories, newest first; more of them when the end comes near. */
+function useStories(isPaused: boolean) {
+  const filters = { ...filterQuery(), ...zoom.value, at: at.value };
+  const { begin, restart } = useBegin(withQuery('', filters));
+  const query = { ...filters, limit: PAGE, before: begin === undefined ? undefined : begin + 1 };
+  const answer = useAnswer<Page>('/api/stories', query, isPaused ? 'paused' : 'live');
   const [older, setOlder] = useState<readonly Story[]>([]);
   const [next, setNext] = useState<number | undefined>(undefined);
   const [asking, setAsking] = useState(false);
   const key = withQuery('', query);
+  const current = useRef(key);
+  current.current = key;
   useEffect(() => {
     setOlder([]);
     setNext(undefined);
@@ -38,13 +51,14 @@ function useStories(): {
     if (from === undefined || asking) return;
     setAsking(true);
     try {
-      const page = await get<Page>('/api/stories', { ...filterQuery(), limit: PAGE, before: from });
+      const page = await get<Page>('/api/stories', { ...query, before: from });
+      if (current.current !== key) return; // of other filters by now
       setOlder((known) => [...known, ...page.stories]);
       setNext(page.next);
     } finally {
       setAsking(false);
     }
-  }, [from, asking]);
+  }, [from, asking, key]);
   const isFound = older.length + (answer.data?.stories.length ?? 0) > 0;
   useEffect(() => {
     // The instance answers a long search with what it has after a while, also with nothing: it goes on from there.
@@ -53,20 +67,55 @@ function useStories(): {
   const fresh = answer.data?.stories ?? [];
   const known = new Set(fresh.map(({ id }) => id));
   return {
-    answer,
+    ...{ answer, more, begin, restart },
     stories: [...fresh, ...older.filter(({ id }) => !known.has(id))],
-    more,
     isSearching: !isFound && from !== undefined,
   };
 }
 
-/** The log as what happened: one line a story, newest first. */
+/** The log as what happened: one line a story, newest first. Whoever scrolls away looks at what stands still. */
 export function StoriesPage() {
-  const { answer, stories, more, isSearching } = useStories();
+  const [isAway, setAway] = useState(params.value.has('top'));
+  const [isInside, setInside] = useState(false);
+  const [returns, setReturns] = useState(0);
+  const isPaused = isAway || isInside;
+  const { answer, stories, more, begin, restart, isSearching } = useStories(isPaused);
+  const pausedAt = useRef(newest.value);
+  if (!isPaused) pausedAt.current = newest.value;
+  const settling = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => () => clearTimeout(settling.current), []);
+  const onScroll = (first: number) => {
+    const away = first > 0 || begin !== undefined;
+    setAway(away);
+    clearTimeout(settling.current);
+    const top = stories[first]?.last;
+    settling.current = setTimeout(() => {
+      if (String(top) !== (params.value.get('top') ?? 'undefined')) change({ top: away ? top : undefined });
+    }, SETTLED_MS);
+  };
+  const follow = () => {
+    clearTimeout(settling.current);
+    restart();
+    setAway(false);
+    setInside(false);
+    setReturns(returns + 1);
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+    change({ at: undefined, top: undefined });
+  };
+  useEffect(() => addShortcuts([{ keys: 'l', what: 'Back to now, live', run: follow }]), [returns, restart]);
+  const missed = newest.value - (begin === undefined ? pausedAt.current : Math.min(begin, pausedAt.current));
   return (
     <>
       <h1 class="hidden">Stories</h1>
       <Filters fields={['text', 'actor', 'event']} />
+      {isPaused && at.value === undefined && log.value?.mode === 'live' && (
+        <p class="paused">
+          <span role="status">paused, {missed.toLocaleString()} new</span>
+          <button type="button" onClick={follow} title="Back to now, live (l)">
+            Follow
+          </button>
+        </p>
+      )}
       <Shown
         of={answer}
         isEmpty={() => stories.length === 0}
@@ -77,14 +126,22 @@ export function StoriesPage() {
         }
       >
         {() => (
-          <Rows
-            rows={stories}
-            height={ROW}
-            keyOf={({ id }) => id}
-            draw={draw}
-            onEnd={() => void more()}
-            label="Stories"
-          />
+          <div
+            class="list"
+            onFocusIn={(event) => setInside(event.target instanceof HTMLAnchorElement)}
+            onFocusOut={() => setInside(false)}
+          >
+            <Rows
+              rows={stories}
+              height={ROW}
+              keyOf={({ id }) => id}
+              draw={draw}
+              onEnd={() => void more()}
+              onScroll={onScroll}
+              topAt={`${returns} ${begin}`}
+              label="Stories"
+            />
+          </div>
         )}
       </Shown>
     </>
