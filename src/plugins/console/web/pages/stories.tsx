@@ -82,15 +82,18 @@ export function StoriesPage() {
   const { answer, stories, more, begin, restart, isSearching } = useStories(isPaused);
   const pausedAt = useRef(newest.value);
   if (!isPaused) pausedAt.current = newest.value;
+  const shown = useRef(stories);
+  shown.current = stories;
   const settling = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => () => clearTimeout(settling.current), []);
   const onScroll = (first: number) => {
     const away = first > 0 || begin !== undefined;
     setAway(away);
     clearTimeout(settling.current);
-    const top = stories[first]?.last;
     settling.current = setTimeout(() => {
-      if (String(top) !== (params.value.get('top') ?? 'undefined')) change({ top: away ? top : undefined });
+      // The rows of other filters may still be there; at the top of the list it is known where that begins.
+      const top = first === 0 ? begin : shown.current[first]?.last;
+      if (String(top) !== (params.value.get('top') ?? 'undefined')) change({ top });
     }, SETTLED_MS);
   };
   const follow = () => {
