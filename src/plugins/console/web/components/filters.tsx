@@ -28,15 +28,14 @@ export function Filters({ fields }: { fields: readonly ('actor' | 'event' | 'tex
     <search class="filter-bar">
       <form class="filters" onSubmit={apply}>
         {fields.map((field, index) => (
-          <label key={field} class={`${field}-filter`}>
-            <span class="hidden">{field}</span>
-            <SearchField
-              name={field}
-              hint={HINTS[field]}
-              title={`${HINTS[field]}: with - before it, what is left out`}
-              {...(index === 0 && { field: first })}
-            />
-          </label>
+          <SearchField
+            key={field}
+            name={field}
+            label={field}
+            hint={HINTS[field]}
+            title={`${HINTS[field]}: with - before it, what is left out`}
+            {...(index === 0 && { field: first })}
+          />
         ))}
         <label>
           <span class="hidden">outcome</span>
@@ -76,11 +75,13 @@ export function Filters({ fields }: { fields: readonly ('actor' | 'event' | 'tex
  */
 export function SearchField({
   name,
+  label,
   hint,
   title,
   field,
 }: {
   name: string;
+  label: string;
   hint: string;
   title?: string;
   field?: RefObject<HTMLInputElement | null>;
@@ -89,16 +90,19 @@ export function SearchField({
   const [draft, setDraft] = useState(value);
   useEffect(() => setDraft(value), [value]);
   return (
-    <input
-      {...(field && { ref: field })}
-      type="search"
-      name={name}
-      placeholder={hint}
-      title={title ?? hint}
-      value={draft}
-      onInput={(event) => setDraft(event.currentTarget.value)}
-      onChange={(event) => change({ [name]: event.currentTarget.value })}
-    />
+    <label class={`${name}-filter`}>
+      <span class="hidden">{label}</span>
+      <input
+        {...(field && { ref: field })}
+        type="search"
+        name={name}
+        placeholder={hint}
+        title={title ?? hint}
+        value={draft}
+        onInput={(event) => setDraft(event.currentTarget.value)}
+        onChange={(event) => change({ [name]: event.currentTarget.value })}
+      />
+    </label>
   );
 }
 

@@ -17,10 +17,7 @@ export function ActorsPage() {
       <h1 class="hidden">Actors</h1>
       <search>
         <form class="filters" onSubmit={(event) => event.preventDefault()}>
-          <label>
-            <span class="hidden">Name or state</span>
-            <SearchField name="text" hint="name or state" />
-          </label>
+          <SearchField name="text" label="Name or state" hint="name or state" />
         </form>
       </search>
       <Shown
