@@ -28,7 +28,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 /** What a page shows, in some words: also the title of the window. */
-export function pageTitle(): string {
+function pageTitle(): string {
   const [, first = '', ...rest] = path.value.split('/');
   const name = rest.join('/');
   const what =
