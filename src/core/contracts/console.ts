@@ -41,6 +41,9 @@ export interface PageLink {
 
 type Cell = string | number | boolean | null;
 
+/** How a number is written. An `instant` is a time with its milliseconds. */
+type CellFormat = 'text' | 'number' | 'time' | 'instant' | 'duration' | 'bytes';
+
 /**
  * Something that happened within a span, at one point in time.
  *
@@ -88,6 +91,7 @@ export type PageSection =
       readonly facts: readonly (Linked & {
         readonly label: string;
         readonly value: Cell;
+        readonly format?: CellFormat;
         readonly since?: number;
         /** When it ends; the page counts down to it. */
         readonly until?: number;
@@ -99,8 +103,7 @@ export type PageSection =
       readonly columns: readonly {
         readonly name: string;
         readonly title: string;
-        /** An `instant` is a time with its milliseconds. */
-        readonly format?: 'text' | 'number' | 'time' | 'instant' | 'duration' | 'bytes';
+        readonly format?: CellFormat;
       }[];
       readonly rows: readonly (Linked & {
         readonly cells: Readonly<Record<string, Cell>>;

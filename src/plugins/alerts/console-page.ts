@@ -45,17 +45,13 @@ function alertsTable(alerts: readonly ActorState[]): PageSection {
       const { content, since, count = 0, informed = [], ack, record } = context;
       const isBad = isFiring(state);
       return {
-        status: !isBad
-          ? ('ok' as const)
-          : content?.severity === 'critical'
-            ? ('failing' as const)
-            : ('degraded' as const),
+        ...statusOf(isBad, content?.severity, count),
         actor: state.ref,
         ...(record !== undefined && { seq: record }),
         cells: {
           alert: parseActorRef(state.ref).key,
           state: stateName(state.value),
-          since: isBad ? (since ?? null) : null,
+          since: isBad || count > 0 ? (since ?? null) : null,
           count,
           informed: informed.join(', '),
           acknowledged: ack?.by ?? null,
@@ -73,6 +69,16 @@ function alertsTable(alerts: readonly ActorState[]): PageSection {
     { name: 'text', title: 'What' },
   ] as const;
   return { kind: 'table', title: 'Conditions', columns, rows };
+}
+
+/** Well is what was resolved. What happened once is over, and nobody knows more of it. */
+function statusOf(
+  isBad: boolean,
+  severity: string | undefined,
+  count: number,
+): { readonly status?: PageStatus } {
+  if (isBad) return { status: severity === 'critical' ? 'failing' : 'degraded' };
+  return count === 0 ? { status: 'ok' } : {};
 }
 
 function receiversTable(outboxes: readonly ActorState[]): PageSection {

@@ -15,6 +15,7 @@ export function collectionsPage({
   return {
     name: 'memory-collections',
     title: 'Memory collections',
+    isCostly: true,
     data: async ({ isNow, signal }) => {
       if (!isNow)
         return [{ kind: 'text', text: 'The store is asked now alone: no record says what it held.' }];

@@ -92,7 +92,7 @@ function expected(moment: PageMoment): PageSection {
         ? 'a drill is overdue'
         : overdueMs === undefined
           ? 'no drill is expected'
-          : 'drills are made in time',
+          : 'the last one was made in time',
       status,
       actor: state.ref,
       ...(since !== undefined && { since }),
@@ -123,12 +123,13 @@ function factsOf(drill: Shown): PageSection {
         actor: DRILL,
       },
       { label: 'path', value: path === 'a' ? 'a: a snapshot of the store' : 'b: a copy of its volume' },
-      { label: 'requested', value: `by ${by}`, since: at },
-      ...(endedAt === undefined ? [] : [{ label: 'ended', value: '', since: endedAt }]),
+      { label: 'requested by', value: by },
+      { label: 'began', value: at, format: 'time' },
+      ...(endedAt === undefined ? [] : [{ label: 'ended', value: endedAt, format: 'time' as const }]),
       ...(source ? [{ label: 'backup', value: source.name }] : []),
       ...(source?.madeAt === undefined ? [] : [{ label: 'made', value: source.madeAt }]),
       ...(place === undefined ? [] : [{ label: 'restored to', value: place }]),
-      ...(report ? [{ label: 'verdict', value: report.verdict }] : []),
+      ...(report?.ok ? [{ label: 'verdict', value: report.verdict }] : []),
     ],
   };
 }

@@ -42,7 +42,11 @@ export const monitorsPage: ConsolePage = {
       .sort((a, b) => WORST.indexOf(a.is) - WORST.indexOf(b.is));
     if (monitors.length === 0) return [];
     const { monitor: wanted } = moment.inputs;
-    const chosen = wanted === undefined ? monitors[0] : monitors.find(({ state }) => keyOf(state) === wanted);
+    const withBeats = monitors.find(({ context }) => context.beats > 0);
+    const chosen =
+      wanted === undefined
+        ? (withBeats ?? monitors[0])
+        : monitors.find(({ state }) => keyOf(state) === wanted);
     return [
       table(monitors, moment),
       ...(chosen

@@ -60,7 +60,7 @@ test('[C15,G16] the pages of keys and calls show who called what, what became of
   );
   t.like(keyRows[0], { status: 'ok', page: { inputs: { key: 'desk' } } });
   t.like(keyRows[0].cells, {
-    ...{ alias: 'desk', state: 'active', owner: 'ann', servers: 'repo_wiki', refused: 1, rotations: 1 },
+    ...{ alias: 'desk, of ann', state: 'active', servers: 'repo_wiki', refused: 1, rotations: 1 },
     ...{ limits: '1 call a minute', oldUntil: rotated.at + rotated.overlapMs },
   });
   t.is(keyRows[1].cells.state, 'revoked');

@@ -49,6 +49,7 @@ const section = z.discriminatedUnion('kind', [
         z.object({
           label: z.string(),
           value: cell,
+          format,
           since: time.exactOptional(),
           until: time.exactOptional(),
           ...linked,

@@ -4,6 +4,7 @@ import type { PagesAnswer } from '../api/types.ts';
 import { useAnswer } from './answer.ts';
 import { post } from './api.ts';
 import { COMMANDS } from './commands.ts';
+import { AreaLinks, PagesOfArea } from './components/area-links.tsx';
 import { notice } from './cursor.ts';
 import { addShortcuts } from './keys.ts';
 import { connection, log } from './live.ts';
@@ -39,7 +40,13 @@ function page(at: string, areas: PagesAnswer['pages']): ComponentChild {
   if (first === 'compare') return <ComparePage />;
   if (first === 'what-if') return <WhatIfPage />;
   const area = areas.find((one) => first === 'area' && one.name === name);
-  if (area) return <AreaPage page={area} key={name} />;
+  if (area)
+    return (
+      <>
+        <PagesOfArea pages={areas.filter((one) => one.area === area.area)} />
+        <AreaPage page={area} key={name} />
+      </>
+    );
   if (first === 'area' && areas.length === 0) return null; // they are on their way
   return (
     <p class="empty">
@@ -60,12 +67,8 @@ async function logout(): Promise<void> {
 export function App() {
   const areas = useAnswer<PagesAnswer>('/api/pages', {}, 'fixed');
   const links = [
-    ...PAGES.map((one) => ({ ...one, isListed: true })),
-    ...(areas.data?.pages ?? []).map(({ name, title, isListed }) => ({
-      to: `/area/${name}`,
-      title,
-      isListed,
-    })),
+    ...PAGES,
+    ...(areas.data?.pages ?? []).map(({ name, title }) => ({ to: `/area/${name}`, title })),
   ];
   useEffect(
     () =>
@@ -85,13 +88,12 @@ export function App() {
           Holdfast
         </a>
         <nav aria-label="Pages">
-          {links
-            .filter(({ isListed }) => isListed)
-            .map(({ to, title }) => (
-              <a key={to} href={address(to)} aria-current={isShown(to) ? 'page' : undefined}>
-                {title}
-              </a>
-            ))}
+          {PAGES.map(({ to, title }) => (
+            <a key={to} href={address(to)} aria-current={isShown(to) ? 'page' : undefined}>
+              {title}
+            </a>
+          ))}
+          <AreaLinks pages={areas.data?.pages ?? []} />
         </nav>
         <span class="quiet instance">
           {log.value?.mode === 'live' ? log.value.instance : log.value && 'a log that is not running'}

@@ -20,7 +20,6 @@ export const keysPage: ConsolePage = {
     const columns = [
       { name: 'alias', title: 'Key' },
       { name: 'state', title: 'State' },
-      { name: 'owner', title: 'Owner' },
       { name: 'servers', title: 'Routes' },
       { name: 'tools', title: 'Tools' },
       { name: 'limits', title: 'Limits' },
@@ -28,9 +27,8 @@ export const keysPage: ConsolePage = {
       { name: 'refused', title: 'Refused', format: 'number' },
       { name: 'spend', title: 'Spent', format: 'number' },
       { name: 'lastSeenAt', title: 'Last used', format: 'time' },
-      { name: 'rotations', title: 'Rotated, times', format: 'number' },
-      { name: 'oldUntil', title: 'Old value good until', format: 'time' },
-      { name: 'changedAt', title: 'Changed', format: 'time' },
+      { name: 'rotations', title: 'Rotated', format: 'number' },
+      { name: 'oldUntil', title: 'Old value until', format: 'time' },
       { name: 'expiresAt', title: 'Expires', format: 'time' },
     ] as const;
     return [
@@ -41,7 +39,7 @@ export const keysPage: ConsolePage = {
 };
 
 function rowOf(state: ActorState, context: Partial<KeyContext>, { time }: PageMoment) {
-  const { terms, presents = {}, calls = 0, refused = 0, changedAt, lastSeenAt } = context;
+  const { terms, presents = {}, calls = 0, refused = 0, lastSeenAt } = context;
   const { servers = [], tools, owner, expiresAt, alias } = terms ?? {};
   const { spend } = spentAt({ spend: 0, ...context }, time);
   const ends = Object.values(presents).flatMap(({ until }) =>
@@ -49,13 +47,11 @@ function rowOf(state: ActorState, context: Partial<KeyContext>, { time }: PageMo
   );
   const { text, status } = stateOf(state, context, spend, time);
   return {
-    actor: state.ref,
     ...(status && { status }),
     page: { name: 'gateway-calls', title: 'its calls', inputs: { key: alias ?? keyOf(state) } },
     cells: {
-      alias: alias ?? keyOf(state),
+      alias: `${alias ?? keyOf(state)}${owner === undefined ? '' : `, of ${owner}`}`,
       state: text,
-      owner: owner ?? null,
       servers: servers.join(', ') || 'none',
       tools: tools ? tools.join(', ') || 'none' : 'all of its routes',
       limits: limitsOf(terms),
@@ -65,7 +61,6 @@ function rowOf(state: ActorState, context: Partial<KeyContext>, { time }: PageMo
       lastSeenAt: lastSeenAt ?? null,
       rotations: Math.max(0, Object.keys(presents).length - 1),
       oldUntil: ends.length > 0 ? Math.max(...ends) : null,
-      changedAt: changedAt ?? null,
       expiresAt: expiresAt ?? null,
     },
   };

@@ -84,6 +84,7 @@ function facts(state: ActorState, moment: PageMoment, writes: readonly Write[]):
             status: 'degraded',
             ...(first && { since: first.at }),
             ...(opened && { seq: opened.seq }),
+            ...(moment.isNow && { page: { name: 'router-versions', title: 'values before and after' } }),
           }
         : { label: 'pending change', value: 'none', status: 'ok' },
       ...(pending

@@ -23,6 +23,7 @@ export function versionsPage({
   return {
     name: 'router-versions',
     title: 'Config versions',
+    isCostly: true,
     inputs: [
       { name: 'version', title: 'Version', kind: 'text', example: 'its ncid; the newest unless filled in' },
       {

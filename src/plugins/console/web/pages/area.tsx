@@ -114,11 +114,11 @@ function Drawn({ section }: { section: PageSection }) {
     case 'facts':
       return (
         <dl class="facts">
-          {section.facts.map(({ label, value, status, since, until, ...links }) => (
+          {section.facts.map(({ label, value, format, status, since, until, ...links }) => (
             <div key={label}>
               <dt>{label}</dt>
               <dd>
-                {status && <StatusMark status={status} />} <Value value={value} />
+                {status && <StatusMark status={status} />} <Value value={value} {...(format && { format })} />
                 {since !== undefined && (
                   <span class="quiet">
                     {' '}
