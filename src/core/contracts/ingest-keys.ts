@@ -9,6 +9,15 @@ export type IngestJudgement =
   | { readonly kind: 'legacyToken' }
   | { readonly kind: 'unknown' };
 
+/** A key without its value. */
+export interface KnownIngestKey {
+  readonly fingerprint: string;
+  /** The one that is handed to producers. */
+  readonly isCurrent: boolean;
+  /** Who was seen with it since the start, and when last, epoch milliseconds; newest last. */
+  readonly producers: readonly { readonly producer: string; readonly at: number }[];
+}
+
 /** The keys by which producers of telemetry are admitted: several at once while one is rotated (O2, O9). */
 export interface IngestKeys {
   /**
@@ -24,6 +33,8 @@ export interface IngestKeys {
    * @throws HF_COLLECTOR_NO_KEY no key was read or made yet
    */
   current(): Promise<string>;
+  /** The keys that are accepted, without their values; the current one first. */
+  known(): readonly KnownIngestKey[];
 }
 
 /** Provided by the plugin that knows the collector's effective config. */

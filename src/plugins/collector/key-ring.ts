@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { PROBE_SERVICE } from '../../core/contracts/columnar-tables.ts';
-import type { IngestJudgement, IngestKeys } from '../../core/contracts/ingest-keys.ts';
+import type { IngestJudgement, IngestKeys, KnownIngestKey } from '../../core/contracts/ingest-keys.ts';
 import type { Vault } from '../../core/host/secrets/vault.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { CollectorError } from './errors.ts';
@@ -96,6 +96,15 @@ export class KeyRing implements IngestKeys {
     const { tokens, current } = this.#keys;
     const ordered = current === undefined ? tokens : [current, ...tokens.filter((one) => one !== current)];
     return ordered.map((token) => this.fingerprintOf(token));
+  }
+
+  known(): KnownIngestKey[] {
+    const current = this.#keys.current;
+    return this.fingerprints.map((fingerprint, index) => ({
+      fingerprint,
+      isCurrent: index === 0 && current !== undefined,
+      producers: this.sightings(fingerprint).map(({ producer, at }) => ({ producer, at })),
+    }));
   }
 
   fingerprintOf(token: string): string {

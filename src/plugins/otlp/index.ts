@@ -9,6 +9,8 @@ import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { addressOf } from '../../core/host/http/listen-options.ts';
 import { strangerBudget } from '../../core/host/http/request-budget.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
+import type { IngestParts } from './console/ingest-live.ts';
+import { contributePage } from './console/ingest-page.ts';
 import { OtlpError } from './errors.ts';
 import { Intake } from './intake.ts';
 import {
@@ -106,11 +108,19 @@ export const otlp = definePlugin({
     intake.start();
     const load = overloads(refusals).subscribe((change) => bus.publish(loadChanged, change));
     const health = () => intakeHealth(state(), intake.spool, intake.damaged, clock.now());
-    return { receiver, intake, load, health, logger };
+    const parts: IngestParts = {
+      spool: () => intake.spool,
+      damaged: () => intake.damaged,
+      counts: () => measured.counted(),
+      database: () => find(ColumnarDatabaseToken),
+      keys: () => find(IngestKeysToken),
+    };
+    return { receiver, intake, load, health, logger, parts };
   },
   register(context, options) {
     const { host, grpcPort, tls, insecure, mtls, bodyLimit, requestTimeoutMs } = options;
     registerIntakeActor(context);
+    contributePage(context);
     context.health('otlp', ({ health }) => health());
     context.check({ name: 'stack.otlp', run: intakeCheck });
     context.http(

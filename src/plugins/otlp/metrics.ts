@@ -16,6 +16,18 @@ interface Readings {
   readonly now: () => number;
 }
 
+/** Numbers since the start. */
+export interface IntakeCounts {
+  /** Items by signal. */
+  readonly taken: ReadonlyMap<string, number>;
+  /** Items that were refused of requests that were taken, by signal. */
+  readonly refused: ReadonlyMap<string, number>;
+  /** Requests of which nothing was taken, by reason. */
+  readonly turnedAway: ReadonlyMap<string, number>;
+  /** Rows that the database refused for good. */
+  readonly lost: number;
+}
+
 /** The receiver's numbers on `/metrics`. */
 export class IntakeMetrics {
   readonly #items: Counter;
@@ -68,6 +80,27 @@ export class IntakeMetrics {
 
   left({ table, rows }: Frame, result: 'inserted' | 'lost'): void {
     this.#rows.inc({ table, result }, rows);
+  }
+
+  /** What was counted since the start, for people. */
+  async counted(): Promise<IntakeCounts> {
+    const [items, requests, rows] = await Promise.all([
+      this.#items.get(),
+      this.#requests.get(),
+      this.#rows.get(),
+    ]);
+    const of = (values: typeof items.values, name: string, result: string) =>
+      new Map(
+        values.flatMap(({ labels, value }) =>
+          labels.result === result ? [[String(labels[name]), value] as const] : [],
+        ),
+      );
+    return {
+      taken: of(items.values, 'signal', 'taken'),
+      refused: of(items.values, 'signal', 'refused'),
+      turnedAway: new Map(requests.values.map(({ labels, value }) => [String(labels.reason), value])),
+      lost: [...of(rows.values, 'table', 'lost').values()].reduce((sum, value) => sum + value, 0),
+    };
   }
 
   damaged(frames: number): void {

@@ -77,7 +77,11 @@ test('[O24] without an endpoint nothing is enabled', async (t) => {
 test('[O24,O9] spans, metrics of the process and a heartbeat go out with the key as it is at that moment', async (t) => {
   const { received, endpoint } = await receiver(t);
   let key = randomUUID() as string;
-  const keys = { judge: () => ({ kind: 'unknown' }), current: async () => key } as IngestKeys;
+  const keys = {
+    judge: () => ({ kind: 'unknown' }),
+    current: async () => key,
+    known: () => [],
+  } as IngestKeys;
   const { runtime, provided } = await started(t, { endpoint, everyMs: 60_000 }, keys);
   t.true(provided.enabled);
   key = randomUUID();

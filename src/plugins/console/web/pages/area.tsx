@@ -22,7 +22,7 @@ export function AreaPage({ page }: { page: Page }) {
   return (
     <>
       <h1>{page.title}</h1>
-      {page.inputs.length > 0 && <Inputs inputs={page.inputs} key={params.value.toString()} />}
+      {page.inputs.length > 0 && <Inputs inputs={page.inputs} />}
       <AreaSections page={page} key={round} again={() => setRound(round + 1)} />
       <Actions area={page.area} />
     </>
