@@ -98,6 +98,10 @@ export type PageSection =
       })[];
     }
   | {
+      /**
+       * A table whose first column is a time is a history; the status of every other row says how something is at the
+       * moment, and counts on the first page of the console.
+       */
       readonly kind: 'table';
       readonly title?: string;
       readonly columns: readonly {

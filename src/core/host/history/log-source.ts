@@ -19,7 +19,7 @@ export interface LogSource {
   /** What plugins report of the states of some types of actors. */
   stoppedReports(types: Iterable<string>): Promise<StoppedReports>;
   /** The plugins that are known here, and what they contribute without being started. */
-  declared(): Promise<Pick<Registrations, 'plugins' | 'contributions'>>;
+  declared(): Promise<Pick<Registrations, 'plugins' | 'health' | 'contributions'>>;
 }
 
 /** A log that is open for one question. */

@@ -3,13 +3,17 @@ import { textOf } from '../../../core/host/history/answer-text.ts';
 import type { LogSource } from '../../../core/host/history/log-source.ts';
 import { factsAt, firingAt, waitingAt } from '../../../core/host/history/overview.ts';
 import { firstSeqAt } from '../../../core/host/history/place.ts';
+import type { LogQuestion } from '../../../core/host/history/questions.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
+import type { Registrations } from '../../../core/host/plugin/registrations.ts';
 import { duration, shortFields } from '../../../core/host/terminal.ts';
 import type { Moment } from '../../../core/kernel/actors/recover.ts';
 import { parseActorRef } from '../../../core/kernel/ids.ts';
 import { isObject, type Json } from '../../../core/kernel/json.ts';
 import type { HistoryReader } from '../../../core/kernel/log/event-log.ts';
 import { at, get, momentSeq, status, time } from './endpoint.ts';
+import { foldedPages } from './pages.ts';
+import { standingOf, WORST_FIRST } from './standing.ts';
 
 type Status = z.output<typeof status>;
 
@@ -21,7 +25,8 @@ const item = z.object({
   since: time.optional(),
   actor: z.string().optional(),
   seq: z.int().optional().meta({ description: 'the record that says why' }),
-  kind: z.enum(['alert', 'effect', 'log', 'plugin', 'surface', 'fact']),
+  kind: z.enum(['alert', 'effect', 'log', 'plugin', 'surface', 'fact', 'page']),
+  page: z.string().optional().meta({ description: 'the name of the page that says more' }),
   doing: z.string().optional().meta({ description: 'what is being done about it' }),
   due: time.optional().meta({ description: 'when it ends by itself' }),
 });
@@ -30,7 +35,8 @@ type Item = z.output<typeof item>;
 const MOST = 20;
 const RATE_MS = 10 * 60_000;
 const RUNTIME = 'Runtime';
-const ORDER: readonly Status[] = ['failing', 'degraded', 'unknown', 'ok'];
+/** The plugin of the alerts, and its page. */
+const ALERTS = 'alerts';
 
 export const overview = get({
   path: '/api/overview',
@@ -49,7 +55,7 @@ export const overview = get({
       const moment = await moments.at(log, momentSeq(question, query.at), signal);
       const live = query.at === undefined ? services : undefined;
       const then = live?.clock.now() ?? moment.at;
-      const areaOf = areasOf(services);
+      const areaOf = areasOf(await source.declared());
       const items = [
         ...alertItems(moment, areaOf),
         ...waitingAt(moment, then, MOST).map(
@@ -63,9 +69,11 @@ export const overview = get({
             ...{ since, actor, seq: record },
           }),
         ),
-        ...(live ? nowItems(live, areaOf) : await pastItems(moment, source, areaOf)),
+        ...(live
+          ? nowItems(live, areaOf)
+          : [...(await pastItems(moment, source, areaOf)), ...(await pageItems(moment, source, question))]),
       ];
-      const order = (one: Item) => ORDER.indexOf(one.status);
+      const order = (one: Item) => WORST_FIRST.indexOf(one.status);
       return {
         at: moment.seq,
         time: then,
@@ -84,13 +92,12 @@ async function rateAt(log: HistoryReader, seq: number, then: number): Promise<nu
 
 /** Of the past only alerts and some facts are known: that nothing is wrong among them does not make it `ok`. */
 function worstOf(items: readonly Item[], isNow: boolean): Status {
-  const worst = ORDER.find((one) => items.some(({ status: of }) => of === one)) ?? 'unknown';
+  const worst = WORST_FIRST.find((one) => items.some(({ status: of }) => of === one)) ?? 'unknown';
   return worst === 'ok' && !isNow ? 'unknown' : worst;
 }
 
 /** @returns the area of a plugin, by its name or by that of its fact */
-function areasOf(services: Services | undefined): (plugin: string) => string {
-  const { plugins = [], health = [] } = services?.declarations() ?? {};
+function areasOf({ plugins, health }: Pick<Registrations, 'plugins' | 'health'>): (plugin: string) => string {
   const areas = new Map(plugins.map(({ name, about }) => [name, about?.area]));
   const owners = new Map(health.map(({ name, owner }) => [name, owner]));
   return (name) => areas.get(name) ?? areas.get(owners.get(name) ?? '') ?? RUNTIME;
@@ -99,7 +106,7 @@ function areasOf(services: Services | undefined): (plugin: string) => string {
 function alertItems(moment: Moment, areaOf: (plugin: string) => string): Item[] {
   return firingAt(moment, MOST).map(({ alert, actor, since, record, severity, text, doing }) => ({
     kind: 'alert',
-    area: areaOf('alerts'),
+    area: areaOf(ALERTS),
     name: alert,
     status: severity === 'critical' ? 'failing' : 'degraded',
     ...{ text, doing },
@@ -152,6 +159,16 @@ async function pastItems(
   const types = new Set(moment.actors.map(({ ref }) => parseActorRef(ref).type));
   const reports = await source.stoppedReports(types);
   return factsAt(moment, moment.at, reports).map(({ fact, report }) => factItem(fact, report, areaOf(fact)));
+}
+
+/** What the pages say that are folds over the log: of the past nothing else is known. */
+async function pageItems(moment: Moment, source: LogSource, question: LogQuestion): Promise<Item[]> {
+  const items: Item[] = [];
+  for (const { name, title, area, sections } of await foldedPages(moment, source, question)) {
+    const standing = name === ALERTS ? undefined : standingOf(sections); // those that fire are listed one by one
+    if (standing) items.push({ kind: 'page', area, name: title, page: name, ...standing });
+  }
+  return items;
 }
 
 /** A fact of a health page: what says nothing of being wrong is well, as it is there. */

@@ -8,7 +8,10 @@ import {
 import { withDeadline } from '../../../core/host/deadline.ts';
 import { newestOfActors } from '../../../core/host/history/actor-records.ts';
 import { freeOf, textOf } from '../../../core/host/history/answer-text.ts';
+import type { LogSource } from '../../../core/host/history/log-source.ts';
+import type { LogQuestion } from '../../../core/host/history/questions.ts';
 import { PAGE } from '../../../core/host/logging/redact.ts';
+import type { Moment } from '../../../core/kernel/actors/recover.ts';
 import { ConsoleError } from '../errors.ts';
 import { type ApiContext, at, contributedTo, get, momentSeq, status, time } from './endpoint.ts';
 
@@ -204,6 +207,30 @@ async function pagesOf({ services, source }: Pick<ApiContext, 'services' | 'sour
   const fixed = await contributedTo(consolePages, { services: undefined, source });
   const made = services ? await contributedTo(consolePages, { services, source }) : [];
   return new Map([...fixed, ...made].filter(([, { value }]) => services || !value.needsInstance));
+}
+
+/** The pages that are folds over the log, with what they say of a moment. One that fails is left out. */
+export async function foldedPages(
+  moment: Moment,
+  source: LogSource,
+  question: LogQuestion,
+): Promise<{ name: string; title: string; area: string; sections: readonly PageSection[] }[]> {
+  const shown: Awaited<ReturnType<typeof foldedPages>> = [];
+  // A page may not change what other questions read.
+  const states: PageMoment['states'] = new Map(structuredClone(moment.actors).map((one) => [one.ref, one]));
+  for (const [name, { value: page, area }] of await pagesOf({ services: undefined, source })) {
+    try {
+      const sections = await page.data({
+        ...{ seq: moment.seq, time: moment.at, isNow: false, inputs: inputsOf(page, {}), states },
+        signal: question.signal,
+        records: (records) => newestOfActors(question, { seq: moment.seq, states }, records),
+      });
+      shown.push({ name, title: page.title, area, sections });
+    } catch {
+      question.signal.throwIfAborted();
+    }
+  }
+  return shown;
 }
 
 /** @throws HF_CONSOLE_REQUEST the page has no such input, or not this choice */
