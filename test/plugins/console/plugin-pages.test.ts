@@ -4,6 +4,8 @@ import { z } from 'zod';
 import { type ConsolePage, consolePages } from '../../../src/core/contracts/console.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { ColumnarError } from '../../../src/plugins/columnar/errors.ts';
+import { boundedSections } from '../../../src/plugins/console/api/sections.ts';
+import { CANARY } from './busy-doors.ts';
 import { ConsoleRig } from './console-rig.ts';
 
 const waiting = { pages: 0, left: 0 };
@@ -137,4 +139,28 @@ test('[C15] a page that waits, throws or counts wrongly is alone with that, and 
   await Promise.all(asked);
   while (waiting.left < 3) await rig.ask('/api/log');
   t.is(waiting.left, 3, 'who left is not worked for');
+});
+
+test('[C15] a long section comes whole, as far as a page may be long, and redacted', async (t) => {
+  const rows = Array.from({ length: 1_200 }, (_, index) => ({ cells: { index, password: CANARY } }));
+  const spans = Array.from({ length: 130 }, (_, index) => ({
+    ...{ id: String(index), name: 'step', by: 'test', start: index, duration: 1 },
+    facts: { note: `authorization: Bearer ${CANARY}` },
+  }));
+  const columns = [{ name: 'index', title: 'Index' }];
+  const found = await boundedSections(
+    [
+      { kind: 'table', title: 'Long', columns, rows },
+      { kind: 'waterfall', spans },
+      { kind: 'table', title: 'Empty', columns, rows: [] },
+    ],
+    new AbortController().signal,
+  );
+  const [long, waterfall, empty] = found;
+  t.deepEqual(long?.kind === 'table' && long.rows.map(({ cells }) => cells.index), [...Array(1_000).keys()]);
+  t.deepEqual(waterfall?.kind === 'waterfall' && waterfall.spans.map(({ start }) => start), [
+    ...Array(130).keys(),
+  ]);
+  t.deepEqual(empty, { kind: 'table', title: 'Empty', columns, rows: [] });
+  t.false(JSON.stringify(found).includes(CANARY));
 });

@@ -7,118 +7,18 @@ import {
 } from '../../../core/contracts/console.ts';
 import { withDeadline } from '../../../core/host/deadline.ts';
 import { newestOfActors } from '../../../core/host/history/actor-records.ts';
-import { freeOf, textOf } from '../../../core/host/history/answer-text.ts';
+import { textOf } from '../../../core/host/history/answer-text.ts';
 import type { LogSource } from '../../../core/host/history/log-source.ts';
 import type { LogQuestion } from '../../../core/host/history/questions.ts';
-import { PAGE } from '../../../core/host/logging/redact.ts';
 import type { Moment } from '../../../core/kernel/actors/recover.ts';
 import { ConsoleError } from '../errors.ts';
-import { type ApiContext, at, contributedTo, get, momentSeq, status, time } from './endpoint.ts';
+import { type ApiContext, at, contributedTo, get, momentSeq, time } from './endpoint.ts';
+import { boundedSections, section } from './sections.ts';
 
-/** Rows, facts and points of one section. */
-const MOST_ROWS = 1_000;
-/** Spans of a waterfall. */
-const MOST_SPANS = 2_000;
-/** Marks of one span. */
-const MOST_MARKS = 100;
 /** By when a page must have its data, milliseconds. */
 const DEADLINE_MS = 20_000;
 /** The longest input, characters. */
 const LONGEST_INPUT = 4_000;
-
-const cell = z.union([z.string(), z.number(), z.boolean(), z.null()]);
-const linked = {
-  status: status.exactOptional(),
-  actor: z.string().exactOptional(),
-  seq: z.int().exactOptional(),
-  page: z
-    .object({
-      name: z.string(),
-      title: z.string().exactOptional(),
-      inputs: z.record(z.string(), z.string()).exactOptional(),
-    })
-    .exactOptional(),
-};
-const title = z.string().exactOptional();
-const facts = z.record(z.string(), cell).exactOptional();
-const format = z.enum(['text', 'number', 'time', 'instant', 'duration', 'bytes']).exactOptional();
-
-const section = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('facts'),
-    title,
-    facts: z
-      .array(
-        z.object({
-          label: z.string(),
-          value: cell,
-          format,
-          since: time.exactOptional(),
-          until: time.exactOptional(),
-          ...linked,
-        }),
-      )
-      .max(MOST_ROWS),
-  }),
-  z.object({
-    kind: z.literal('table'),
-    title,
-    columns: z.array(z.object({ name: z.string(), title: z.string(), format })).max(30),
-    rows: z.array(z.object({ cells: z.record(z.string(), cell), facts, ...linked })).max(MOST_ROWS),
-  }),
-  z.object({ kind: z.literal('text'), title, text: z.string().max(50_000) }),
-  z.object({
-    kind: z.literal('chart'),
-    title,
-    unit: z.string().exactOptional(),
-    form: z.enum(['lines', 'bars']).exactOptional(),
-    series: z
-      .array(
-        z.object({
-          name: z.string(),
-          status: status.exactOptional(),
-          points: z.array(z.tuple([time, z.number()])).max(MOST_ROWS),
-        }),
-      )
-      .max(20),
-  }),
-  z.object({
-    kind: z.literal('bars'),
-    title,
-    unit: z.string().exactOptional(),
-    bars: z.array(z.object({ name: z.string(), value: z.number(), ...linked })).max(MOST_ROWS),
-  }),
-  z.object({
-    kind: z.literal('changes'),
-    title,
-    changes: z
-      .array(z.object({ path: z.string(), from: z.unknown().optional(), to: z.unknown().optional() }))
-      .max(MOST_ROWS),
-  }),
-  z.object({
-    kind: z.literal('waterfall'),
-    title,
-    spans: z
-      .array(
-        z.object({
-          id: z.string(),
-          parent: z.string().exactOptional(),
-          name: z.string(),
-          by: z.string(),
-          start: time,
-          duration: z.number().meta({ description: 'milliseconds' }),
-          status: status.exactOptional(),
-          marks: z
-            .array(z.object({ time, text: z.string(), status: status.exactOptional() }))
-            .max(MOST_MARKS)
-            .exactOptional(),
-          facts,
-        }),
-      )
-      .max(MOST_SPANS),
-  }),
-]);
-export type Section = z.output<typeof section>;
 
 const input = z.object({
   name: z.string(),
@@ -195,7 +95,7 @@ export const showPage = get({
         });
       }),
     );
-    return { at: seq, time: then, name, title: page.title, sections: bounded(sections) };
+    return { at: seq, time: then, name, title: page.title, sections: await boundedSections(sections, gone) };
   },
 });
 
@@ -250,39 +150,4 @@ function inputsOf(
       return [[name, value] as const];
     }),
   );
-}
-
-/** As much of the sections as a page may have, redacted. */
-function bounded(sections: readonly PageSection[]): Section[] {
-  return z.array(section).parse(freeOf(sections.slice(0, 50).map(cutSection), PAGE));
-}
-
-function cutSection(one: PageSection): PageSection {
-  switch (one.kind) {
-    case 'facts':
-      return { ...one, facts: one.facts.slice(0, MOST_ROWS) };
-    case 'table':
-      return { ...one, rows: one.rows.slice(0, MOST_ROWS) };
-    case 'text':
-      return { ...one, text: one.text.slice(0, 50_000) };
-    case 'chart':
-      return {
-        ...one,
-        series: one.series.slice(0, 20).map(({ points, ...each }) => ({
-          ...each,
-          points: points.filter((point) => point.every(Number.isFinite)).slice(-MOST_ROWS),
-        })),
-      };
-    case 'bars':
-      return { ...one, bars: one.bars.filter(({ value }) => Number.isFinite(value)).slice(0, MOST_ROWS) };
-    case 'changes':
-      return { ...one, changes: one.changes.slice(0, MOST_ROWS) };
-    case 'waterfall':
-      return {
-        ...one,
-        spans: one.spans
-          .slice(0, MOST_SPANS)
-          .map((span) => (span.marks ? { ...span, marks: span.marks.slice(0, MOST_MARKS) } : span)),
-      };
-  }
 }

@@ -10,8 +10,9 @@ import type { recordRow } from './filters.ts';
 import type { logFacts, session } from './log.ts';
 import type { showMachine } from './machines.ts';
 import type { overview } from './overview.ts';
-import type { listPages, Section, showPage } from './pages.ts';
+import type { listPages, showPage } from './pages.ts';
 import type { listRecords, recordAtTime, showRecord } from './records.ts';
+import type { Section } from './sections.ts';
 import type { density, listStories, showStory } from './stories.ts';
 import type { whatIf } from './what-if.ts';
 
