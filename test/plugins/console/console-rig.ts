@@ -4,6 +4,7 @@ import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import type { PluginEntry } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
+import type { Clock } from '../../../src/core/kernel/clock.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -95,10 +96,12 @@ export class ConsoleRig extends ConsoleClient {
       dataDir = tempDir(t),
       others = [],
       options = {},
+      clock,
     }: {
       dataDir?: string;
       others?: readonly PluginEntry[];
       options?: Parameters<typeof consolePlugin>[0];
+      clock?: Clock;
     } = {},
   ): Promise<ConsoleRig> {
     const lines: string[] = [];
@@ -107,7 +110,7 @@ export class ConsoleRig extends ConsoleClient {
       { env: {} },
     );
     const logger = createLogger({ destination: { write: (line) => void lines.push(line) } });
-    const runtime = createRuntime({ plugins, dataDir, logger });
+    const runtime = createRuntime({ plugins, dataDir, logger, ...(clock && { clock }) });
     t.teardown(() => runtime.stop('test over'));
     await runtime.start();
     const rig = new ConsoleRig(runtime, dataDir, lines);
