@@ -53,8 +53,12 @@ export async function windowFor(
   await context.addCookies([{ name, value, url: rig.url }]);
   await context.clock.setFixedTime(clock.now());
   await context.route(/\/api\/(?!events)/, async (route) => {
-    const answer = await route.fetch();
-    await route.fulfill({ response: answer, body: withoutChance(await answer.text(), rig.dataDir) });
+    try {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, body: withoutChance(await answer.text(), rig.dataDir) });
+    } catch {
+      // The page is gone, and nobody waits for the answer.
+    }
   });
   return context.newPage();
 }
