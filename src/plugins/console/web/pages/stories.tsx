@@ -11,6 +11,8 @@ import { address, at, change, params, zoom } from '../location.ts';
 import { counted, duration, Time } from '../text.tsx';
 
 const PAGE = 100;
+/** So many stories are listed at once, so that a long log does not fill the browser; then one goes on from the last. */
+const MOST = 3_000;
 /** Pixels; the style sheet has the same. */
 const ROW = 44;
 
@@ -18,14 +20,14 @@ const ROW = 44;
 const SETTLED_MS = 200;
 
 /** Where the list begins when its filters change: at the story that was on top, so that the place is kept. */
-function useBegin(key: string): { begin: number | undefined; restart: () => void } {
+function useBegin(key: string): { begin: number | undefined; restart: (top?: number) => void } {
   const begin = useRef<{ key: string; top: number | undefined } | undefined>(undefined);
   if (begin.current?.key !== key) {
     const top = Number(params.value.get('top') ?? Number.NaN);
     begin.current = { key, top: Number.isSafeInteger(top) && top > 0 ? top : undefined };
   }
-  const restart = () => {
-    begin.current = { key, top: undefined };
+  const restart = (top?: number) => {
+    begin.current = { key, top };
   };
   return { begin: begin.current.top, restart };
 }
@@ -48,7 +50,7 @@ function useStories(isPaused: boolean) {
   }, [key]);
   const from = older.length > 0 ? next : answer.data?.next;
   const more = useCallback(async () => {
-    if (from === undefined || asking) return;
+    if (from === undefined || asking || older.length >= MOST) return;
     setAsking(true);
     try {
       const page = await get<Page>('/api/stories', { ...query, before: from });
@@ -58,7 +60,7 @@ function useStories(isPaused: boolean) {
     } finally {
       setAsking(false);
     }
-  }, [from, asking, key]);
+  }, [from, asking, key, older.length]);
   const isFound = older.length + (answer.data?.stories.length ?? 0) > 0;
   useEffect(() => {
     // The instance answers a long search with what it has after a while, also with nothing: it goes on from there.
@@ -70,6 +72,8 @@ function useStories(isPaused: boolean) {
     ...{ answer, more, begin, restart },
     stories: [...fresh, ...older.filter(({ id }) => !known.has(id))],
     isSearching: !isFound && from !== undefined,
+    /** The newest record of those that are not listed any more. */
+    rest: older.length >= MOST && from !== undefined ? from - 1 : undefined,
   };
 }
 
@@ -79,7 +83,7 @@ export function StoriesPage() {
   const [isInside, setInside] = useState(false);
   const [returns, setReturns] = useState(0);
   const isPaused = isAway || isInside;
-  const { answer, stories, more, begin, restart, isSearching } = useStories(isPaused);
+  const { answer, stories, more, begin, restart, isSearching, rest } = useStories(isPaused);
   const pausedAt = useRef(newest.value);
   if (!isPaused) pausedAt.current = newest.value;
   const shown = useRef(stories);
@@ -104,6 +108,12 @@ export function StoriesPage() {
     setReturns(returns + 1);
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
     change({ at: undefined, top: undefined });
+  };
+  const goOn = (top: number) => {
+    clearTimeout(settling.current);
+    restart(top);
+    setReturns(returns + 1);
+    change({ top });
   };
   useEffect(() => addShortcuts([{ keys: 'l', what: 'Back to now, live', run: follow }]), [returns, restart]);
   const missed = newest.value - (begin === undefined ? pausedAt.current : Math.min(begin, pausedAt.current));
@@ -144,6 +154,14 @@ export function StoriesPage() {
               topAt={`${returns} ${begin}`}
               label="Stories"
             />
+            {rest !== undefined && (
+              <p class="paused">
+                <span>{stories.length.toLocaleString()} stories are listed.</span>
+                <button type="button" onClick={() => goOn(rest)}>
+                  Earlier stories
+                </button>
+              </p>
+            )}
           </div>
         )}
       </Shown>
