@@ -93,6 +93,8 @@ interface Args {
   readonly event: WatchdogEvent;
 }
 
+/** As `schedule` of the job: a cron pattern, in UTC. */
+export const SCHEDULE = '*/5 * * * *';
 /** As `activeDeadlineSeconds` of the job. */
 export const DEADLINE_MS = 120_000;
 /** The first run waits until the other plugins have started. */

@@ -10,7 +10,7 @@ import {
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { PluginStatus } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { Failure } from '../../machines/watchdog/run.ts';
+import { type Failure, SCHEDULE } from '../../machines/watchdog/run.ts';
 
 const signal = z.enum(SIGNAL_TABLES);
 
@@ -21,7 +21,7 @@ export const watchdogOptions = z.strictObject({
     .regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/)
     .default('clickstack-watchdog'),
   /** When it runs, as a cron pattern in UTC. */
-  cron: z.string().default('*/5 * * * *'),
+  cron: z.string().default(SCHEDULE),
   /** Seconds after which the newest row of a watched signal is too old. */
   staleAfter: z.int().min(1).max(86_400).default(300),
   /**

@@ -3,7 +3,7 @@ import type { ConsolePage, PageSection, PageStatus } from '../../core/contracts/
 import { keyOf, statesOf } from '../../core/host/history/page-states.ts';
 import { stateName } from '../../core/host/terminal.ts';
 import type { ActorState } from '../../core/kernel/actors/transition.ts';
-import type { Outcome, WatchdogContext } from '../../machines/watchdog/run.ts';
+import { type Outcome, SCHEDULE, type WatchdogContext } from '../../machines/watchdog/run.ts';
 
 /** Runs that are listed. */
 const MOST = 100;
@@ -20,7 +20,7 @@ const STATUS: Readonly<Record<Outcome, PageStatus>> = {
  *
  * @param cron the pattern of its schedule, in UTC
  */
-export function watchdogPage(cron: string): ConsolePage {
+export function watchdogPageOf(cron: string): ConsolePage {
   return {
     name: 'watchdog',
     title: 'Watchdog',
@@ -56,6 +56,9 @@ export function watchdogPage(cron: string): ConsolePage {
     },
   };
 }
+
+/** The page with the usual schedule. */
+export const watchdogPage = watchdogPageOf(SCHEDULE);
 
 type Event = Readonly<Record<string, unknown>> & { readonly type: string };
 

@@ -12,11 +12,11 @@ import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { timestamp } from '../../core/host/terminal.ts';
 import { isoTime } from '../../core/kernel/clock.ts';
-import { DEADLINE_MS, type RunReport, type WatchdogContext } from '../../machines/watchdog/run.ts';
+import { DEADLINE_MS, type RunReport, SCHEDULE, type WatchdogContext } from '../../machines/watchdog/run.ts';
 import { runActor, watchdogDue, watchdogReported, watchdogRequested } from './actor.ts';
 import { watchdogOptions } from './checks.ts';
 import { RUN_PATH, runCommand } from './command.ts';
-import { watchdogPage } from './console-page.ts';
+import { watchdogPage, watchdogPageOf } from './console-page.ts';
 import { registerEffects } from './effects.ts';
 import { QuietRuns } from './quiet-runs.ts';
 
@@ -56,7 +56,7 @@ export const watchdog = definePlugin({
     context.schedule(options.cron, watchdogDue);
     registerEffects(context, options);
     context.command(runCommand);
-    context.contribute(consolePages, watchdogPage(options.cron));
+    context.contribute(consolePages, options.cron === SCHEDULE ? watchdogPage : watchdogPageOf(options.cron));
     context.control((surface, services) => {
       serveOperation(surface, RUN_PATH, runFields, ({ deadlineMs }, { correlation }) =>
         reportOfNextRun(services, deadlineMs, correlation),
