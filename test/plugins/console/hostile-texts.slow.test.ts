@@ -35,8 +35,12 @@ const MARKS = {
   silence: 'mark-silence-note',
   login: 'mark-login',
   beat: 'mark-message-of-a-beat',
+  span: 'mark-span-name',
+  service: 'mark-service',
+  line: 'mark-line-of-a-log',
 } as const;
 
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const DOOR = `test.door/${hostile(MARKS.actor)}`;
 
 /** Sends JSON as a client without a browser does. @returns the status, and the body where it is JSON */
@@ -93,22 +97,22 @@ async function sendTelemetry(rig: ConsoleRig): Promise<void> {
   const { url = '' } = rig.runtime.surfaces.otlpHttp ?? {};
   const authorization = readFileSync(join(rig.dataDir, 'secrets', 'otel_ingest_api_key'), 'utf8').trim();
   const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
-  const resource = { attributes: [attribute('service.name', hostile('service'))] };
+  const resource = { attributes: [attribute('service.name', hostile(MARKS.service))] };
   const now = BigInt(Date.now()) * 1_000_000n;
   const span = {
-    traceId: '0af7651916cd43dd8448eb211c80319c',
+    traceId: TRACE,
     spanId: 'b7ad6b7169203331',
-    name: hostile('span'),
+    name: hostile(MARKS.span),
     kind: 2,
     startTimeUnixNano: String(now),
     endTimeUnixNano: String(now + 5_000_000n),
-    attributes: [attribute(hostile('attribute'), hostile('value'))],
+    attributes: [attribute(hostile('attribute'), hostile('value')), attribute('password', CANARY)],
     status: { code: 2, message: hostile('status') },
   };
   const line = {
     timeUnixNano: String(now),
     severityText: hostile('severity'),
-    body: { stringValue: hostile('body') },
+    body: { stringValue: `${hostile(MARKS.line)} authorization: Bearer ${CANARY}` },
   };
   const traces = {
     resourceSpans: [{ resource, scopeSpans: [{ scope: { name: hostile('scope') }, spans: [span] }] }],
@@ -130,6 +134,7 @@ async function pathsOf(rig: ConsoleRig): Promise<string[]> {
   return [
     ...['/now', '/stories', '/actors', '/what-if', `/compare?mark=2&at=${last}`],
     ...pages.map(({ name }: { name: string }) => `/area/${name}`),
+    `/area/trace?trace=${TRACE}`,
     ...actors
       .filter(({ id }: { id: string }) =>
         /mark-|^(router.config|gateway.key|alerts.(alert|silences)|console|uptime-monitor)\b.*(?<!ula)$/.test(
