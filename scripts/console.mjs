@@ -22,7 +22,8 @@ const digestOf = (...contents) => {
 
 /** The drawings depend on the machines, which are all over the source. */
 function digestOfSources() {
-  const files = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
+  const files = ['src', join('scripts', 'console')]
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
@@ -38,10 +39,11 @@ function isCurrent(digest) {
   }
 }
 
-async function bundle() {
+/** @param options of rolldown, beside those of all scripts of the console */
+async function bundle(options) {
   const build = await rolldown({
-    input: join(source, 'main.tsx'),
     platform: 'browser',
+    ...options,
     transform: {
       target: 'es2024',
       define: { 'process.env.NODE_ENV': '"production"' },
@@ -55,12 +57,55 @@ async function bundle() {
   }
 }
 
+const ENTRY = 'viewer-entry';
+/** Before the first schema is made: the policy of an exported page lets no text become code. */
+const FIRST = { id: 'viewer-first', code: "import { config } from 'zod'; config({ jitless: true });" };
+/** An import in minified code. */
+const IMPORT = /\bimport\s*(?:[\w*{][^;"'`]*?from\s*)?\(?["'`]([^"'`]+)["'`]/g;
+
+/** The viewer of exported pages: the pages, the API that answers them, and what plugins bring, in one script without Node. */
+async function bundleViewer() {
+  const { viewerEntry } = await import('./console/viewer-entry.ts'); // reads the whole product, as the drawings do
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const { entry, machines } = await viewerEntry();
+  const code = await bundle({
+    input: ENTRY,
+    treeshake: {
+      moduleSideEffects: [
+        { test: /[\\/]console[\\/]web[\\/]/, sideEffects: true },
+        // Others of the product do nothing when they are loaded: what is not used goes, with what it needs of Node.
+        { test: /[\\/]src[\\/].*\.ts$/, sideEffects: false },
+      ],
+    },
+    plugins: [
+      {
+        name: 'viewer',
+        resolveId: (id) => {
+          if (id === ENTRY || id === FIRST.id) return id;
+          // An import that is left when everything unused is gone is found below.
+          return id.startsWith('node:') ? { id, external: true, moduleSideEffects: false } : undefined;
+        },
+        load: (id) => {
+          if (id === ENTRY) return `import '${FIRST.id}';\n${entry}`;
+          if (id === FIRST.id) return FIRST.code;
+          return id.endsWith('/core/kernel/version.ts')
+            ? `export const version = ${JSON.stringify(version)};`
+            : undefined;
+        },
+      },
+    ],
+  });
+  const needed = [...code.matchAll(IMPORT)].map(([, name]) => name);
+  if (needed.length > 0) throw new Error(`the viewer of exported pages would import ${needed.join(', ')}`);
+  return { code, machines };
+}
+
 async function main() {
   const digest = digestOfSources();
   if (!process.argv.includes('--force') && isCurrent(digest)) return;
   const started = performance.now();
   const files = {
-    'console.js': await bundle(),
+    'console.js': await bundle({ input: join(source, 'main.tsx') }),
     'console.css': readFileSync(join(source, 'console.css'), 'utf8'),
     'icon.svg': readFileSync(join(source, 'icon.svg'), 'utf8'),
   };
@@ -78,10 +123,18 @@ async function main() {
   for (const [name, drawing] of drawings)
     writeFileSync(join(target, 'machines', `${name}.json`), JSON.stringify(drawing));
   writeFileSync(join(target, 'index.html'), page);
+  const { code: viewer, machines } = await bundleViewer();
+  mkdirSync(join(target, 'export'));
+  writeFileSync(join(target, 'export', 'viewer.js'), viewer);
+  writeFileSync(join(target, 'export', 'viewer.css'), files['console.css']);
+  writeFileSync(join(target, 'export', 'icon.svg'), files['icon.svg']);
+  writeFileSync(join(target, 'export', 'machines.json'), JSON.stringify(machines));
   writeFileSync(digestFile, `${digest}\n`);
   const took = ((performance.now() - started) / 1000).toFixed(1);
-  const kilobytes = Math.round(Buffer.byteLength(files['console.js']) / 1000);
-  console.log(`console: built in ${took} s, ${kilobytes} kB of script, ${drawings.size} statecharts`);
+  const kilobytes = (text) => Math.round(Buffer.byteLength(text) / 1000);
+  console.log(
+    `console: built in ${took} s, ${kilobytes(files['console.js'])} kB of script, ${drawings.size} statecharts, ${kilobytes(viewer)} kB of viewer for exported pages`,
+  );
 }
 
 await main();

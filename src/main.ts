@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { LogFeatures } from './cli/configuration.ts';
 import { runHere } from './cli/run.ts';
 import { declareSecretFields, type SecretFields } from './core/host/logging/secret-fields.ts';
-import type { CommandDefinition } from './core/host/plugin/command.ts';
+import type { CommandDefinition, ExportForms } from './core/host/plugin/command.ts';
 import type { ConfiguredPlugin, Plugin, StoppedReports } from './core/host/plugin/definition.ts';
 import type { RecordWords } from './core/kernel/actors/definition.ts';
 
@@ -37,8 +37,9 @@ export async function builtinPlugins(): Promise<readonly ConfiguredPlugin[]> {
 }
 
 /**
- * What reads the logs of the runtime and of those plugins' features: `words.ts` of a feature describes its records, and
- * `stopped-reports.ts` reports of a stopped instance. Neither loads what a running plugin needs.
+ * What reads the logs of the runtime and of those plugins' features: `words.ts` of a feature describes its records,
+ * `stopped-reports.ts` reports of a stopped instance, and `export-forms.ts` writes an export in another form. None of them
+ * loads what a running plugin needs.
  */
 export function logFeatures(): LogFeatures {
   return {
@@ -50,6 +51,9 @@ export function logFeatures(): LogFeatures {
       ['runtime', async () => (await import('./core/host/integrity/records.ts')).stoppedReports],
       ...loadersOf('stopped-reports', async (file) => ((await import(file)) as Reports).stoppedReports),
     ]),
+    exportForms: new Map(
+      loadersOf('export-forms', async (file) => ((await import(file)) as Forms).exportForms),
+    ),
   };
 }
 
@@ -59,6 +63,10 @@ interface Words {
 
 interface Reports {
   readonly stoppedReports: StoppedReports;
+}
+
+interface Forms {
+  readonly exportForms: ExportForms;
 }
 
 /** A loader for each feature that has a file of that name, by the feature's name. */

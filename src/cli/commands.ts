@@ -136,9 +136,10 @@ const logCommands: readonly CommandDefinition[] = [
   {
     name: 'log export [source]',
     summary: 'Writes the log, or a part of it that can be replayed, to one file',
-    example: 'holdfast log export --from 03:00 --to 03:15 --out incident.jsonl.gz',
+    example: 'holdfast log export --from 03:00 --to 03:15 --html incident.html',
     flags: [
       { flags: '--out <file>', summary: 'the file to write; compressed when it ends in .gz or .zst' },
+      { flags: '--html <file>', summary: 'one page with the log and the console, for any browser; or both' },
       ...rangeFlags,
       ...storyFlags,
     ],

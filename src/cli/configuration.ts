@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { foundDataDir, resolveDataDir } from '../core/host/config/data-dir.ts';
 import type { LoadedConfig } from '../core/host/config/load.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';
+import type { ExportForms } from '../core/host/plugin/command.ts';
 import type { ConfiguredPlugin, StoppedReports } from '../core/host/plugin/definition.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { ActorDefinition, RecordWords } from '../core/kernel/actors/definition.ts';
@@ -16,6 +17,7 @@ import { CliError } from './errors.ts';
 export interface LogFeatures {
   readonly words: ReadonlyMap<string, () => Promise<RecordWords>>;
   readonly stoppedReports: ReadonlyMap<string, () => Promise<StoppedReports>>;
+  readonly exportForms: ReadonlyMap<string, () => Promise<ExportForms>>;
 }
 
 /** Where one call of the command line finds its configuration. */
@@ -113,6 +115,12 @@ export class Configuration {
     const health = others ? (await this.declared()).health : [];
     const declared = health.flatMap(({ name, stopped }) => (stopped ? [[name, stopped] as const] : []));
     return Object.assign(Object.fromEntries(declared), ...own);
+  }
+
+  /** As `CommandContext.exportForms` describes. */
+  async exportForms(): Promise<ExportForms> {
+    const { exportForms = new Map<string, () => Promise<ExportForms>>() } = this.#source.logFeatures ?? {};
+    return Object.assign({}, ...(await Promise.all(Array.from(exportForms.values(), (load) => load()))));
   }
 
   /** The program's features that these actor types name, and whether the configuration has to be loaded for other types. */

@@ -153,6 +153,7 @@ function contextOf(
     actors: () => configuration.actors(),
     wordsOf: (types) => configuration.wordsOf(types),
     stoppedReports: (types) => configuration.stoppedReports(types),
+    exportForms: () => configuration.exportForms(),
   };
 }
 

@@ -17,38 +17,76 @@ import { makeDataFolder } from '../data-folder.ts';
 import { selectionOf } from './flags.ts';
 import { sourceOf, withLog } from './source.ts';
 
-/** `holdfast log export`: writes the log, or a part of it that can be replayed, to one file (C6). */
+/** `holdfast log export`: writes the log, or a part of it that can be replayed, to one file (C6), or as one page (C15). */
 export const exportLog: CommandRun = async ([source], flags, context) => {
-  const { json, print, signal } = context;
-  if (typeof flags.out !== 'string') {
-    throw new HostError('HF_CLI_USAGE', { reason: '--out FILE is needed.', command: 'log export' });
-  }
-  const out = resolve(flags.out);
+  const { json, print } = context;
+  const files = filesOf(flags);
+  const html = files.html === undefined ? undefined : (await context.exportForms()).html;
+  if (files.html !== undefined && !html)
+    throw wrongUse('--html needs the console, which this program lacks.');
   selectionOf(flags); // wrong flags are reported before the log is opened
   const place = sourceOf(source, context);
   const done = await withLog(place, async (log) => {
     const part = await partOf(log, selectionOf(flags, referenceTime(log)), context);
     const header = portableHeader(log, part, Date.now());
-    const { from } = header.range;
-    const before = from > 1 ? recover(log, from - 1).states.values() : [];
-    const bytes = await writePortable(
-      out,
-      counted(
-        portableLines(log, part, header, before, findLogKey(place)),
-        header.complete ? header.range.to - from + 1 : undefined,
-        progressOf('Exporting', context),
-      ),
-      signal,
-    );
-    return { header, bytes };
+    const { from, to } = header.range;
+    const lines = () => {
+      const before = from > 1 ? recover(log, from - 1).states.values() : [];
+      const all = portableLines(log, part, header, before, findLogKey(place));
+      return counted(all, header.complete ? to - from + 1 : undefined, progressOf('Exporting', context));
+    };
+    const ends = { of: { first: log.firstSeq(), last: log.lastSeq() }, head: log.hashOf(to) ?? '' };
+    const write = await html?.();
+    return {
+      header,
+      // The page first: it may be refused, and then there is no file either.
+      page: files.html && write && (await write({ header, lines: lines(), ...ends }, files.html, context)),
+      bytes: files.out && (await writePortable(files.out, lines(), context.signal)),
+    };
   });
-  const { range, time, complete, actors } = done.header;
-  if (json) return print(jsonText({ file: out, bytes: done.bytes, header: done.header }, 2));
+  const { header, bytes, page } = done;
+  if (json) {
+    const both = files.out !== undefined && files.html !== undefined;
+    return print(
+      jsonText(
+        {
+          ...{ file: files.out ?? files.html, bytes: bytes ?? page, header },
+          ...(both && { page: { file: files.html, bytes: page } }),
+        },
+        2,
+      ),
+    );
+  }
+  const { range, time, complete, actors } = header;
   const some = complete ? '' : ` of ${actors?.length} actors`;
-  print(`Exported records ${range.from} to ${range.to}${some} to ${out}`);
+  const written = [files.out, files.html].filter((file) => file !== undefined).join(' and ');
+  print(`Exported records ${range.from} to ${range.to}${some} to ${written}`);
   print(`${timestamp(time.from)} to ${timestamp(time.to)}; without the sealed configs`);
+  if (files.html !== undefined)
+    print(`Open ${flags.html} in a browser: it holds the console, and needs no network.`);
+  if (files.out === undefined) return;
+  print(`Look at it: holdfast open ${flags.out}`);
   print(`Read it anywhere: holdfast log list ${flags.out}, holdfast replay verify ${flags.out}`);
 };
+
+/** @throws HF_CLI_USAGE no file is named, or one twice */
+function filesOf({ out, html }: Readonly<Record<string, unknown>>): {
+  readonly out?: string;
+  readonly html?: string;
+} {
+  const named = { ...(typeof out === 'string' && { out }), ...(typeof html === 'string' && { html }) };
+  const files = Object.fromEntries(
+    Object.entries(named).map(([name, file]) => [name, file && resolve(file)]),
+  );
+  if (files.out === undefined && files.html === undefined)
+    throw wrongUse('--out FILE is needed, or --html FILE for a page.');
+  const empty = Object.keys(files).find((name) => files[name] === '');
+  if (empty !== undefined) throw wrongUse(`--${empty} is empty.`);
+  if (files.out === files.html) throw wrongUse('--out and --html name the same file.');
+  return files;
+}
+
+const wrongUse = (reason: string) => new HostError('HF_CLI_USAGE', { reason, command: 'log export' });
 
 /**
  * A story or an actor is exported with everything that its actors did meanwhile, because a machine cannot be replayed when

@@ -21,10 +21,15 @@ export function whatIfLines(
   { paint }: Terminal,
   words: Describe = () => undefined,
 ): string[] {
-  const { records, differences, remembered, untrusted, unanswered, absent, more } = answer;
-  const notes = absent.map(({ seq, field }) =>
-    plainText(`Record ${seq} has no field ${field}: the patch adds it. A misspelt name changes nothing.`),
-  );
+  const { records, unknown, differences, remembered, untrusted, unanswered, absent, more } = answer;
+  const notes = [
+    ...unknown.map((type) =>
+      plainText(`The machine of ${type} is not known here: nothing of it was decided again.`),
+    ),
+    ...absent.map(({ seq, field }) =>
+      plainText(`Record ${seq} has no field ${field}: the patch adds it. A misspelt name changes nothing.`),
+    ),
+  ];
   const [first, ...others] = differences;
   const total = differences.length + more.differences;
   const beside = rememberedLines(remembered, more.remembered);

@@ -28,6 +28,16 @@ export const ConsoleError = defineErrors({
     what: '{text} is no port.',
     remedy: 'Give a number from 0 to 65535; 0 takes any free port.',
   },
+  HF_CONSOLE_PAGE_SIZE: {
+    status: 400,
+    what: 'A page with records {from} to {to} would be larger than {most}, which no browser opens well.',
+    remedy: 'Export a shorter range with --from and --to, or write a file for `holdfast open` with --out.',
+  },
+  HF_CONSOLE_NOT_BUILT: {
+    status: 500,
+    what: 'The viewer of exported pages is not built here.',
+    remedy: 'In a checkout, run `node scripts/console.mjs`; otherwise install the package again.',
+  },
   HF_CONSOLE_REQUEST: {
     status: 400,
     what: 'The request is not one that the console knows: {reason}.',

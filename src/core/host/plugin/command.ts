@@ -1,5 +1,6 @@
 import type { styleText } from 'node:util';
 import type { ActorDefinition, RecordWords } from '../../kernel/actors/definition.ts';
+import type { PortableHeader } from '../../kernel/log/portable/format.ts';
 import type { RetentionSettings } from '../retention/settings.ts';
 import type { WitnessSettings } from '../witness/settings.ts';
 import type { ConfiguredPlugin, StoppedReports } from './definition.ts';
@@ -89,7 +90,32 @@ export interface CommandContext {
    * @throws HF_CONFIG_*, HF_PLUGIN_*
    */
   readonly stoppedReports: (types: Iterable<string>) => Promise<StoppedReports>;
+  /** The forms in which `log export` writes beside its own. */
+  readonly exportForms: () => Promise<ExportForms>;
 }
+
+/** A part of a log that is exported. */
+export interface LogPart {
+  readonly header: PortableHeader;
+  /** The lines of a portable file; read once. */
+  readonly lines: Iterable<string>;
+  /** The first and the last record of the log that it is a part of. */
+  readonly of: { readonly first: number; readonly last: number };
+  /** The hash of its last record. */
+  readonly head: string;
+}
+
+/**
+ * Writes a part of a log in another form than lines.
+ *
+ * @param file absolute; it appears whole or not at all
+ * @returns its bytes
+ * @throws HF_PORTABLE_WRITE, and errors of the form
+ */
+export type WriteLogPart = (part: LogPart, file: string, context: CommandContext) => Promise<number>;
+
+/** The forms that features of the program bring, by name; each is loaded when it is wanted. */
+export type ExportForms = Readonly<Record<string, () => Promise<WriteLogPart>>>;
 
 export interface CommandFlag {
   /** Commander's form, e.g. `--limit <n>`. */

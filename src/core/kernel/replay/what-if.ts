@@ -32,6 +32,8 @@ export interface Unanswered {
 export interface WhatIf {
   /** Records that were decided again. */
   readonly records: number;
+  /** Types of actors whose machines are not known here: nothing of theirs was decided again. */
+  readonly unknown: readonly string[];
   /** Decisions that come out otherwise, the first first. */
   readonly differences: readonly Difference[];
   /** Those that stay as they were, of actors that remember something else: counters, times. */
@@ -96,6 +98,7 @@ class World {
   readonly #changes: Map<number, Change>;
   readonly #inserted: Inserted[];
   readonly #findings = new Findings();
+  readonly #unknown = new Set<string>();
   #records = 0;
   #last: { readonly seq: number; readonly at: number };
   /** The last number of a record that was never in the log. They count down from zero, so that ids of effects stay unique. */
@@ -118,8 +121,10 @@ class World {
   take(record: LogRecord): void {
     this.#insertBefore(record.seq);
     this.#fireUntil(record.at);
-    this.#records += 1;
     const change = this.#changes.get(record.seq);
+    const { type } = parseActorRef(record.actor);
+    if (!this.#definitions.has(type)) this.#unknown.add(type);
+    else this.#records += 1;
     if (change?.kind === 'drop') {
       this.#strayed.add(record.actor);
       this.#doubtful.add(record.seq);
@@ -147,6 +152,7 @@ class World {
     });
     return {
       records: this.#records,
+      unknown: [...this.#unknown].sort(),
       differences: this.#findings.differences,
       remembered: this.#findings.remembered,
       untrusted: this.#findings.untrusted,

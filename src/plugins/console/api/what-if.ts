@@ -48,6 +48,9 @@ export const whatIf = post({
   }),
   answer: z.object({
     decidedAgain: z.int(),
+    unknown: z.array(z.string()).meta({
+      description: 'types of actors whose machines are not here: nothing of theirs was decided again',
+    }),
     differing: z.int(),
     differences: z.array(
       z.object({
@@ -86,11 +89,12 @@ export const whatIf = post({
       const upTo = momentSeq(question, until);
       const definitions = new Map((await source.actors()).map((one) => [one.type, one]));
       const result = await runSteps(whatIfSteps(log, definitions, changes, false, upTo), signal);
-      const { records, differences, remembered, untrusted, unanswered, absent, more } = result;
+      const { records, unknown, differences, remembered, untrusted, unanswered, absent, more } = result;
       const listed = differences.slice(0, LISTED);
       await words.prepare(listed);
       return {
         decidedAgain: records,
+        unknown: unknown.map((type) => textOf(type)),
         differing: differences.length + more.differences,
         differences: listed.map((one) => differenceOf(shownDifference(one), words.describe)),
         onlyContext: remembered.length + more.remembered,

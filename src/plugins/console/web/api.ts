@@ -15,7 +15,33 @@ export class ApiError extends Error {
 /** How long an answer may take, milliseconds. */
 const DEADLINE_MS = 30_000;
 
-async function ask<T>(path: string, init: RequestInit, signal?: AbortSignal): Promise<T> {
+/** One question, as it would be sent to an instance. */
+export interface Question {
+  readonly method: 'GET' | 'POST';
+  /** With its query. */
+  readonly path: string;
+  readonly body?: object;
+}
+
+/** What answers questions. @throws ApiError; the signal's reason */
+export type Answerer = (question: Question, signal?: AbortSignal) => Promise<unknown>;
+
+let answerer: Answerer = askInstance;
+
+/** Lets something else answer than the instance that the page came from: an exported page holds its log itself. */
+export function answerWith(other: Answerer): void {
+  answerer = other;
+}
+
+async function askInstance({ method, path, body: sent }: Question, signal?: AbortSignal): Promise<unknown> {
+  const init: RequestInit = {
+    method,
+    headers: {
+      accept: 'application/json',
+      ...(sent !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(sent !== undefined && { body: JSON.stringify(sent) }),
+  };
   const deadline = AbortSignal.timeout(DEADLINE_MS);
   let answer: Response;
   try {
@@ -36,7 +62,7 @@ async function ask<T>(path: string, init: RequestInit, signal?: AbortSignal): Pr
   } catch {
     throw new ApiError(answer.status, 'unreadable', `The instance answers ${answer.status} with no JSON.`);
   }
-  if (answer.ok) return body as T;
+  if (answer.ok) return body;
   const { error } = body as { error?: { code?: string; message?: string; action?: string } };
   throw new ApiError(
     answer.status,
@@ -65,14 +91,10 @@ export function withQuery(path: string, query: Query): string {
  * @throws ApiError
  */
 export function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
-  return ask<T>(withQuery(path, query), { headers: { accept: 'application/json' } }, signal);
+  return answerer({ method: 'GET', path: withQuery(path, query) }, signal) as Promise<T>;
 }
 
 /** Sends something to the API. @throws ApiError */
 export function post<T>(path: string, body: object): Promise<T> {
-  return ask<T>(path, {
-    method: 'POST',
-    headers: { accept: 'application/json', 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
+  return answerer({ method: 'POST', path, body }) as Promise<T>;
 }

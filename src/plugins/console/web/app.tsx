@@ -5,9 +5,10 @@ import { useAnswer } from './answer.ts';
 import { post } from './api.ts';
 import { COMMANDS } from './commands.ts';
 import { AreaLinks, PagesOfArea } from './components/area-links.tsx';
+import { ExportedPart } from './components/exported-part.tsx';
 import { notice } from './cursor.ts';
 import { addShortcuts } from './keys.ts';
-import { connection, log } from './live.ts';
+import { connection, exported, log } from './live.ts';
 import { address, at, go, path } from './location.ts';
 import { ActorPage } from './pages/actor.tsx';
 import { ActorsPage } from './pages/actors.tsx';
@@ -96,7 +97,9 @@ export function App() {
           <AreaLinks pages={areas.data?.pages ?? []} />
         </nav>
         <span class="quiet instance">
-          {log.value?.mode === 'live' ? log.value.instance : log.value && 'a log that is not running'}
+          {log.value?.mode === 'live'
+            ? log.value.instance
+            : log.value && !exported.value && 'a log that is not running'}
         </span>
         {log.value?.mode === 'live' && (
           <button type="button" onClick={() => void logout()}>
@@ -104,6 +107,7 @@ export function App() {
           </button>
         )}
       </header>
+      {exported.value && <ExportedPart facts={exported.value} />}
       <TimeBar />
       {connection.value === 'lost' && (
         <p class="problem" role="alert">

@@ -134,7 +134,7 @@ export const COMMANDS: readonly Shortcut[] = [
   {
     keys: 'y',
     what: 'Copy a link to what is shown',
-    run: tried(() => copy(location.origin + here(), here())),
+    run: tried(() => copy(new URL(here(), location.href).href, here())),
   },
   { keys: 'Y', what: 'Copy a line about this record', run: tried(copySummary) },
   { keys: 'Escape', what: 'Let go of what is chosen', run: letGo },

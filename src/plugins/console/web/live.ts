@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import type { LogAnswer, RecordRow } from '../api/types.ts';
+import type { PageFacts } from '../export/facts.ts';
 import { ApiError, get } from './api.ts';
 
 /** How the page stands to the instance. */
@@ -8,6 +9,8 @@ export type Connection = 'connecting' | 'live' | 'lost' | 'file';
 export const connection = signal<Connection>('connecting');
 /** What log this is; undefined until it is known. */
 export const log = signal<LogAnswer | undefined>(undefined);
+/** What an exported page says of itself, and whether its records are those that were written. */
+export const exported = signal<(PageFacts & { readonly chain: string }) | undefined>(undefined);
 /** The seq of the newest record that is known of. */
 export const newest = signal(0);
 /** Goes up when there is something new, at most once a second: pages that show now ask again. */

@@ -8,12 +8,21 @@ interface Place {
   readonly params: URLSearchParams;
 }
 
-const read = (): Place => ({
-  path: decodeURIComponent(location.pathname),
-  params: new URLSearchParams(location.search),
-});
+/** Pages stand behind the `#` of an exported page: a file has one address. */
+let isFile = false;
+
+function read(): Place {
+  const shown = isFile ? new URL(location.hash.slice(1) || '/', 'https://page.invalid') : location;
+  return { path: decodeURIComponent(shown.pathname), params: new URLSearchParams(shown.search) };
+}
 
 const place = signal(read());
+
+/** Takes the page's place from behind the `#`, and keeps it there. */
+export function routeInFile(): void {
+  isFile = true;
+  place.value = read();
+}
 
 /** The path of the page that is shown. */
 export const path = computed(() => place.value.path);
@@ -54,13 +63,15 @@ export function address(
     else next.set(name, String(value));
   }
   const query = next.toString();
-  const encoded = to.split('/').map(encodeURIComponent).join('/');
+  const encoded = `${isFile ? '#' : ''}${to.split('/').map(encodeURIComponent).join('/')}`;
   return query === '' ? encoded : `${encoded}?${query}`;
 }
 
 /** Goes to an address of this console. @param replace leaves no step in the history, as for a moment that moves on */
 export function go(to: string, replace = false): void {
-  if (replace) history.replaceState(null, '', to);
+  if (isFile && replace) location.replace(to);
+  else if (isFile) location.assign(to);
+  else if (replace) history.replaceState(null, '', to);
   else history.pushState(null, '', to);
   place.value = read();
 }
@@ -78,6 +89,21 @@ export function travel(seq: number | undefined): void {
 
 /** Follows links within the console without loading it anew, and the back button. */
 export function listenForNavigation(): void {
+  if (isFile) {
+    // Links lead to another part of the same document, which the browser does by itself.
+    addEventListener('hashchange', () => {
+      if (location.hash.startsWith('#/')) place.value = read();
+    });
+    // A link into the page would take the place of the page's place.
+    document.addEventListener('click', (event) => {
+      const link = event.target instanceof Element ? event.target.closest('a[href^="#"]') : null;
+      const into = link?.getAttribute('href')?.slice(1) ?? '';
+      if (into === '' || into.startsWith('/')) return;
+      event.preventDefault();
+      document.getElementById(into)?.focus();
+    });
+    return;
+  }
   addEventListener('popstate', () => {
     place.value = read();
   });

@@ -169,7 +169,16 @@ test('[C8] what is found beyond those listed is counted by its kind', (t) => {
   t.is(findings.differences.length, 5_000);
 
   const { differences, remembered, untrusted, more } = findings;
-  const answer = { records: 10_003, differences, remembered, untrusted, more, unanswered: [], absent: [] };
+  const answer = {
+    unknown: [],
+    records: 10_003,
+    differences,
+    remembered,
+    untrusted,
+    more,
+    unanswered: [],
+    absent: [],
+  };
   const terminal = { paint: (_style: unknown, text: string) => text } as never;
   const leftOut = (limit: number) =>
     whatIfLines(answer, limit, terminal).filter((line) => / more[;,]/.test(line));

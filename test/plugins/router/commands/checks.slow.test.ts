@@ -120,6 +120,7 @@ test.serial(
         actors: unused,
         wordsOf: unused,
         stoppedReports: unused,
+        exportForms: unused,
       },
     );
     await until(() => lines.some((line) => /\| begun/.test(line)));

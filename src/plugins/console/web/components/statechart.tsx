@@ -97,7 +97,7 @@ const ZOOMS = [0.5, 0.75, 1] as const;
 
 function Drawn({ machine, actor, active }: WithActive) {
   const [zoom, setZoom] = useState(0.75);
-  const box = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLElement>(null);
   const { drawing } = machine;
   const current = [...active].join(', ');
   useEffect(() => {
@@ -110,7 +110,8 @@ function Drawn({ machine, actor, active }: WithActive) {
   const last = actor.last;
   return (
     <>
-      <div class="chart" ref={box}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys reach what scrolls by its focus alone */}
+      <section class="chart" ref={box} tabIndex={0} aria-label={`The statechart of ${machine.name}`}>
         <svg
           viewBox={`0 0 ${width} ${height}`}
           width={width * zoom}
@@ -157,7 +158,7 @@ function Drawn({ machine, actor, active }: WithActive) {
             );
           })}
         </svg>
-      </div>
+      </section>
       <p class="actions">
         {ZOOMS.map((one) => (
           <button key={one} type="button" aria-pressed={zoom === one} onClick={() => setZoom(one)}>

@@ -62,9 +62,9 @@ function Members({ value, path, depth, changed, wanted, actor, chosen }: Inside)
       {members.slice(0, MOST).map(([name, member]) => {
         const own = joined(path, name);
         const marks = [changed.has(own) && 'changed', chosen === own && 'chosen'].filter(Boolean).join(' ');
-        const label =
+        const label = (text: string) =>
           actor === undefined ? (
-            <span class="name">{name}</span>
+            <span class="name">{text}</span>
           ) : (
             <a
               class="name"
@@ -72,13 +72,13 @@ function Members({ value, path, depth, changed, wanted, actor, chosen }: Inside)
               aria-current={chosen === own ? 'true' : undefined}
               title="Who changed it: n and N"
             >
-              {name}
+              {text}
             </a>
           );
         if (!isBranch(member) || Object.keys(member).length === 0) {
           return (
             <li key={name} class={marks}>
-              {label} <code class="leaf">{brief(member, 500)}</code>
+              {label(name)} <code class="leaf">{brief(member, 500)}</code>
             </li>
           );
         }
@@ -90,9 +90,11 @@ function Members({ value, path, depth, changed, wanted, actor, chosen }: Inside)
           <li key={name} class={marks}>
             <details open={isOpen}>
               <summary>
-                {label} <span class="quiet">{brief(member, 60)}</span>
+                <span class="name">{name}</span> <span class="quiet">{brief(member, 60)}</span>
               </summary>
               <ul class="tree">
+                {/* Not in the summary: a button holds no link. */}
+                {actor !== undefined && <li>{label('who changed it')}</li>}
                 <Members
                   value={member}
                   path={own}

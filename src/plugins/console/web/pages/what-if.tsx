@@ -83,8 +83,17 @@ export function WhatIfPage() {
 }
 
 function Differences({ outcome }: { outcome: WhatIfAnswer }) {
-  const { differences, differing, decidedAgain, onlyContext, untrusted, untrustedTotal, open, absent } =
-    outcome;
+  const {
+    unknown,
+    differences,
+    differing,
+    decidedAgain,
+    onlyContext,
+    untrusted,
+    untrustedTotal,
+    open,
+    absent,
+  } = outcome;
   return (
     <section class="card" aria-live="polite">
       <h2>
@@ -95,6 +104,13 @@ function Differences({ outcome }: { outcome: WhatIfAnswer }) {
       <p class="quiet">
         {counted(decidedAgain, 'record')} decided again; in {onlyContext} more only the context differs.
       </p>
+      {unknown.length > 0 && (
+        <p class="problem">
+          Nothing can be tried out on {unknown.join(', ')}: the{' '}
+          {unknown.length === 1 ? 'machine is' : 'machines are'} not here. What{' '}
+          {unknown.length === 1 ? 'it' : 'they'} decided was taken as it was recorded.
+        </p>
+      )}
       {absent.map(({ seq, field }) => (
         <p key={`${seq} ${field}`}>
           Record {seq} has no field <code>{field}</code>: perhaps it is misspelt.
