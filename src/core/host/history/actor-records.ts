@@ -10,9 +10,23 @@ interface StatesAt {
   readonly states: ReadonlyMap<string, Readonly<ActorState>>;
 }
 
+/** Records of one actor that are read at once. */
+const CHUNK = 64;
+/** So many are looked at however long it takes: a machine that is busy must not make a list empty. */
+const LEAST = 128;
+
+/** The records of one actor, newest first. */
+interface Cursor {
+  readonly ref: string;
+  /** None that is still to come is newer. */
+  newest: number;
+  /** Those that were read and not taken yet. */
+  read: LogRecord[];
+}
+
 /**
- * The newest records of some actors that are not after a moment, newest first: each actor is read by the log's index,
- * those first that have the newest record, until no other can have a newer one.
+ * The newest records of some actors that are not after a moment, newest first: each actor is read by the log's index, some
+ * records at a time, and always the one that can have the newest.
  *
  * @returns `more` where older ones may match, too: because of the limit, or because the search took too long
  */
@@ -21,31 +35,34 @@ export async function newestOfActors(
   { seq, states }: StatesAt,
   { actors, events, limit }: PageRecords,
 ): Promise<{ records: LogRecord[]; more: boolean }> {
-  const byNewest = actors
-    .flatMap((ref) => {
-      const newest = states.get(ref)?.seq;
-      return newest === undefined ? [] : [{ ref, newest }];
-    })
-    .sort((a, b) => b.newest - a.newest);
   const isWanted = events && new Set(events);
-  const pace = new Pace(signal);
-  let found: LogRecord[] = [];
-  let more = false;
-  for (const { ref, newest } of byNewest) {
-    const oldest = found.length >= limit ? (found.at(-1)?.seq ?? 0) : 0;
-    if (newest <= oldest) return { records: found, more: true };
-    const own: LogRecord[] = [];
-    for await (const record of log.read({ actor: ref, from: oldest + 1, to: seq, reverse: true })) {
-      await pace.next();
-      const isLate = performance.now() > enoughAt;
-      if (isLate || own.length === limit) more = true;
-      if (isLate || own.length === limit) break;
-      if (!isWanted || isWanted.has(record.event.type)) own.push(record);
-    }
-    const merged = [...found, ...own].sort((a, b) => b.seq - a.seq);
-    more ||= merged.length > limit || oldest > 0;
-    found = merged.slice(0, limit);
-    if (performance.now() > enoughAt) return { records: found, more: true };
+  const cursors = new Set<Cursor>();
+  for (const ref of new Set(actors)) {
+    const state = states.get(ref);
+    if (state) cursors.add({ ref, newest: Math.min(state.seq, seq), read: [] });
   }
-  return { records: found, more };
+  const size = Math.min(limit, CHUNK);
+  const pace = new Pace(signal);
+  const records: LogRecord[] = [];
+  let looked = 0;
+  while (records.length < limit) {
+    await pace.next();
+    if (looked >= LEAST && performance.now() > enoughAt) break;
+    let next: Cursor | undefined;
+    for (const one of cursors) if (!next || one.newest > next.newest) next = one;
+    if (!next) return { records, more: false };
+    const [record, ...others] = next.read;
+    if (record) {
+      looked += 1;
+      if (!isWanted || isWanted.has(record.event.type)) records.push(record);
+      next.read = others;
+      next.newest = others[0]?.seq ?? record.seq - 1;
+      continue;
+    }
+    const range = { actor: next.ref, to: next.newest, reverse: true, limit: size };
+    for await (const one of log.read(range)) next.read.push(one);
+    if (next.read.length === 0) cursors.delete(next);
+    next.newest = next.read[0]?.seq ?? 0;
+  }
+  return { records, more: cursors.size > 0 };
 }

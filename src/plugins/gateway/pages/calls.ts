@@ -8,7 +8,7 @@ import { KEY_TYPE } from './keys.ts';
 
 const REJECTIONS_TYPE = 'gateway.rejections';
 /** Records that are read: a call is two, its decision and its end. */
-const MOST_READ = 4_000;
+const MOST_READ = 2_000;
 /** Calls that are listed. */
 const MOST_LISTED = 300;
 /** Routes of one call that are named. */
