@@ -254,3 +254,45 @@ test.serial(
     t.deepEqual(faults, []);
   },
 );
+
+test.serial(
+  '[C15] what-if takes several changes from records, and lights the first divergence with its guards',
+  async (t) => {
+    const { rig, last } = of();
+    const [opening] = (await rig.ask(`/api/records?event=OPEN&text=guest-17&at=${last}`)).records;
+    const { page, faults } = await openWindow(t, of(), `/records/${opening.seq}?at=${opening.seq}`);
+    await page.locator('.why li').first().waitFor();
+    await page.keyboard.press('e');
+    await page.waitForURL((url) => url.pathname === '/what-if');
+    await page.getByText('No effect is carried out').waitFor();
+    const event = page.locator('textarea').first();
+    await event.waitFor();
+    t.like(JSON.parse(await event.inputValue()), { type: 'OPEN', by: 'guest-17' });
+    await event.fill('{"by": "stranger"}');
+    await page.getByRole('button', { name: 'Insert after it' }).click();
+    await page.locator('fieldset.insert textarea').fill('{"type": "KNOCK"}');
+    await page.getByRole('button', { name: '+ drop a record' }).click();
+    await page
+      .locator('fieldset.drop input')
+      .first()
+      .fill(String(opening.seq + 1));
+    await page.getByRole('button', { name: 'Run it again' }).click();
+    const divergence = page.getByRole('region', { name: 'First divergence' });
+    await divergence.waitFor();
+    const text = await divergence.innerText();
+    t.true(text.includes(`record ${opening.seq}`), text);
+    t.regex(text, /would have refused it/);
+    t.is(await divergence.locator('.guards .taken', { hasText: 'known' }).count(), 1, 'as it was');
+    t.is(
+      await divergence.locator('.guards .refused', { hasText: 'known' }).count(),
+      1,
+      'as it would have been',
+    );
+    await page.locator('tr.first-difference').waitFor();
+    t.true((await page.locator('table').innerText()).includes('inserted'));
+    await page.locator('fieldset.insert textarea').fill('{');
+    await page.getByRole('button', { name: 'Run it again' }).click();
+    await page.getByRole('alert').filter({ hasText: 'no JSON object' }).waitFor();
+    t.deepEqual(faults, []);
+  },
+);

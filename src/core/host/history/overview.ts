@@ -1,6 +1,8 @@
 import type { Moment } from '../../kernel/actors/recover.ts';
 import { parseActorRef } from '../../kernel/ids.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/json.ts';
+import { delayOf } from '../../kernel/log/record.ts';
+import { duration } from '../amounts.ts';
 import type { StoppedReports } from '../plugin/definition.ts';
 import { freeOf, textOf } from './answer-text.ts';
 
@@ -75,6 +77,33 @@ export function waitingAt({ actors }: Moment, now: number, most: number): Waitin
     )
     .filter(({ since }) => now - since > LONG_WAIT_MS)
     .slice(0, most);
+}
+
+/** So many things that a plugin does are named. */
+const MOST_DOING = 2;
+
+/**
+ * What the actors of a plugin are at: effects without an outcome, and timers, the next to expire first.
+ *
+ * @param plugin name, which the addresses of its actors begin with
+ * @param now epoch milliseconds
+ * @returns undefined where nothing of it is under way
+ */
+export function doingAt({ actors }: Moment, plugin: string, now: number): string | undefined {
+  const own = actors.filter(({ ref }) => ref.startsWith(`${plugin}.`));
+  const effects = own.flatMap(({ ref, effects: open }) =>
+    Object.values(open).map(({ type, at }) => `${ref} waits for ${type} for ${duration(now - at)}`),
+  );
+  const timers = own
+    .flatMap(({ ref, timers: armed }) =>
+      Object.entries(armed).map(([timer, { at }]) => ({ ref, name: delayOf(timer) ?? timer, at })),
+    )
+    .sort((a, b) => a.at - b.at)
+    .map(({ ref, name, at }) => `${ref} goes on by its timer ${name} in ${duration(Math.max(0, at - now))}`);
+  const all = [...effects, ...timers];
+  if (all.length === 0) return undefined;
+  const more = all.length > MOST_DOING ? `; and ${all.length - MOST_DOING} more` : '';
+  return textOf(all.slice(0, MOST_DOING).join('; ') + more);
 }
 
 /** What plugins report of the states at a moment, as they do of a stopped instance. @param at epoch milliseconds */

@@ -1,6 +1,7 @@
 import type { Decision } from '../actors/transition.ts';
 import { jsonEqual } from '../json.ts';
 import type { LogEvent } from '../log/record.ts';
+import type { Candidate } from './guards.ts';
 
 /** A decision that comes out otherwise. */
 export interface Difference {
@@ -13,6 +14,8 @@ export interface Difference {
   readonly kind: 'decided' | 'timer' | 'inserted' | 'dropped';
   readonly expected?: Decision;
   readonly got?: Decision;
+  /** The guards that were asked for `got`; absent beyond the first differences. */
+  readonly guards?: readonly Candidate[];
 }
 
 /** A recorded input that would perhaps, or certainly, not have come as it did. */

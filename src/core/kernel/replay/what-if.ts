@@ -16,6 +16,7 @@ import {
 } from '../log/record.ts';
 import type { Change, Inserted } from './changes.ts';
 import { type Difference, Findings, type Untrusted } from './findings.ts';
+import { candidatesOf } from './guards.ts';
 import { Imagined } from './imagined.ts';
 import { decisionOf, sameDecision } from './verify.ts';
 
@@ -48,6 +49,8 @@ export interface WhatIf {
 
 /** A timer that arms itself again and again goes off no more often than this. */
 const MOST_UNRECORDED = 10_000;
+/** Differences of which it is told which guards decided. */
+const MOST_WITH_GUARDS = 100;
 /** Records between two steps. */
 const STEP = 100;
 
@@ -173,6 +176,7 @@ class World {
       this.#findings.distrust({ seq, actor: ref, event: event.type, reason });
     }
     const expected = decisionOf(record);
+    const before = this.#before(ref);
     const got = this.#imagined.decide(
       record,
       event,
@@ -183,7 +187,29 @@ class World {
     this.#strayed.add(ref);
     if (!jsonEqual(externalEffects(expected), externalEffects(got))) this.#doubtful.add(seq);
     if (expected.ignored && got.ignored) return; // in another state than recorded, and ignored there, too
-    this.#findings.differ({ seq, at, actor: ref, event, kind: 'decided', expected, got });
+    this.#findings.differ({
+      seq,
+      at,
+      actor: ref,
+      event,
+      kind: 'decided',
+      expected,
+      got,
+      ...this.#guards(before, event),
+    });
+  }
+
+  /** The actor's state before its decision, which changes it in place: value and context are replaced as a whole. */
+  #before(ref: string): ActorState | undefined {
+    const state = this.#imagined.state(ref);
+    return state && { ...state };
+  }
+
+  /** Which guards decided, for as many differences as a person reads. */
+  #guards(before: ActorState | undefined, event: LogEvent): Pick<Difference, 'guards'> {
+    if (!before || this.#findings.differences.length >= MOST_WITH_GUARDS) return {};
+    const definition = this.#definitions.get(parseActorRef(before.ref).type);
+    return definition ? { guards: candidatesOf(definition.machine, before, event) } : {};
   }
 
   /** Why a recorded input may not be believed any more. */
@@ -266,9 +292,13 @@ class World {
       correlation: 'what-if',
       ...(outcome !== undefined && { outcome }),
     };
+    const before = this.#before(actor);
     const got = this.#imagined.decide(record, event, outcome, definition);
     this.#strayed.add(actor);
-    this.#findings.differ({ seq: this.#last.seq, at, actor, event, kind, got });
+    this.#findings.differ({
+      ...{ seq: this.#last.seq, at, actor, event, kind, got },
+      ...this.#guards(before, event),
+    });
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { textOf } from '../../../core/host/history/answer-text.ts';
 import type { LogSource } from '../../../core/host/history/log-source.ts';
-import { factsAt, firingAt, waitingAt } from '../../../core/host/history/overview.ts';
+import { doingAt, factsAt, firingAt, waitingAt } from '../../../core/host/history/overview.ts';
 import { firstSeqAt } from '../../../core/host/history/place.ts';
 import type { LogQuestion } from '../../../core/host/history/questions.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
@@ -79,10 +79,18 @@ export const overview = get({
         time: then,
         status: worstOf(items, live !== undefined),
         perMinute: await rateAt(log, moment.seq, then),
-        items: items.sort((a, b) => order(a) - order(b)),
+        items: items.map((one) => withDoing(one, moment, then, services)).sort((a, b) => order(a) - order(b)),
       };
     }),
 });
+
+/** What its plugin does about a fact that is not as it should be. */
+function withDoing(one: Item, moment: Moment, then: number, services: Services | undefined): Item {
+  if (one.kind !== 'fact' || one.status === 'ok') return one;
+  const owner = services?.declarations().health.find(({ name }) => name === one.name)?.owner;
+  const doing = owner === undefined ? undefined : doingAt(moment, owner, then);
+  return { ...one, ...(doing !== undefined && { doing }) };
+}
 
 /** Records a minute over the ten minutes before. */
 async function rateAt(log: HistoryReader, seq: number, then: number): Promise<number> {

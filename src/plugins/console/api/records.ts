@@ -61,6 +61,16 @@ const LOOK_AHEAD = 1_000;
 const MOST_CONSEQUENCES = 50;
 const MOST_STEPS = 30;
 
+/** Transitions that a state had for an event, up to the one that was taken. */
+export const candidates = z.array(
+  z.object({
+    state: z.string(),
+    guard: z.string().optional(),
+    target: z.string().optional(),
+    taken: z.boolean(),
+  }),
+);
+
 const change = z.object({ path: z.string(), from: z.unknown().optional(), to: z.unknown().optional() });
 export const changes = z.array(change);
 const seqs = { previous: z.int().optional(), next: z.int().optional() };
@@ -92,19 +102,10 @@ export const showRecord = get({
       }),
     ),
     changes,
-    candidates: z
-      .array(
-        z.object({
-          state: z.string(),
-          guard: z.string().optional(),
-          target: z.string().optional(),
-          taken: z.boolean(),
-        }),
-      )
-      .meta({
-        description:
-          'transitions that its state had for the event, up to the one taken; none where the machine is another by now',
-      }),
+    candidates: candidates.meta({
+      description:
+        'transitions that its state had for the event, up to the one taken; none where the machine is another by now',
+    }),
   }),
   run: ({ params: { seq } }, { ask, source }) =>
     ask(async ({ log, words, signal }) => {
@@ -115,7 +116,7 @@ export const showRecord = get({
       const { machine, version, actor, event } = family.record;
       const known = (await source.actors()).find((one) => one.type === parseActorRef(actor).type);
       const isOfThis = known?.version === version && known.machine.id === machine;
-      const candidates = before && isOfThis ? candidatesOf(known.machine, before, event) : [];
+      const asked = before && isOfThis ? candidatesOf(known.machine, before, event) : [];
       const [earlier, later] = [
         before && shownState({ ...before }),
         await actorAt(log, family.record.actor, seq, signal),
@@ -160,7 +161,7 @@ export const showRecord = get({
           };
         }),
         changes: contextChanges(earlier?.context, later && shownState(later).context),
-        candidates: candidates.map((one) => ({ ...one })),
+        candidates: asked.map((one) => ({ ...one })),
       };
     }),
 });

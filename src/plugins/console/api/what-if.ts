@@ -12,6 +12,7 @@ import type { Difference } from '../../../core/kernel/replay/findings.ts';
 import { whatIfSteps } from '../../../core/kernel/replay/what-if.ts';
 import { ConsoleError } from '../errors.ts';
 import { momentSeq, post, time } from './endpoint.ts';
+import { candidates } from './records.ts';
 
 /** Records that can be changed at once, and differences that are listed. */
 const MOST_CHANGES = 20;
@@ -19,7 +20,14 @@ const LISTED = 200;
 
 const seq = z.int().min(1);
 const event = z.record(z.string().max(128), z.json());
-const decision = z.object({ text: z.string(), state: z.string(), effects: z.array(z.string()) }).optional();
+const decision = z
+  .object({
+    text: z.string(),
+    state: z.string(),
+    effects: z.array(z.string()),
+    refused: z.boolean().meta({ description: 'the machine took no notice of the event' }),
+  })
+  .optional();
 
 export const whatIf = post({
   path: '/api/what-if',
@@ -61,6 +69,7 @@ export const whatIf = post({
         kind: z.enum(['decided', 'timer', 'inserted', 'dropped']),
         recorded: decision,
         instead: decision,
+        guards: candidates.optional().meta({ description: 'the guards that were asked for `instead`' }),
       }),
     ),
     onlyContext: z.int().meta({ description: 'further decisions in which only the context differs' }),
@@ -123,6 +132,7 @@ function differenceOf(one: Difference, describe: Describe) {
       text: textOf(inWords(one, made, describe) ?? short(made)),
       state: textOf(short({ ...made, effects: [] })),
       effects: made.effects.map(({ type }) => textOf(type)),
+      refused: made.ignored === true || made.stale === true,
     };
   const [recorded, instead] = [shownDecision(expected), shownDecision(got)];
   return {
@@ -133,5 +143,6 @@ function differenceOf(one: Difference, describe: Describe) {
     kind,
     ...(recorded && { recorded }),
     ...(instead && { instead }),
+    ...(one.guards && { guards: one.guards.map((each) => ({ ...each })) }),
   };
 }

@@ -12,6 +12,9 @@ export interface Answer<T> {
   readonly loading: boolean;
 }
 
+/** When the instance last answered, by this machine's clock; 0 before that. */
+export const lastAnswerAt = signal(0);
+
 /** Answers about the past never change. */
 const past = new Map<string, unknown>();
 const KEPT = 200;
@@ -57,6 +60,7 @@ export function useAnswer<T>(
     answer.value = { ...answer.value, loading: true };
     try {
       const data = await get<T>(text, {}, abort.signal);
+      lastAnswerAt.value = Date.now();
       if (isPast) keep(text, data);
       if (abort.signal.aborted) return;
       // An answer that was on its way when the page was paused would move what is looked at.

@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { PagesAnswer } from '../api/types.ts';
-import { useAnswer } from './answer.ts';
+import { lastAnswerAt, useAnswer } from './answer.ts';
 import { post } from './api.ts';
 import { COMMANDS } from './commands.ts';
 import { AreaLinks, PagesOfArea } from './components/area-links.tsx';
@@ -20,6 +20,7 @@ import { StoriesPage } from './pages/stories.tsx';
 import { StoryPage } from './pages/story.tsx';
 import { WhatIfPage } from './pages/what-if.tsx';
 import { Help, Notebook, Palette } from './palette.tsx';
+import { Time } from './text.tsx';
 import { TimeBar } from './timebar.tsx';
 
 /** Pages that there always are, with the key that leads to them. */
@@ -62,6 +63,36 @@ const isShown = (to: string): boolean => path.value === to || path.value.startsW
 async function logout(): Promise<void> {
   await post('/api/logout', {}).catch(() => {});
   location.assign('/login');
+}
+
+/** Says that what is shown may be old, since when, and what to do. */
+function Lost() {
+  const known = lastAnswerAt.value;
+  if (connection.value !== 'lost' && connection.value !== 'ended') return null;
+  return (
+    <p class="problem linked" role="alert">
+      {connection.value === 'lost' ? (
+        'The instance does not answer; the page tries again by itself.'
+      ) : (
+        <>
+          This login has ended, as all do when the instance starts anew.{' '}
+          <a href={`/login?next=${encodeURIComponent(location.pathname + location.search)}`} target="_self">
+            Log in again
+          </a>{' '}
+          here or in another window: this page goes on by itself.
+        </>
+      )}{' '}
+      What is shown was last known{' '}
+      {known === 0 ? (
+        'never'
+      ) : (
+        <>
+          at <Time ms={known} />
+        </>
+      )}
+      .
+    </p>
+  );
 }
 
 /** The frame of all pages: where one can go, which moment is shown, and the page. */
@@ -109,11 +140,7 @@ export function App() {
       </header>
       {exported.value && <ExportedPart facts={exported.value} />}
       <TimeBar />
-      {connection.value === 'lost' && (
-        <p class="problem" role="alert">
-          The instance does not answer. What is shown is what was last known; the page tries again by itself.
-        </p>
-      )}
+      <Lost />
       <main id="page" tabIndex={-1}>
         {page(path.value, areas.data?.pages ?? [])}
       </main>

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
-import type { LogAnswer, RecordRow } from '../api/types.ts';
+import type { LogAnswer } from '../api/types.ts';
 import type { PageFacts } from '../export/facts.ts';
 import { ApiError, get } from './api.ts';
 
 /** How the page stands to the instance. */
-export type Connection = 'connecting' | 'live' | 'lost' | 'file';
+export type Connection = 'connecting' | 'live' | 'lost' | 'ended' | 'file';
 
 export const connection = signal<Connection>('connecting');
 /** What log this is; undefined until it is known. */
@@ -15,26 +15,20 @@ export const exported = signal<(PageFacts & { readonly chain: string }) | undefi
 export const newest = signal(0);
 /** Goes up when there is something new, at most once a second: pages that show now ask again. */
 export const pulse = signal(1);
-/** Newest last; at most `KEPT`. */
-export const latest = signal<readonly RecordRow[]>([]);
 
-const KEPT = 500;
-/** Rows that came are shown together, so that a thousand a second are no more work than ten: milliseconds. */
+/** Records that came are shown together, so that a thousand a second are no more work than ten: milliseconds. */
 const TOGETHER_MS = 100;
 const RETRY_MS = 2_000;
 const PULSE_MS = 1_000;
 
-let pending: RecordRow[] = [];
+/** The newest record that came and is not shown yet. */
+let came = 0;
 let isShowing = false;
 let isPulsing = false;
 
 function show(): void {
   isShowing = false;
-  const last = pending.at(-1);
-  if (!last) return;
-  latest.value = [...latest.value, ...pending].slice(-KEPT);
-  newest.value = Math.max(newest.value, last.seq);
-  pending = [];
+  newest.value = Math.max(newest.value, came);
   if (isPulsing) return;
   isPulsing = true;
   setTimeout(() => {
@@ -43,8 +37,8 @@ function show(): void {
   }, PULSE_MS);
 }
 
-function take(row: RecordRow): void {
-  pending.push(row);
+function take(seq: number): void {
+  came = Math.max(came, seq);
   if (isShowing) return;
   isShowing = true;
   setTimeout(show, TOGETHER_MS);
@@ -57,7 +51,7 @@ export async function follow(): Promise<void> {
     const other = log.value !== undefined && log.value.instance !== facts.instance;
     log.value = facts;
     // What pages asked before they listened, or while the connection was lost, may be old by now.
-    if (other || facts.last > newest.value) pulse.value += 1;
+    if (other || facts.last > newest.value || connection.value !== 'connecting') pulse.value += 1;
     newest.value = other ? facts.last : Math.max(newest.value, facts.last);
     if (facts.mode !== 'live') {
       connection.value = 'file';
@@ -65,11 +59,8 @@ export async function follow(): Promise<void> {
     }
     listen(facts.last);
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) {
-      location.assign('/login');
-      return;
-    }
-    connection.value = 'lost';
+    // Sessions end with their instance. Whoever logs in again, in any window of this browser, goes on here.
+    connection.value = error instanceof ApiError && error.status === 401 ? 'ended' : 'lost';
     setTimeout(() => void follow(), RETRY_MS);
   }
 }
@@ -79,7 +70,7 @@ function listen(after: number): void {
   source.addEventListener('open', () => {
     connection.value = 'live';
   });
-  source.addEventListener('record', (event) => take(JSON.parse(event.data) as RecordRow));
+  source.addEventListener('record', (event) => take(Number(event.lastEventId)));
   source.addEventListener('gap', (event) => {
     const { to } = JSON.parse(event.data) as { to: number };
     newest.value = Math.max(newest.value, to);

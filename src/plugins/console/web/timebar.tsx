@@ -59,7 +59,7 @@ export function TimeBar() {
   const time = bucketOf?.start;
   return (
     <search class="timebar" aria-label="Time">
-      <div class="bars">
+      <div class="spans-log">
         <div
           class="bar"
           role="slider"
@@ -149,5 +149,6 @@ const CONNECTIONS = {
   connecting: 'connecting …',
   live: 'now, live',
   lost: 'connection lost: trying again',
+  ended: 'logged out',
   file: 'end of this log',
 } as const;

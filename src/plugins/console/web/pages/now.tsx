@@ -1,44 +1,100 @@
-import type { OverviewAnswer } from '../../api/types.ts';
+import type { OverviewAnswer, RecordsAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { RateChart } from '../components/rate-chart.tsx';
-import { RecordLine } from '../components/record-line.tsx';
 import { Shown, StatusMark } from '../components/states.tsx';
-import { latest, log } from '../live.ts';
+import { Due } from '../components/transition.tsx';
+import { log } from '../live.ts';
 import { address, at } from '../location.ts';
-import { Time } from '../text.tsx';
+import { bytes, counted, Time } from '../text.tsx';
 
-type OverviewItem = OverviewAnswer['items'][number];
+type Item = OverviewAnswer['items'][number];
 
 const WORST = ['failing', 'degraded', 'unknown', 'ok'] as const;
 
 /** The worst first, so that what matters is seen without a search. */
-function sorted(items: readonly OverviewItem[]): OverviewItem[] {
+function sorted(items: readonly Item[]): Item[] {
   return items.toSorted((a, b) => WORST.indexOf(a.status) - WORST.indexOf(b.status));
 }
 
-function Card({ area, items }: { area: string; items: readonly OverviewItem[] }) {
+/** Is everything well, and if not: what, since when, and what is being done. */
+export function NowPage() {
+  const answer = useAnswer<OverviewAnswer>('/api/overview', { at: at.value });
   return (
-    <section class="card">
-      <h2>{area}</h2>
+    <Shown of={answer}>
+      {({ status, items, time, perMinute }) => {
+        const wrong = sorted(items.filter((item) => item.status !== 'ok'));
+        const ending = items.filter(({ due }) => due !== undefined);
+        const facts = items.filter(
+          (one) => one.kind === 'fact' && one.due === undefined && one.status === 'ok',
+        );
+        return (
+          <div class="now">
+            <h1 class="linked">
+              <StatusMark status={status} /> {status === 'ok' ? 'Everything is well' : summary(wrong)}
+              <span class="quiet">
+                {' '}
+                <Time ms={time} />
+              </span>
+            </h1>
+            {wrong.length > 0 && <Wrong items={wrong} />}
+            {ending.length > 0 && <Ending items={ending} time={time} />}
+            <div class="cards">
+              {[...Map.groupBy(facts, ({ area }) => area)].map(([area, own]) => (
+                <Card key={area} title={area} items={own} />
+              ))}
+              <LogCard items={items} perMinute={perMinute} />
+              <Surfaces items={items.filter(({ kind }) => kind === 'surface')} />
+              <Plugins items={items.filter(({ kind }) => kind === 'plugin')} />
+              <section class="card">
+                <h2>Records a minute</h2>
+                <RateChart end={time} />
+              </section>
+              <Latest />
+            </div>
+          </div>
+        );
+      }}
+    </Shown>
+  );
+}
+
+/** What is not well, and what is being done about each. */
+function Wrong({ items }: { items: readonly Item[] }) {
+  return (
+    <section class="card wrong" aria-label="What is not well">
       <ul>
-        {sorted(items).map(({ name, status, text, since, actor, seq }) => (
-          <li key={`${name} ${actor} ${seq}`} class="item">
-            <StatusMark status={status} />
-            <span class="what" title={text}>
-              {actor ? <a href={address(`/actors/${actor}`)}>{name}</a> : name}
-              <span class="quiet"> {text}</span>
-              {since !== undefined && (
-                <span class="quiet">
-                  {' '}
-                  since{' '}
-                  {seq === undefined ? (
-                    <Time ms={since} />
-                  ) : (
-                    <a href={address(`/records/${seq}`, { at: seq })}>
-                      <Time ms={since} />
-                    </a>
-                  )}
-                </span>
+        {items.map((item) => (
+          <li key={`${item.kind} ${item.name} ${item.seq}`} class="item">
+            <StatusMark status={item.status} />
+            <span>
+              <Name item={item} /> <span>{item.text}</span> <Since item={item} />
+              <span class="doing">
+                {item.doing ?? <span class="quiet">No effect and no timer of it is under way.</span>}
+              </span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** What ends by itself at a time, such as a change that is not committed. */
+function Ending({ items, time }: { items: readonly Item[]; time: number }) {
+  return (
+    <section class="card pending" aria-label="What is pending">
+      <ul>
+        {items.map(({ name, text, due, ...item }) => (
+          <li key={name} class="item">
+            <strong>
+              <Name item={{ ...item, name, text }} />
+            </strong>
+            <span>
+              {text}{' '}
+              {due !== undefined && (
+                <strong class="due">
+                  <Due due={due} then={time} />
+                </strong>
               )}
             </span>
           </li>
@@ -48,61 +104,148 @@ function Card({ area, items }: { area: string; items: readonly OverviewItem[] })
   );
 }
 
-/** Is everything well, and if not: what, since when, and what is being done. */
-export function NowPage() {
-  const answer = useAnswer<OverviewAnswer>('/api/overview', { at: at.value });
+/** A fact's name in words: `columnar_backups` and `reconcilerPush` are those of an API. */
+function inWords(name: string): string {
+  return name
+    .replaceAll('_', ' ')
+    .replaceAll(/([a-z])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`);
+}
+
+function Name({ item: { name, actor } }: { item: Item }) {
+  return actor ? <a href={address(`/actors/${actor}`)}>{name}</a> : <b>{inWords(name)}</b>;
+}
+
+function Since({ item: { since, seq } }: { item: Item }) {
+  if (since === undefined) return null;
   return (
-    <Shown of={answer}>
-      {({ status, items, time }) => {
-        const areas = Map.groupBy(items, ({ area }) => area);
-        const not = items.filter((item) => item.status !== 'ok');
-        return (
-          <div class="now">
-            <h1 class="linked">
-              <StatusMark status={status} /> {status === 'ok' ? 'Everything is well' : summary(not)}
-              <span class="quiet">
-                {' '}
-                <Time ms={time} />
-              </span>
-            </h1>
-            <div class="cards">
-              {[...areas].map(([area, own]) => (
-                <Card key={area} area={area} items={own} />
-              ))}
-              <section class="card wide">
-                <h2>Records a minute</h2>
-                <RateChart end={time} />
-              </section>
-              {at.value === undefined && log.value?.mode === 'live' && (
-                <section class="card wide">
-                  <h2>What happens</h2>
-                  {latest.value.length === 0 && <p class="quiet">Nothing since this page was opened.</p>}
-                  <ul class="latest">
-                    {latest.value
-                      .slice(-6)
-                      .toReversed()
-                      .map((row) => (
-                        <li key={row.seq}>
-                          <RecordLine row={row} />
-                        </li>
-                      ))}
-                  </ul>
-                </section>
-              )}
-            </div>
-          </div>
-        );
-      }}
-    </Shown>
+    <span class="quiet">
+      since{' '}
+      {seq === undefined ? (
+        <Time ms={since} />
+      ) : (
+        <a href={address(`/records/${seq}`, { at: seq })}>
+          <Time ms={since} />
+        </a>
+      )}
+    </span>
   );
 }
 
-function summary(items: readonly OverviewItem[]): string {
-  const [worst] = sorted(items);
+function Card({ title, items }: { title: string; items: readonly Item[] }) {
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      <ul>
+        {sorted(items).map((item) => (
+          <li key={item.name} class="item">
+            <StatusMark status={item.status} />
+            <span>
+              <Name item={item} /> <span class="quiet">{item.text}</span> <Since item={item} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The log: how fast it grows, whether all of it is durable, and how large it is. */
+function LogCard({ items, perMinute }: { items: readonly Item[]; perMinute: number }) {
+  const item = items.find(({ kind }) => kind === 'log');
+  return (
+    <section class="card">
+      <h2>Log</h2>
+      <ul>
+        {item && (
+          <li class="item">
+            <StatusMark status={item.status} />
+            <span class="quiet">{item.text}</span>
+          </li>
+        )}
+        <li class="numbers">
+          <span>
+            <strong>{perMinute.toLocaleString()}</strong> a minute
+          </span>
+          {log.value && at.value === undefined && (
+            <span>
+              <strong>{bytes(log.value.bytes)}</strong> on disk
+            </span>
+          )}
+        </li>
+      </ul>
+    </section>
+  );
+}
+
+function Surfaces({ items }: { items: readonly Item[] }) {
+  if (items.length === 0) return null;
+  return (
+    <section class="card">
+      <h2>Surfaces: {items.length} listen</h2>
+      <dl class="surfaces">
+        {items.map(({ name, text }) => (
+          <div key={name}>
+            <dt>{inWords(name)}</dt>
+            <dd>
+              <code>{text.replace('http://', '')}</code>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function Plugins({ items }: { items: readonly Item[] }) {
+  if (items.length === 0) return null;
+  const started = items.filter(({ status }) => status === 'ok').length;
+  const name = ({ name: full }: Item) => full.replace(/^plugin /, '');
+  return (
+    <section class="card">
+      <h2>
+        Plugins: {started} of {items.length} started
+      </h2>
+      <p class="quiet names">
+        {sorted(items).map((item) => (
+          <span key={item.name}>
+            {item.status === 'ok' ? name(item) : <strong>{`${name(item)}: ${item.text}`}</strong>}
+          </span>
+        ))}
+      </p>
+    </section>
+  );
+}
+
+/** The newest records, whether they came before this page was opened or since. */
+function Latest() {
+  const { data } = useAnswer<RecordsAnswer>('/api/records', { limit: 6, at: at.value });
+  return (
+    <section class="card">
+      <h2>What happened last</h2>
+      <ul class="latest">
+        {(data?.records ?? []).map(({ seq, time, actor, event, failed, text }) => (
+          <li key={seq} class={failed ? 'failed' : undefined} title={text}>
+            <a href={address(`/records/${seq}`, { at: seq })}>
+              <Time ms={time} />
+            </a>{' '}
+            <span class="actor">{actor}</span>{' '}
+            <span class="quiet">
+              {failed && <strong>failed: </strong>}
+              {event}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function summary(wrong: readonly Item[]): string {
+  const [worst] = wrong;
   if (!worst) return 'Not everything is known';
-  const more = items.length > 1 ? `, and ${items.length - 1} more` : '';
-  // The card has the rest: labels of an alert, and what to do.
+  const more = wrong.length > 1 ? `, and ${counted(wrong.length - 1, 'thing')} more` : '';
+  // The list below has the rest: labels of an alert, and what to do.
   const name = worst.name.replace(/\{.*$/, '');
-  const [sentence = ''] = worst.text.split(/\.(?:\s|$)/);
-  return `${name}: ${sentence}${more}`;
+  const [sentence = ''] = worst.text.split(/[.;](?:\s|$)/);
+  return `${inWords(name)}: ${sentence}${more}`;
 }
