@@ -1,4 +1,4 @@
-import { type EnteredState, waits } from '../../core/host/history/moment.ts';
+import { type EnteredState, waits } from '../../core/host/history/entered-state.ts';
 import { shownState } from '../../core/host/history/shown.ts';
 import type { Terminal } from '../../core/host/terminal.ts';
 import {

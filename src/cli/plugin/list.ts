@@ -68,7 +68,7 @@ function provisions(registrations: Registrations, plugin: string): string[] {
       ...of(surfaces).map(({ options }) => options.name),
       ...of(listeners).map(({ name }) => name),
     ]),
-    ...of(contributions).map(({ point }) => `a part of ${point}`),
+    ...new Set(of(contributions).map(({ point }) => `a part of ${point}`)),
     ...named(
       'actor',
       of(actors).map(({ type }) => type),

@@ -1,5 +1,5 @@
+import { differencesOf, type EnteredState, enteredState } from '../../core/host/history/entered-state.ts';
 import { explanationOf } from '../../core/host/history/explanation.ts';
-import { differencesOf, type EnteredState, enteredState } from '../../core/host/history/moment.ts';
 import { runSteps } from '../../core/host/history/pace.ts';
 import { actorMatcher } from '../../core/host/history/select.ts';
 import { shownState } from '../../core/host/history/shown.ts';

@@ -1,5 +1,7 @@
 /** Records of the gateway, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+
 import { z } from 'zod';
+import { counted } from '../../core/host/amounts.ts';
 import {
   DEFAULT_WORDS,
   type ProblemTest,
@@ -185,7 +187,7 @@ export function describeToolsRecord({ event }: RecordOf<typeof toolPins>): strin
     case 'SEEN': {
       const number = Object.keys(event.tools).length;
       return event.changes.length === 0
-        ? `its upstream defines ${number} tools`
+        ? `its upstream defines ${counted(number, 'tool')}`
         : `its upstream defines its tools anew: ${toolChangesText(event.changes)}`;
     }
     case 'ACCEPTED':
@@ -216,7 +218,8 @@ export function describeHealthRecord({ event, to }: RecordOf<typeof routeHealth>
   switch (event.type) {
     case 'PROBED': {
       const { reason, tools } = event;
-      if (event.found === 'ok') return `is healthy${tools === undefined ? '' : `, ${tools} tools`}`;
+      if (event.found === 'ok')
+        return `is healthy${tools === undefined ? '' : `, ${counted(tools, 'tool')}`}`;
       return `is ${String(to.value)}: its upstream ${reason}`;
     }
     case 'CALL_FAILED':

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { freeOf, textOf } from '../../core/host/history/answer-text.ts';
-import { differencesOf, enteredState, waits } from '../../core/host/history/moment.ts';
+import { differencesOf, enteredState, waits } from '../../core/host/history/entered-state.ts';
 import { runSteps } from '../../core/host/history/pace.ts';
 import { actorMatcher } from '../../core/host/history/select.ts';
 import { shownState } from '../../core/host/history/shown.ts';

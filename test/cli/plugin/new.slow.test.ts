@@ -48,6 +48,7 @@ test('[C11,G1] the new route of a running instance is healthy, and a client entr
   t.regex(stdout, /water_level .*\/water_level\/mcp/);
   const listed = JSON.parse((await run(t, folder, 'plugin', 'list', '--json')).stdout);
   t.true(listed.every(({ state }: { state: string }) => state === 'started'));
+  for (const { name, provides } of listed) t.deepEqual(provides, [...new Set(provides)], name);
 });
 
 test('[C11] a configuration that cannot be changed stays as it was, and what to add is said; a folder that exists is left alone', async (t) => {

