@@ -32,11 +32,13 @@ function keep(key: string, answer: unknown): void {
  * @param query `at` makes it a question about that moment
  * @param asked `fixed`: the answer is the same at any time, as that of a record is; `once`: it is not asked again by itself;
  *   `paused`: nor does an answer that is on its way change what is shown
+ * @param round another number asks again
  */
 export function useAnswer<T>(
   path: string | undefined,
   query: Readonly<Record<string, string | number | boolean | undefined>> = {},
   asked: 'live' | 'once' | 'fixed' | 'paused' = 'live',
+  round = 0,
 ): Answer<T> {
   const answer = useMemo<Signal<Answer<T>>>(() => signal({ loading: true }), [path]);
   const running = useRef<AbortController | undefined>(undefined);
@@ -80,7 +82,7 @@ export function useAnswer<T>(
   useEffect(() => {
     if (key !== undefined) void question(key);
     return () => running.current?.abort();
-  }, [key, answer]);
+  }, [key, answer, round]);
   // A past moment does not depend on what comes in.
   const isAskedAgain = asked === 'live' && !isPast && at.value === undefined;
   if (asked !== 'paused') lastTick.current = isAskedAgain ? pulse.value : 0;

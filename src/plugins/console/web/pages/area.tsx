@@ -18,19 +18,18 @@ type Format = 'text' | 'number' | 'time' | 'instant' | 'duration' | 'bytes';
 
 /** The page of a plugin: it says what, the console how. */
 export function AreaPage({ page }: { page: Page }) {
-  const [round, setRound] = useState(0);
   return (
     <>
       <h1>{page.title}</h1>
       {page.inputs.length > 0 && <Inputs inputs={page.inputs} />}
-      <AreaSections page={page} key={round} again={() => setRound(round + 1)} />
+      <AreaSections page={page} />
       <Actions area={page.area} />
     </>
   );
 }
 
-/** @param again asks anew what is not asked again by itself */
-function AreaSections({ page: { name, inputs, isCostly }, again }: { page: Page; again: () => void }) {
+function AreaSections({ page: { name, inputs, isCostly } }: { page: Page }) {
+  const [round, setRound] = useState(0);
   const filled = Object.fromEntries(
     inputs.flatMap(({ name: input }) => {
       const value = params.value.get(input);
@@ -39,22 +38,15 @@ function AreaSections({ page: { name, inputs, isCostly }, again }: { page: Page;
   );
   const question = { ...filled, at: at.value };
   const asked = isCostly ? 'once' : 'live';
-  const answer = useAnswer<PageAnswer>(`/api/pages/${encodeURIComponent(name)}`, question, asked);
+  const answer = useAnswer<PageAnswer>(`/api/pages/${encodeURIComponent(name)}`, question, asked, round);
   const { error, data, loading } = answer;
   return (
     <>
       {isCostly && (
-        <p class="asked-at quiet" aria-live="polite">
-          {loading
-            ? 'Asking …'
-            : data &&
-              !error && (
-                <>
-                  As of <Time ms={data.time} />{' '}
-                </>
-              )}
+        <p class="asked-at quiet">
+          <span role="status">{loading ? 'Asking …' : data && !error && <AsOf ms={data.time} />}</span>
           {at.value === undefined && (
-            <button type="button" onClick={again} disabled={loading}>
+            <button type="button" onClick={() => setRound(round + 1)}>
               Ask again
             </button>
           )}
@@ -77,6 +69,14 @@ function AreaSections({ page: { name, inputs, isCostly }, again }: { page: Page;
           </>
         )}
       </Shown>
+    </>
+  );
+}
+
+function AsOf({ ms }: { ms: number }) {
+  return (
+    <>
+      As of <Time ms={ms} />
     </>
   );
 }
