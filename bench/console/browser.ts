@@ -27,8 +27,10 @@ const PROBE = `
   probe.settled = async () => {
     const began = performance.now();
     const isQuiet = () => performance.now() - Math.max(began, probe.settledAt) > 150;
+    // What is known already is drawn with the next frame.
+    const drawn = await new Promise((resolve) => requestAnimationFrame(resolve));
     await probe.until(() => probe.asked === 0 && !document.querySelector('.wait') && isQuiet());
-    return probe.settledAt;
+    return Math.max(drawn, probe.settledAt);
   };
 `;
 
@@ -55,10 +57,10 @@ export async function firstPaint(page: Page, url: string): Promise<number> {
 /**
  * Points at a place of the time bar, 0 to 1.
  *
- * @returns milliseconds until the page shows that moment and waits for nothing any more
+ * @returns milliseconds until the page shows that moment and waits for nothing any more; null where it showed that before
  */
-export function jump(page: Page, place: number): Promise<number> {
-  return page.evaluate<number>(`(async () => {
+export function jump(page: Page, place: number): Promise<number | null> {
+  return page.evaluate<number | null>(`(async () => {
     const bar = document.querySelector('.timebar canvas');
     const box = bar.getBoundingClientRect();
     const began = performance.now();
@@ -66,7 +68,7 @@ export function jump(page: Page, place: number): Promise<number> {
     const at = { bubbles: true, clientX: box.left + ${place} * box.width, clientY: box.top + 5, button: 0, pointerId: 1 };
     bar.dispatchEvent(new PointerEvent('pointerdown', at));
     bar.dispatchEvent(new PointerEvent('pointerup', at));
-    await probe.until(() => location.search !== before);
+    if (location.search === before) return null;
     return (await probe.settled()) - began;
   })()`);
 }
