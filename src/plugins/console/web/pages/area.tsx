@@ -3,14 +3,13 @@ import { useState } from 'preact/hooks';
 import type { PageAnswer, PageSection, PagesAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { Actions } from '../components/actions.tsx';
-import { Countdown } from '../components/countdown.tsx';
 import { Inputs } from '../components/inputs.tsx';
 import { Series } from '../components/series.tsx';
 import { Shown, StatusMark } from '../components/states.tsx';
 import { Changes } from '../components/tree.tsx';
 import { Waterfall } from '../components/waterfall.tsx';
 import { address, at, params } from '../location.ts';
-import { brief, bytes, duration, Time } from '../text.tsx';
+import { brief, bytes, Countdown, duration, Time } from '../text.tsx';
 
 type Page = PagesAnswer['pages'][number];
 type Cell = string | number | boolean | null;
@@ -125,7 +124,18 @@ function Drawn({ section }: { section: PageSection }) {
                     since <Time ms={since} />
                   </span>
                 )}
-                {until !== undefined && <Countdown until={until} />} <Linked {...links} />
+                {until !== undefined && (
+                  <span class="quiet">
+                    {' '}
+                    until <Time ms={until} />
+                    {at.value === undefined && (
+                      <>
+                        , <Countdown due={until} />
+                      </>
+                    )}
+                  </span>
+                )}{' '}
+                <Linked {...links} />
               </dd>
             </div>
           ))}
