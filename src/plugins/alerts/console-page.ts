@@ -13,7 +13,7 @@ import { isObject } from '../../core/kernel/json.ts';
 import type { AlertContext } from '../../machines/alerts/escalation.ts';
 import type { OutboxContext } from '../../machines/alerts/outbox-queue.ts';
 import type { Silence } from '../../machines/alerts/silences.ts';
-import { ladderTable } from './ladder.ts';
+import { escalationTable } from './escalation-steps.ts';
 
 /** Conditions that are listed; the newest first. */
 const MOST = 200;
@@ -26,7 +26,7 @@ const page: ConsolePage = {
     const alerts = statesOf(moment, 'alerts.alert');
     return [
       alertsTable(alerts),
-      ladderTable(alerts.filter(isFiring).slice(0, MOST), moment),
+      escalationTable(alerts.filter(isFiring).slice(0, MOST), moment),
       silencesTable(statesOf(moment, 'alerts.silences'), moment.time),
       receiversTable(statesOf(moment, 'alerts.outbox')),
     ];

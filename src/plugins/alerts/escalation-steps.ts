@@ -1,10 +1,10 @@
 import type { PageMoment, PageSection, PageStatus } from '../../core/contracts/console.ts';
-import { dueOf, keyOf } from '../../core/host/history/page-states.ts';
+import { contextOf, dueOf, keyOf } from '../../core/host/history/page-states.ts';
 import { stateName } from '../../core/host/terminal.ts';
 import type { ActorState } from '../../core/kernel/actors/transition.ts';
 import type { AlertContext } from '../../machines/alerts/escalation.ts';
 
-interface Rung {
+interface Step {
   readonly step: string;
   readonly who: string;
   readonly how: string;
@@ -17,7 +17,7 @@ interface Rung {
  *
  * @param firing the actors of those alerts
  */
-export function ladderTable(firing: readonly Readonly<ActorState>[], moment: PageMoment): PageSection {
+export function escalationTable(firing: readonly Readonly<ActorState>[], moment: PageMoment): PageSection {
   const columns = [
     { name: 'alert', title: 'Alert' },
     { name: 'step', title: 'Step' },
@@ -26,7 +26,7 @@ export function ladderTable(firing: readonly Readonly<ActorState>[], moment: Pag
     { name: 'at', title: 'When', format: 'time' },
   ] as const;
   const rows = firing.flatMap((state) =>
-    rungsOf(state, moment).map(({ status, ...cells }) => ({
+    stepsOf(state, moment).map(({ status, ...cells }) => ({
       actor: state.ref,
       ...(status && { status }),
       cells: { alert: keyOf(state), ...cells },
@@ -35,7 +35,7 @@ export function ladderTable(firing: readonly Readonly<ActorState>[], moment: Pag
   return { kind: 'table', title: 'Who is told, step by step', columns, rows };
 }
 
-function rungsOf(state: ActorState, moment: PageMoment): Rung[] {
+function stepsOf(state: ActorState, moment: PageMoment): Step[] {
   const {
     steps = [],
     stepsTaken = 0,
@@ -43,18 +43,18 @@ function rungsOf(state: ActorState, moment: PageMoment): Rung[] {
     takenAt = {},
     ack,
     remindMs = 0,
-  } = state.context as unknown as Partial<AlertContext>;
+  } = contextOf<Partial<AlertContext>>(state);
   const next = nextOf(state, moment);
   const named = (index: number) => `${index + 1} of ${steps.length}`;
   const taken = steps.slice(0, stepsTaken).flatMap(({ to }, index) =>
-    to.map((who): Rung => {
+    to.map((who): Step => {
       const at = takenAt[who];
       const step = named(index);
       if (at !== undefined) return { step, who, how: 'was told', at, status: 'ok' };
       return { step, who, how: 'was not reached yet', at: null, status: 'degraded' };
     }),
   );
-  const later = steps.slice(stepsTaken).map(({ to }, index): Rung => {
+  const later = steps.slice(stepsTaken).map(({ to }, index): Step => {
     const who = to.join(', ') || 'nobody';
     const step = named(stepsTaken + index);
     if (index === 0) return { step, who, ...next };
@@ -67,8 +67,8 @@ function rungsOf(state: ActorState, moment: PageMoment): Rung[] {
 }
 
 /** What the next step waits for, and until when. */
-function nextOf(state: ActorState, moment: PageMoment): Pick<Rung, 'how' | 'at'> {
-  const { ack } = state.context as unknown as Partial<AlertContext>;
+function nextOf(state: ActorState, moment: PageMoment): Pick<Step, 'how' | 'at'> {
+  const { ack } = contextOf<Partial<AlertContext>>(state);
   switch (stateName(state.value)) {
     case 'firing.acknowledged':
       return {
