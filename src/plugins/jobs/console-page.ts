@@ -1,5 +1,5 @@
 import type { ConsolePage, PageStatus } from '../../core/contracts/console.ts';
-import { statesOf } from '../../core/host/history/page-states.ts';
+import { contextOf, statesOf } from '../../core/host/history/page-states.ts';
 import type { JobContext } from '../../machines/jobs/job.ts';
 
 /** Runs that are listed; the newest. */
@@ -20,7 +20,7 @@ export const jobsPage: ConsolePage = {
   data: (moment) => {
     const runs = statesOf(moment, 'jobs.job')
       .filter(({ value }) => value !== 'waiting' && value !== 'forgotten')
-      .map((state) => ({ state, context: state.context as unknown as JobContext }))
+      .map((state) => ({ state, context: contextOf<JobContext>(state) }))
       .sort((a, b) => b.context.startedAt - a.context.startedAt)
       .slice(0, MOST);
     const columns = [

@@ -1,5 +1,5 @@
 import type { ConsolePage, PageMoment, PageSection, PageStatus } from '../../core/contracts/console.ts';
-import { keyOf, statesOf } from '../../core/host/history/page-states.ts';
+import { contextOf, keyOf, statesOf } from '../../core/host/history/page-states.ts';
 import { stateName } from '../../core/host/terminal.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
 import type { Backup, BackupsContext } from '../../machines/memory/backups-rules.ts';
@@ -18,7 +18,7 @@ export const backupsPage: ConsolePage = {
     const kinds = statesOf(moment, BACKUPS_TYPE).map((state) => ({
       state,
       kind: keyOf(state),
-      context: state.context as unknown as Partial<BackupsContext>,
+      context: contextOf<Partial<BackupsContext>>(state),
     }));
     if (kinds.length === 0) return [];
     const { results = [] } = (moment.states.get(DRILL)?.context ?? {}) as Partial<DrillContext>;

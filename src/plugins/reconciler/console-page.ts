@@ -5,7 +5,7 @@ import {
   type PageSection,
   type PageStatus,
 } from '../../core/contracts/console.ts';
-import { dueOf, keyOf, statesOf } from '../../core/host/history/page-states.ts';
+import { contextOf, dueOf, keyOf, statesOf } from '../../core/host/history/page-states.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { stateName } from '../../core/host/terminal.ts';
 import type { ActorState } from '../../core/kernel/actors/transition.ts';
@@ -56,7 +56,7 @@ async function facts(legs: readonly ActorState[], moment: PageMoment): Promise<P
   });
   const [resync] = records;
   const units = statesOf(moment, 'reconciler.unit').map((state) => {
-    const { pause } = state.context as unknown as UnitContext;
+    const { pause } = contextOf<UnitContext>(state);
     const until = dueOf(moment, state, 'bound');
     return {
       label: 'reconciler',
@@ -68,7 +68,7 @@ async function facts(legs: readonly ActorState[], moment: PageMoment): Promise<P
     };
   });
   const lists = statesOf(moment, 'reconciler.adoption').map((state) => {
-    const { place, adopted } = state.context as unknown as AdoptionContext;
+    const { place, adopted } = contextOf<AdoptionContext>(state);
     return {
       label: `list of legs for ${place || 'this router'}`,
       actor: state.ref,
@@ -81,7 +81,7 @@ async function facts(legs: readonly ActorState[], moment: PageMoment): Promise<P
     };
   });
   const beats = statesOf(moment, 'reconciler.heartbeat').map((state) => {
-    const { fault, failures = 0, deliveredAt } = state.context as unknown as Partial<HeartbeatContext>;
+    const { fault, failures = 0, deliveredAt } = contextOf<Partial<HeartbeatContext>>(state);
     const status: PageStatus = failures > 0 ? 'failing' : deliveredAt === undefined ? 'unknown' : 'ok';
     return {
       label: `heartbeat ${keyOf(state)}`,
@@ -111,7 +111,7 @@ async function facts(legs: readonly ActorState[], moment: PageMoment): Promise<P
 
 function table(legs: readonly ActorState[]): PageSection {
   const rows = legs.map(({ ref, value, context, seq, at }) => {
-    const leg = context as unknown as LegContext;
+    const leg = contextOf<LegContext>({ context });
     const { label, address, keep, missingSince, trouble, lastError, healed, conflicts, link, alerted } = leg;
     const state = stateOf(String(value), leg);
     return {
@@ -146,7 +146,7 @@ function table(legs: readonly ActorState[]): PageSection {
 /** Paths that were gone after a save of somebody else. Values are secret, and no log has them. */
 function dropped(moment: PageMoment): PageSection[] {
   const saves = statesOf(moment, 'reconciler.saves').flatMap(
-    ({ context }) => (context as unknown as Partial<SavesContext>).dropped ?? [],
+    (state) => contextOf<Partial<SavesContext>>(state).dropped ?? [],
   );
   if (saves.length === 0) return [];
   const columns = [

@@ -5,7 +5,7 @@ import type {
   PageSpan,
   PageStatus,
 } from '../../core/contracts/console.ts';
-import { dueOf, keyOf, statesOf } from '../../core/host/history/page-states.ts';
+import { contextOf, dueOf, keyOf, statesOf } from '../../core/host/history/page-states.ts';
 import { stateName } from '../../core/host/terminal.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
@@ -43,7 +43,7 @@ export const drillsPage: ConsolePage = {
   data: async (moment) => {
     const state = moment.states.get(DRILL);
     if (!state) return [];
-    const context = state.context as unknown as Partial<DrillContext>;
+    const context = contextOf<Partial<DrillContext>>(state);
     const { drill, results = [], source, place, report, failure } = context;
     const running: Shown[] = drill
       ? [
@@ -82,7 +82,7 @@ const none = (wanted: string | undefined): PageSection => ({
 /** Whether drills still happen, by path. */
 function expected(moment: PageMoment): PageSection {
   const facts = statesOf(moment, OVERDUE_TYPE).map((state) => {
-    const { overdueMs, since } = state.context as unknown as Partial<OverdueContext>;
+    const { overdueMs, since } = contextOf<Partial<OverdueContext>>(state);
     const due = dueOf(moment, state, 'overdue');
     const isOverdue = state.value === 'overdue';
     const status: PageStatus = isOverdue ? 'failing' : state.value === 'waiting' ? 'ok' : 'unknown';

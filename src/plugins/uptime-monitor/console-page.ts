@@ -1,5 +1,5 @@
 import type { ConsolePage, PageMoment, PageSection, PageStatus } from '../../core/contracts/console.ts';
-import { dueOf, keyOf, statesOf } from '../../core/host/history/page-states.ts';
+import { contextOf, dueOf, keyOf, statesOf } from '../../core/host/history/page-states.ts';
 import { stateName } from '../../core/host/terminal.ts';
 import type { ActorState } from '../../core/kernel/actors/transition.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
@@ -37,7 +37,7 @@ export const monitorsPage: ConsolePage = {
       .map((state) => ({
         state,
         is: conditionOf(state),
-        context: state.context as unknown as MonitorContext,
+        context: contextOf<MonitorContext>(state),
       }))
       .sort((a, b) => WORST.indexOf(a.is) - WORST.indexOf(b.is));
     if (monitors.length === 0) return [];

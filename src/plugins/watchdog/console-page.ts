@@ -1,6 +1,6 @@
 import { Cron } from 'croner';
 import type { ConsolePage, PageSection, PageStatus } from '../../core/contracts/console.ts';
-import { keyOf, statesOf } from '../../core/host/history/page-states.ts';
+import { contextOf, keyOf, statesOf } from '../../core/host/history/page-states.ts';
 import { stateName } from '../../core/host/terminal.ts';
 import type { ActorState } from '../../core/kernel/actors/transition.ts';
 import { type Outcome, SCHEDULE, type WatchdogContext } from '../../machines/watchdog/run.ts';
@@ -96,7 +96,7 @@ function factsOf(state: Readonly<ActorState>, next: number | undefined): PageSec
     deliveredMsg,
     failing = {},
     unknown = [],
-  } = state.context as unknown as Partial<WatchdogContext>;
+  } = contextOf<Partial<WatchdogContext>>(state);
   return {
     kind: 'facts',
     title: keyOf(state),

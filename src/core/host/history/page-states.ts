@@ -1,7 +1,8 @@
 import type { PageMoment } from '../../contracts/console.ts';
 import type { ActorState } from '../../kernel/actors/transition.ts';
 import { jumpsOf, timeByPresentClock, timeLeft } from '../../kernel/clock-jumps.ts';
-import { parseActorRef, seqOfEffect } from '../../kernel/ids.ts';
+import { effectId, parseActorRef, seqOfEffect } from '../../kernel/ids.ts';
+import { isObject } from '../../kernel/json.ts';
 import { CLOCK, delayOf, type LogRecord } from '../../kernel/log/record.ts';
 
 // What pages of plugins read of a moment. Nothing here needs a running plugin: pages are drawn of any log.
@@ -13,6 +14,15 @@ export function statesOf({ states }: Pick<PageMoment, 'states'>, type: string): 
 
 /** The key of an actor: what follows its type. */
 export const keyOf = ({ ref }: Pick<ActorState, 'ref'>): string => parseActorRef(ref).key;
+
+/**
+ * What an actor remembers. Its machine declares the type, which the caller names; empty where it remembers nothing. Name it
+ * `Partial` where an older record may lack a field.
+ */
+export function contextOf<C extends object>({ context }: Pick<ActorState, 'context'>): C {
+  const remembered: object = isObject(context) ? context : {};
+  return remembered as C;
+}
 
 /**
  * When a timer of an actor fires, by the clock as it is set at the moment.
@@ -41,7 +51,9 @@ export function requestedEffects(
   return new Map(
     records.flatMap((record) =>
       record.effects.flatMap((effect, index) =>
-        effect.type === type ? [[`${record.seq}.${index}`, { record, params: effect.params }] as const] : [],
+        effect.type === type
+          ? [[effectId(record.seq, index), { record, params: effect.params }] as const]
+          : [],
       ),
     ),
   );

@@ -1,5 +1,5 @@
 import type { ConsolePage, PageMoment, PageSection, PageStatus } from '../../../core/contracts/console.ts';
-import { dueOf, requestedEffects } from '../../../core/host/history/page-states.ts';
+import { contextOf, dueOf, requestedEffects } from '../../../core/host/history/page-states.ts';
 import { stateName } from '../../../core/host/terminal.ts';
 import type { ActorState } from '../../../core/kernel/actors/transition.ts';
 import { isObject } from '../../../core/kernel/json.ts';
@@ -37,7 +37,7 @@ export const routerPage: ConsolePage = {
     if (!state) return [];
     const { records, more } = await moment.records({ actors: [CONFIG_ACTOR], limit: MOST_READ });
     const writes = writesOf(records.toReversed());
-    const { pending } = state.context as unknown as Partial<ConfigContext>;
+    const { pending } = contextOf<Partial<ConfigContext>>(state);
     const touched = pathsOf(pending?.transID, writes);
     return [
       facts(state, moment, writes),
@@ -63,7 +63,7 @@ export const routerPage: ConsolePage = {
 };
 
 function facts(state: ActorState, moment: PageMoment, writes: readonly Write[]): PageSection {
-  const { active, pending, last, queue = [] } = state.context as unknown as Partial<ConfigContext>;
+  const { active, pending, last, queue = [] } = contextOf<Partial<ConfigContext>>(state);
   const opened = pending && writes.findLast(({ transID }) => transID === pending.transID);
   const first = pending && writes.find(({ transID, ncid }) => transID === pending.transID && ncid !== null);
   const due = dueOf(moment, state, 'window');
