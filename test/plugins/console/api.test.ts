@@ -113,6 +113,10 @@ test('[C15] filters find the records that they name, and a story is listed once'
   t.deepEqual(ids, newestFirst);
 
   const opening = all.find(({ event }) => event.type === 'OPEN' && event.by === 'guest-17');
+  const { stories } = await rig.ask('/api/stories?failed=true&limit=200');
+  const told = stories.find(({ id }: any) => id === opening?.correlation);
+  t.regex(told.failure, /^lamp\.on failed/, 'a story says what failed in it');
+  t.false(told.title.startsWith('lamp.on failed'));
   const story = await rig.ask(`/api/stories/${opening?.correlation}`);
   t.deepEqual(
     story.spans.map(({ kind, type, outcome }: any) => [kind, type, outcome]),

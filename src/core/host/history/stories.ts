@@ -36,7 +36,10 @@ export interface StorySummary {
   /** The story has more records than were read: the rest is of the first ones. */
   readonly more: boolean;
   readonly actors: readonly string[];
+  /** Something in it failed or was refused. */
   readonly failed: boolean;
+  /** What did so last, as one sentence, where that is another record than the one of the title. */
+  readonly failure?: string;
 }
 
 /**
@@ -121,14 +124,16 @@ async function summaryOf(
   const [first] = records;
   if (!first || !last) throw new Error('a story has a record');
   await words.prepare(records);
-  const [row] = await recordRows([first], words);
+  const problem = records.findLast(words.isProblem);
+  const [row, failure] = await recordRows(problem && problem !== first ? [first, problem] : [first], words);
   return {
     id: textOf(id),
     title: row?.text ?? '',
     ...{ first: first.seq, last: last.seq, start: first.at, end: last.at },
     ...{ records: Math.min(records.length, MOST_READ), more },
     actors: [...new Set(records.map(({ actor }) => textOf(actor)))].slice(0, MOST_ACTORS),
-    failed: records.some(words.isProblem),
+    failed: problem !== undefined,
+    ...(failure && { failure: failure.text }),
   };
 }
 

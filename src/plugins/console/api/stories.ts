@@ -21,6 +21,7 @@ const story = z.object({
     .meta({ description: 'it has more records than were read: the facts are of the first ones' }),
   actors: z.array(z.string()).readonly(),
   failed: z.boolean(),
+  failure: z.string().optional().meta({ description: 'what failed last; absent where the title says it' }),
 });
 
 export const listStories = get({

@@ -56,7 +56,7 @@ export function Filters({ fields }: { fields: readonly ('actor' | 'event' | 'tex
             checked={params.value.has('failed')}
             onChange={(event) => change({ failed: event.currentTarget.checked ? 1 : undefined })}
           />
-          only what failed
+          only what failed or was refused
         </label>
         {isSet && (
           <button type="button" onClick={clear}>

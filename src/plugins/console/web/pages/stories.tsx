@@ -169,13 +169,20 @@ export function StoriesPage() {
   );
 }
 
-function draw({ id, title, start, end, records, actors, failed, first }: Story) {
+function draw({ id, title, start, end, records, actors, failed, failure, first }: Story) {
   return (
     <a class={`story${failed ? ' failed' : ''}`} href={address(`/stories/${id}`)}>
       <Time ms={end} />
       <span class="title">
-        <span class="actor">{actors[0]}</span> {failed && <strong>failed: </strong>}
+        <span class="actor">{actors[0]}</span> {failed && !failure && <strong>failed: </strong>}
         {title}
+        {failure && (
+          <>
+            {' '}
+            <strong>failed: </strong>
+            {failure}
+          </>
+        )}
       </span>
       <span class="quiet">
         {counted(records, 'record')} in {duration(end - start)}, from {first}
