@@ -101,6 +101,24 @@ test.serial('what a person types runs with the settings that let it only read', 
   );
   t.like(server.seen.settings.at(-1), { max_execution_time: '10', max_memory_usage: '1000000000' });
   server.fault = 'none';
+  const until = Date.UTC(2026, 8, 1);
+  const at = (ms: number) => new Date(until + ms).toISOString();
+  const line = { Body: 'of a moment' };
+  await database.insert('otel_logs', [
+    { ...line, Timestamp: at(-1) },
+    { ...line, Timestamp: at(1) },
+  ]);
+  const then = "SELECT now(), max(Timestamp) FROM otel_logs WHERE Body = 'of a moment'";
+  const { text } = await database.askText(then, 3, { until, isoTimes: true });
+  t.deepEqual(
+    text
+      .trim()
+      .split('\n')
+      .slice(2)
+      .map((row) => JSON.parse(row)),
+    [[at(0).replace('.000', ''), at(-1).replace('999Z', '999000000Z')]],
+    'at a moment of the past later rows are left out',
+  );
   // Past the check of the statement the engine refuses by itself.
   const bounds = { seconds: 5, signal: new AbortController().signal };
   await t.throwsAsync(open(t).engine.ask('DROP TABLE otel_logs', { rows: 1 }, bounds), {

@@ -32,7 +32,7 @@ export async function fillShop(database: ColumnarDatabase, now: number, many = 2
   const services = ['gateway', 'shop', 'stock', 'payments'];
   await database.insert(
     'otel_logs',
-    Array.from({ length: 300 }, (_, index) => {
+    Array.from({ length: 120 }, (_, index) => {
       const isError = index % 40 === 7;
       return {
         Timestamp: at(-index * 11_000 - 2_000),
