@@ -46,10 +46,11 @@ const PAGES = [
   '/now?at=40',
   '/stories',
   '/actors',
-  `/actors/${DOOR}`,
+  `/actors/${DOOR}?value=by`,
+  '/stories?text=-nobody&from=20&to=120&top=100',
   '/records/20',
   '/compare?mark=10&at=60',
-  '/what-if',
+  '/what-if?alter=20&drop=21&insert=22',
 ];
 
 for (const colorScheme of ['light', 'dark'] as const) {

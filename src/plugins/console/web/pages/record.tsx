@@ -74,7 +74,8 @@ export function RecordPage({ seq }: { seq: number }) {
               <ul class="linked">
                 {effects.map(({ id, type, fate, seq: endedBy }) => (
                   <li key={id}>
-                    <code>{type}</code> <span class="quiet">{FATES[fate]}</span>{' '}
+                    <code>{row.effects.find((one) => one.id === id)?.type ?? type}</code>{' '}
+                    <span class="quiet">{FATES[fate]}</span>{' '}
                     {endedBy !== undefined && (
                       <a href={address(`/records/${endedBy}`, { at: endedBy })}>record {endedBy}</a>
                     )}
