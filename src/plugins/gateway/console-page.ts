@@ -99,6 +99,7 @@ export const routesPage: ConsolePage = {
         },
       };
     });
+    if (!states.has(ref)) return [{ kind: 'text', text: 'There were no routes at that moment.' }];
     return [
       ...waitingCalls(states),
       {

@@ -40,7 +40,12 @@ export async function hostileLog(t: Scope, count: number): Promise<string> {
     return {
       seq,
       at: 1_795_300_000_000 + seq * 700,
-      actor: seq % 3 === 0 ? `stranger.thing/${text}` : `gateway.key/k_${seq % 40}`,
+      actor:
+        seq % 500 === 0
+          ? `stranger.thing/Bearer ${CANARY}`
+          : seq % 3 === 0
+            ? `stranger.thing/${text}`
+            : `gateway.key/k_${seq % 40}`,
       machine: seq % 3 === 0 ? 'thing' : 'gateway-key',
       version: 1,
       event: {

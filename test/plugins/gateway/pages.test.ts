@@ -1,5 +1,7 @@
 import test from 'ava';
+import { standingOf } from '../../../src/plugins/console/api/standing.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';
+import { routesPage } from '../../../src/plugins/gateway/console-page.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { keyActor, keyId } from '../../../src/plugins/gateway/keys/virtual-keys.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
@@ -104,4 +106,11 @@ test('[C15,G16] the pages of keys and calls show who called what, what became of
     'a past moment has no later call',
   );
   for (const value of [desk, guest, 'sk-new']) t.false(texts.includes(value));
+});
+
+test('[C15] of a log without a gateway the page of its routes says nothing to be well', async (t) => {
+  const { signal } = new AbortController();
+  const records = async () => ({ records: [], more: false });
+  const moment = { seq: 9, time: 0, isNow: false, states: new Map(), inputs: {}, signal, records };
+  t.is(standingOf(await routesPage.data(moment)), undefined);
 });

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { textOf } from '../../../core/host/history/answer-text.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import type { LogPart } from '../../../core/host/plugin/command.ts';
 import type { ActorDefinition } from '../../../core/kernel/actors/definition.ts';
@@ -8,7 +9,7 @@ import { isObject, type Json } from '../../../core/kernel/json.ts';
 import { builtDrawing, graphDigest } from '../statechart/built-drawings.ts';
 import { machineGraph } from '../statechart/graph.ts';
 import type { PageFacts } from './facts.ts';
-import type { SeenLines } from './redacted-lines.ts';
+import { freeText, type SeenLines } from './redacted-lines.ts';
 
 /** The folder in which the build says which machines the viewer has. */
 const MACHINES = fileURLToPath(new URL('../../../../dist/console/export/', import.meta.url));
@@ -43,6 +44,14 @@ export async function factsOf(
   };
 }
 
+/** Names that are listed. */
+const LISTED = 4;
+
+function namesOf(actors: readonly string[]): string {
+  const listed = actors.slice(0, LISTED).map((actor) => textOf(actor));
+  return [...listed, ...(actors.length > LISTED ? [`${actors.length - LISTED} more`] : [])].join(', ');
+}
+
 function leftOut(
   { range, actors: only }: LogPart['header'],
   of: LogPart['of'],
@@ -68,7 +77,7 @@ function leftOut(
     ...(range.to < of.last
       ? [{ what: 'what came after', which: `records ${range.to + 1} to ${of.last}` }]
       : []),
-    ...(only ? [{ what: 'other actors', which: `all but ${only.length}` }] : []),
+    ...(only ? [{ what: 'other actors', which: `all but ${namesOf(only)}` }] : []),
     ...(redacted.length > 0
       ? [
           {
@@ -81,7 +90,7 @@ function leftOut(
       ? [
           {
             what: 'foreign machines',
-            which: `those of ${foreign.join(', ')} are no part of Holdfast: they have no statechart, and nothing can be tried out on them`,
+            which: `those of ${foreign.map((type) => textOf(type)).join(', ')} are no part of Holdfast: they have no statechart, and nothing can be tried out on them`,
           },
         ]
       : []),
@@ -115,7 +124,7 @@ function inputsOf(
       const { type, key } = parseActorRef(ref);
       try {
         const input: unknown = known.get(type)?.input?.(key);
-        return input === undefined ? [] : [[ref, redact(input, PAGE)] as const];
+        return input === undefined ? [] : [[freeText(ref), redact(input, PAGE)] as const];
       } catch {
         return [];
       }

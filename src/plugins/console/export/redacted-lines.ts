@@ -1,8 +1,15 @@
 import { shownStateWithin, shownWithin } from '../../../core/host/history/shown.ts';
-import { PAGE } from '../../../core/host/logging/redact.ts';
+import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import type { ActorState } from '../../../core/kernel/actors/transition.ts';
 import { jsonEqual } from '../../../core/kernel/json.ts';
-import { parseLine, recordLine, stateLine } from '../../../core/kernel/log/portable/format.ts';
+import {
+  headerLine,
+  type PortableHeader,
+  parseHeader,
+  parseLine,
+  recordLine,
+  stateLine,
+} from '../../../core/kernel/log/portable/format.ts';
 import { checkRecord } from '../../../core/kernel/log/record.ts';
 
 /** What was seen while lines were redacted. */
@@ -11,6 +18,23 @@ export interface SeenLines {
   /** Records in which a text was redacted. */
   readonly redacted: number[];
   readonly actors: Set<string>;
+}
+
+/** What errors call the lines. */
+const SOURCE = 'the export';
+
+/** A name as `shown` has it in records. */
+export const freeText = (text: string): string => String(redact(text));
+
+/** Names of actors are texts, too. */
+function freeHeader(header: PortableHeader): PortableHeader {
+  const { machines, actors, correlation } = header;
+  return {
+    ...header,
+    machines: Object.fromEntries(Object.entries(machines).map(([type, one]) => [freeText(type), one])),
+    ...(actors && { actors: actors.map(freeText) }),
+    ...(correlation !== undefined && { correlation: freeText(correlation) }),
+  };
 }
 
 /**
@@ -25,15 +49,15 @@ export function* redactedLines(lines: Iterable<string>, seen: SeenLines): Genera
   for (const line of lines) {
     if (isHeader) {
       isHeader = false;
-      yield line;
+      yield headerLine(freeHeader(parseHeader(line.trimEnd(), SOURCE)));
       continue;
     }
-    const parsed = parseLine(line.trimEnd(), 'the export', 0);
+    const parsed = parseLine(line.trimEnd(), SOURCE, 0);
     switch (parsed.kind) {
       case 'state': {
         const state: ActorState = JSON.parse(parsed.body);
         seen.actors.add(state.ref);
-        yield stateLine(shownStateWithin(state, PAGE));
+        yield stateLine({ ...shownStateWithin(state, PAGE), ref: freeText(state.ref) });
         break;
       }
       case 'record': {
