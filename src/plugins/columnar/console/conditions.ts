@@ -3,8 +3,8 @@ import type {
   QueryParameter,
   TableSchema,
 } from '../../../core/contracts/columnar-database.ts';
+import type { TimeRange } from '../../../core/host/history/time-ranges.ts';
 import { ColumnarError } from '../errors.ts';
-import type { TimeRange } from './range.ts';
 
 /** Attributes that one may filter by at once. */
 const MOST_ATTRIBUTES = 8;

@@ -1,19 +1,5 @@
 import type { PageInput } from '../../../core/contracts/console.ts';
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
-/** How long a range is, and the part of it that is counted as one; milliseconds. */
-export const RANGES: Readonly<Record<string, readonly [range: number, step: number]>> = {
-  '15 minutes': [15 * MINUTE, MINUTE / 4],
-  '1 hour': [HOUR, MINUTE],
-  '6 hours': [6 * HOUR, 5 * MINUTE],
-  '1 day': [DAY, 20 * MINUTE],
-  '7 days': [7 * DAY, 2 * HOUR],
-  '30 days': [30 * DAY, 8 * HOUR],
-};
-export const USUAL_RANGE = '1 hour';
+import { RANGES, USUAL_RANGE } from '../../../core/host/history/time-ranges.ts';
 
 /** The least number of OpenTelemetry's severities. */
 export const LEVELS: Readonly<Record<string, number>> = {

@@ -1,10 +1,11 @@
 import type { PageMoment, PageSection, PageStatus } from '../../../core/contracts/console.ts';
+import { pointsOf, type TimeRange, USUAL_RANGE } from '../../../core/host/history/time-ranges.ts';
 import { duration } from '../../../core/host/terminal.ts';
 import type { Database } from '../database.ts';
 import { factsOf } from './attributes.ts';
 import { Conditions } from './conditions.ts';
-import { LEVELS, USUAL_RANGE } from './inputs.ts';
-import { millis, pointsOf, rangeOf, stepSql, type TimeRange } from './range.ts';
+import { LEVELS } from './inputs.ts';
+import { millis, rangeOf, stepSql } from './range.ts';
 
 const MOST_ROWS = 200;
 const MOST_FACTS = 40;
@@ -15,9 +16,10 @@ export const SECONDS = 15;
 /** Numbers of OpenTelemetry's severities by the beginnings of their names, for rows that have the name alone. */
 const BY_NAME =
   "['tra', 'deb', 'inf', 'not', 'war', 'err', 'cri', 'ale', 'fat', 'eme'], [1, 5, 9, 10, 13, 17, 18, 19, 21, 22]";
-export const LEVEL = `if(SeverityNumber > 0, toInt32(SeverityNumber), transform(lower(substring(SeverityText, 1, 3)), ${BY_NAME}, 0))`;
+const LEVEL = `if(SeverityNumber > 0, toInt32(SeverityNumber), transform(lower(substring(SeverityText, 1, 3)), ${BY_NAME}, 0))`;
 
-interface LogRow {
+/** A log line as the pages read it. */
+export interface LogRow {
   readonly time: string;
   readonly level: number;
   readonly severity: string;

@@ -1,19 +1,10 @@
 import type { PageMoment } from '../../../core/contracts/console.ts';
+import { rangeBefore, type TimeRange } from '../../../core/host/history/time-ranges.ts';
 import { ColumnarError } from '../errors.ts';
-import { RANGES, USUAL_RANGE } from './inputs.ts';
-
-/** Epoch milliseconds; `step` milliseconds. */
-export interface TimeRange {
-  readonly from: number;
-  readonly to: number;
-  readonly step: number;
-}
 
 /** @throws HF_COLUMNAR_FILTER `until` is no time */
 export function rangeOf({ inputs, time }: Pick<PageMoment, 'inputs' | 'time'>): TimeRange {
-  const [length, step] = RANGES[inputs.range ?? USUAL_RANGE] ?? [3_600_000, 60_000];
-  const to = Math.min(time, untilOf(inputs.until) ?? time);
-  return { from: to - length, to, step };
+  return rangeBefore(Math.min(time, untilOf(inputs.until) ?? time), inputs.range);
 }
 
 /** A time without a zone is UTC. */
@@ -33,20 +24,6 @@ function untilOf(text: string | undefined): number | undefined {
 export function stepSql(column: string, { step }: TimeRange): string {
   const seconds = step / 1_000;
   return `intDiv(toUnixTimestamp(${column}), ${seconds}) * ${seconds}`;
-}
-
-/**
- * A value for each part of a range, 0 where there is none.
- *
- * @param counts by the beginning of the part, epoch milliseconds
- */
-export function pointsOf(
-  { from, to, step }: TimeRange,
-  counts: ReadonlyMap<number, number>,
-): (readonly [number, number])[] {
-  const points: (readonly [number, number])[] = [];
-  for (let at = Math.floor(from / step) * step; at <= to; at += step) points.push([at, counts.get(at) ?? 0]);
-  return points;
 }
 
 /** What the parameters `from` and `to` are compared with. @param column of a time, whatever its precision */

@@ -3,7 +3,7 @@ import { counted, duration } from '../../../core/host/terminal.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Database } from '../database.ts';
 import { factsOf } from './attributes.ts';
-import { LOG_COLUMNS, logTable, SECONDS, statusOfLevel } from './logs.ts';
+import { LOG_COLUMNS, type LogRow, logTable, SECONDS, statusOfLevel } from './logs.ts';
 import { millis } from './range.ts';
 import { ENDED } from './traces.ts';
 
@@ -32,8 +32,6 @@ interface SpanRow {
   readonly eventTimes: readonly string[];
   readonly eventAttributes: readonly unknown[];
 }
-
-type LogRow = Parameters<typeof logTable>[0][number];
 
 /** A whole trace as it was known at the moment. @throws as `ColumnarDatabase.query` */
 export async function oneTraceSections(

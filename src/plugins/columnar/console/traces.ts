@@ -1,15 +1,16 @@
 import type { PageMoment, PageSection } from '../../../core/contracts/console.ts';
+import { pointsOf, type TimeRange } from '../../../core/host/history/time-ranges.ts';
 import type { Database } from '../database.ts';
 import { Conditions, nanosOf } from './conditions.ts';
 import { ONLY_FAILED } from './inputs.ts';
 import { noneFound, olderLink, SECONDS, servicesOf } from './logs.ts';
-import { millis, pointsOf, rangeOf, stepSql, type TimeRange } from './range.ts';
+import { millis, rangeOf, stepSql } from './range.ts';
 
 const MOST_TRACES = 100;
 /** Spans of a trace may have begun so long before those that were found, milliseconds. */
 const BEFORE_MS = 3_600_000;
 
-export const FAILED = "StatusCode IN ('Error', 'STATUS_CODE_ERROR')";
+const FAILED = "StatusCode IN ('Error', 'STATUS_CODE_ERROR')";
 /** Only what had ended by the moment: a span is sent when it ends. */
 export const ENDED = `${millis('Timestamp')} + intDiv(Duration, 1000000) <= {to:Int64}`;
 

@@ -7,7 +7,7 @@ import type { listChanges } from './changes.ts';
 import type { compare } from './compare.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { recordRow } from './filters.ts';
-import type { logFacts, session } from './log.ts';
+import type { logFacts } from './log.ts';
 import type { showMachine } from './machines.ts';
 import type { overview } from './overview.ts';
 import type { listPages, showPage } from './pages.ts';
@@ -19,7 +19,6 @@ import type { whatIf } from './what-if.ts';
 type AnswerOf<E extends Endpoint> = z.output<E['answer']>;
 
 export type RecordRow = z.output<typeof recordRow>;
-export type SessionAnswer = AnswerOf<typeof session>;
 export type LogAnswer = AnswerOf<typeof logFacts>;
 export type RecordsAnswer = AnswerOf<typeof listRecords>;
 export type RecordAtTimeAnswer = AnswerOf<typeof recordAtTime>;

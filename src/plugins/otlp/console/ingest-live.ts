@@ -2,11 +2,11 @@ import type { ColumnarDatabase } from '../../../core/contracts/columnar-database
 import { SIGNAL_TABLES, type SignalTable } from '../../../core/contracts/columnar-tables.ts';
 import type { PageMoment, PageSection } from '../../../core/contracts/console.ts';
 import type { IngestKeys } from '../../../core/contracts/ingest-keys.ts';
+import { pointsOf, rangeBefore, USUAL_RANGE } from '../../../core/host/history/time-ranges.ts';
 import { duration } from '../../../core/host/terminal.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { SpoolLoad } from '../intake-actor.ts';
 import type { IntakeCounts } from '../metrics.ts';
-import { RANGES, USUAL_RANGE } from './ranges.ts';
 
 const SECONDS = 10;
 /** How long counts of the database are shown again, milliseconds: the page follows the log, and they cost much. */
@@ -183,9 +183,9 @@ async function storedRows(parts: IngestParts, moment: PageMoment): Promise<PageS
 
 /** Not by the signal of who asks: the next one may be shown the same counts. */
 async function countStored(database: ColumnarDatabase, range: string, to: number): Promise<PageSection[]> {
-  const [length, step] = RANGES[range] ?? [3_600_000, 60_000];
+  const shown = rangeBefore(to, range);
   const tables = (await Promise.all(SIGNAL_TABLES.map((table) => presentTable(database, table)))).flat();
-  const seconds = step / 1_000;
+  const seconds = shown.step / 1_000;
   const each = tables.map((table) => {
     const time = timeOf(table);
     return `SELECT '${table}' AS table, intDiv(toUnixTimestamp(${time}), ${seconds}) * ${seconds} AS at, count() AS rows FROM ${table}
@@ -194,19 +194,15 @@ async function countStored(database: ColumnarDatabase, range: string, to: number
   if (each.length === 0) return [];
   const counts = await database.query<{ table: string; at: string; rows: string }>(
     each.join(' UNION ALL '),
-    { from: to - length, to },
+    { from: shown.from, to },
     { maxSeconds: SECONDS },
   );
   const bySignal = Map.groupBy(counts, ({ table }) => signalOf(table));
-  const times = Array.from(
-    { length: Math.floor(to / step) - Math.floor((to - length) / step) + 1 },
-    (_, index) => (Math.floor((to - length) / step) + index) * step,
-  );
   const series = ['logs', 'metrics', 'traces'].map((name) => {
     const rows = new Map<number, number>();
     for (const { at, rows: count } of bySignal.get(name) ?? [])
       rows.set(Number(at) * 1_000, (rows.get(Number(at) * 1_000) ?? 0) + Number(count));
-    return { name, points: times.map((time) => [time, rows.get(time) ?? 0] as const) };
+    return { name, points: pointsOf(shown, rows) };
   });
   return [{ kind: 'chart', title: 'Rows in the database over time', form: 'bars', series }];
 }

@@ -7,13 +7,13 @@ import {
   type PageStatus,
 } from '../../../core/contracts/console.ts';
 import { keyOf, statesOf } from '../../../core/host/history/page-states.ts';
+import { type RANGES, USUAL_RANGE } from '../../../core/host/history/time-ranges.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { stateName } from '../../../core/host/terminal.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { IntakeContext } from '../../../machines/otlp/intake.ts';
 import { intakeActor } from '../intake-actor.ts';
 import type { IngestParts } from './ingest-live.ts';
-import { RANGES, USUAL_RANGE } from './ranges.ts';
 
 /** Actors whose states say how telemetry comes in, beside the receiver's own. */
 const OTHERS = ['columnar.connection', 'collector.key_rotation', 'collector.finding', 'collector.probe'];
@@ -30,8 +30,16 @@ const DATABASE: Readonly<Record<string, readonly [status: PageStatus, what: stri
   reported: ['failing', 'takes no rows, and an alert was raised: they are kept on disk'],
 };
 
+/** Those of all ranges that this page offers. */
+const OFFERED: readonly (keyof typeof RANGES)[] = ['1 hour', '6 hours', '1 day', '7 days'];
 const inputs: readonly PageInput[] = [
-  { name: 'range', title: 'Time', kind: 'choice', choices: Object.keys(RANGES), value: USUAL_RANGE },
+  {
+    name: 'range',
+    title: 'Time',
+    kind: 'choice',
+    choices: OFFERED,
+    value: USUAL_RANGE,
+  },
 ];
 const page: Omit<ConsolePage, 'data'> = { name: 'ingest', title: 'Ingest', inputs };
 
