@@ -182,7 +182,7 @@ test('[C15] a trace is a waterfall with the log lines of its spans, and its fail
   t.like(await oneTraceSections(rig.database, moment()), [{ kind: 'text' }]);
 });
 
-test('[C15,O7] a statement is answered as a table and as a chart, within the bounds of the lane that reads', async (t) => {
+test('[C15,O7] a statement is answered as a table and as a chart, within the bounds of statements that read', async (t) => {
   const ask = (sql: string, ms = 0, isNow = true) => sqlSections(rig.database, moment({ sql }, ms, isNow));
   const lines = await ask(
     'SELECT toStartOfInterval(Timestamp, INTERVAL 10 SECOND) AS time, count() AS n, max(Duration) AS longest FROM otel_traces GROUP BY time ORDER BY time DESC',
