@@ -3,6 +3,7 @@
  * shipped configuration takes this plugin when HOLDFAST_ROUTER_URL is set. How real daemons behave, and what follows
  * from it: `docs/guides/reconcile-a-real-router.md`.
  */
+import { consolePages } from '../../../core/contracts/console.ts';
 import { mcpRoutes } from '../../../core/contracts/mcp-routes.ts';
 import { RouterApiToken } from '../../../core/contracts/router.ts';
 import { definePlugin } from '../../../core/host/plugin/definition.ts';
@@ -11,6 +12,7 @@ import type { JsonObject } from '../../../core/kernel/json.ts';
 import { registerCommands } from '../commands/register.ts';
 import { routerRoute } from '../commands/route.ts';
 import type { CommandSettings } from '../commands/target.ts';
+import { routerPage } from '../console-page.ts';
 import { RouterError } from '../errors.ts';
 import { registerObservedConfig } from '../observed-config.ts';
 import { secretFields } from '../secret-fields.ts';
@@ -123,6 +125,7 @@ export const routerRemote = definePlugin({
       routerRoute(commands, dataDir, (signal) => remoteTransaction(options, tokenOf(options), signal)),
     );
     registerObservedConfig(context);
+    context.contribute(consolePages, routerPage);
     context.onStop(async ({ http, events, watch, configs }) => {
       configs.stop();
       watch.stop();

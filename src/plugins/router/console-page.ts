@@ -1,11 +1,12 @@
-import type { ConsolePage, PageMoment, PageSection, PageStatus } from '../../../core/contracts/console.ts';
-import { contextOf, dueOf, requestedEffects } from '../../../core/host/history/page-states.ts';
-import { stateName } from '../../../core/host/terminal.ts';
-import type { ActorState } from '../../../core/kernel/actors/transition.ts';
-import { isObject } from '../../../core/kernel/json.ts';
-import { delayOf, type LogRecord } from '../../../core/kernel/log/record.ts';
-import type { ConfigContext } from '../../../machines/router/config-shapes.ts';
-import { CONFIG_ACTOR } from './pending-transaction.ts';
+import type { ConsolePage, PageMoment, PageSection, PageStatus } from '../../core/contracts/console.ts';
+import { contextOf, dueOf, requestedEffects } from '../../core/host/history/page-states.ts';
+import { stateName } from '../../core/host/terminal.ts';
+import type { ActorState } from '../../core/kernel/actors/transition.ts';
+import { isObject } from '../../core/kernel/json.ts';
+import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
+import type { ConfigContext } from '../../machines/router/config-shapes.ts';
+import { CONFIG_ACTOR } from './embedded/pending-transaction.ts';
+import { observedSections } from './observed-sections.ts';
 
 /** Records of the config that are read: a write is some three. */
 const MOST_READ = 1_500;
@@ -27,14 +28,15 @@ interface Write {
 
 /**
  * The router's config at a moment: the change that waits for its commit, with what is left of its window, and every write
- * that the log holds. Whole configs are sealed beside the log, so that this page has the paths that changed and no value.
+ * that the log holds; or what a router elsewhere was seen to serve. Whole configs are sealed beside the log, so that this page
+ * has the paths that changed and no value.
  */
 export const routerPage: ConsolePage = {
   name: 'router',
   title: 'Config and pending change',
   data: async (moment) => {
     const state = moment.states.get(CONFIG_ACTOR);
-    if (!state) return [];
+    if (!state) return observedSections(moment);
     const { records, more } = await moment.records({ actors: [CONFIG_ACTOR], limit: MOST_READ });
     const writes = writesOf(records.toReversed());
     const { pending } = contextOf<Partial<ConfigContext>>(state);
