@@ -73,6 +73,22 @@ async function settled(page: Page): Promise<void> {
   await page.locator('.wait').first().waitFor({ state: 'detached' });
 }
 
+/** What is pending, what fires and who was notified stand on one screen of a laptop. */
+async function nowIsSeenAtOnce(t: ExecutionContext, rig: ConsoleRig, page: Page): Promise<void> {
+  await page.setViewportSize({ width: 1_440, height: 900 });
+  await page.goto(`${rig.url}/now`);
+  await page.locator('.pending .countdown').waitFor();
+  t.regex(await page.locator('.pending').innerText(), /kitchen.*is pending.*in \d+ (s|min)/s);
+  const wrong = page.locator('.wrong li', { hasText: 'store.full' });
+  await wrong.waitFor();
+  t.regex(await wrong.innerText(), /The store is full\..*nobody/s);
+  t.regex(await page.locator('.cards').innerText(), /Surfaces: \d+ listen.*Plugins: \d+ of \d+ started/s);
+  const [whole = 1, seen = 0] = await page
+    .locator('main')
+    .evaluate((main) => [main.scrollHeight, main.clientHeight]);
+  t.true(whole <= seen, `${whole} of ${seen} pixels`);
+}
+
 test('[C15,C9] pages of plugins are readable for everybody, from 360 px on, and each action works from its page', async (t) => {
   t.timeout(300_000);
   const { rig, call, waiting } = await start(t);
@@ -107,6 +123,7 @@ test('[C15,C9] pages of plugins are readable for everybody, from 360 px on, and 
       t.true(drawn <= width, `${one.name} is ${drawn} px wide`);
       t.false((await page.content()).includes(CANARY), one.name);
     }
+    if (colorScheme === 'light') await nowIsSeenAtOnce(t, rig, page);
     await page.context().close();
   }
 
