@@ -198,7 +198,7 @@ test.serial('[C15] what-if in an exported incident decides as `replay what-if` d
     };
     await show('/now');
     await show(`/what-if?drop=${dropped}`);
-    await page.getByRole('button', { name: 'Replay' }).click();
+    await page.getByRole('button', { name: 'Run it again' }).click();
     const outcome = page.locator('section.card', { hasText: 'would have been different' });
     await outcome.waitFor();
     t.regex(await outcome.innerText(), new RegExp(`\\b${records} records decided again`));
@@ -207,7 +207,7 @@ test.serial('[C15] what-if in an exported incident decides as `replay what-if` d
       rows.map((row) => row.split(' ').slice(0, 2)),
       differences.map(({ seq, actor }) => [String(seq), actor]),
     );
-    t.is(await outcome.locator('li a').count(), untrusted.length);
+    t.is(await outcome.locator('ul.linked li').count(), untrusted.length);
   }
   t.deepEqual(faults, []);
 });
@@ -308,7 +308,7 @@ test.serial(
     const { page, show } = await open(t, of().foreign);
     t.regex(await page.locator('.exported summary').innerText(), /foreign machines/);
     await show('/what-if?drop=3');
-    await page.getByRole('button', { name: 'Replay' }).click();
+    await page.getByRole('button', { name: 'Run it again' }).click();
     await page.getByText('Nothing can be tried out on stranger.thing').first().waitFor();
   },
 );
