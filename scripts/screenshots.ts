@@ -22,10 +22,10 @@ try {
   if (positionals.length === 0) for (const name of readdirSync(out)) rmSync(join(out, name));
   let total = 0;
   for (const theme of THEMES) {
-    const page = await windowFor(browser, incidents, theme);
+    const window = await windowFor(browser, incidents, theme);
     for (const picture of pictures) {
       if (positionals.length > 0 && !positionals.includes(picture.name)) continue;
-      const bytes = await takePicture(page, incidents, picture);
+      const bytes = await takePicture(window, incidents, picture);
       total += bytes.length;
       writeFileSync(join(out, `${picture.name}-${theme}.png`), bytes);
       console.log(`${picture.name}-${theme}.png ${Math.round(bytes.length / 1_000)} kB`);

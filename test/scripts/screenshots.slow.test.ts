@@ -57,12 +57,12 @@ test('[C15] the pages still look as in the pictures of the documents', async (t)
   const pictures = await picturesOf(incidents);
   let compared = 0;
   const compare = async (theme: Theme, those: readonly Picture[]) => {
-    const page = await windowFor(browser, incidents, theme);
+    const window = await windowFor(browser, incidents, theme);
     for (const picture of those) {
       const file = join(IMAGES, `${picture.name}-${theme}.png`);
       const [drawn, now] = [
         readPng(readFileSync(file)),
-        readPng(await takePicture(page, incidents, picture)),
+        readPng(await takePicture(window, incidents, picture)),
       ];
       const differs = difference(drawn, now);
       const ink = inkOf(now) / inkOf(drawn);

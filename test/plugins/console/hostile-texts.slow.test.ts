@@ -142,8 +142,8 @@ async function pathsOf(rig: ConsoleRig): Promise<string[]> {
         ),
       )
       .map(({ id }: { id: string }) => `/actors/${id.split('/').map(encodeURIComponent).join('/')}`),
-    ...marked.slice(0, 6).map(({ seq }: { seq: number }) => `/records/${seq}`),
-    ...stories.slice(0, 3).map(({ id }: { id: string }) => `/stories/${encodeURIComponent(id)}`),
+    ...marked.slice(0, 3).map(({ seq }: { seq: number }) => `/records/${seq}`),
+    ...stories.slice(0, 1).map(({ id }: { id: string }) => `/stories/${encodeURIComponent(id)}`),
     `/stories?text=${text}&actor=${text}&event=${text}`,
     `/actors?text=${text}`,
     ...['area', 'records', 'stories', 'actors', 'compare'].map((page) => `/${page}/${text}`),
