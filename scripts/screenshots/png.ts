@@ -4,6 +4,7 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]);
 const MOST_COLOURS = 256;
+const MOST_FREQUENT = 160;
 /** Bytes of a pixel by the type of colour: red, green and blue; an index; the first with transparency. */
 const CHANNELS: Readonly<Record<number, number>> = { 2: 3, 3: 1, 6: 4 };
 
@@ -63,14 +64,14 @@ function paeth(left: number, up: number, corner: number): number {
   return byUp <= byCorner ? up : corner;
 }
 
-/** @returns the picture with its 256 most frequent colours; each other colour becomes the nearest of them */
+/** @returns the picture with 256 of its colours; each other colour becomes the nearest of them */
 export function indexedPng({ width, height, pixels }: Picture): Buffer {
   const counts = new Map<number, number>();
   for (const colour of pixels) counts.set(colour, (counts.get(colour) ?? 0) + 1);
   const byCount = [...counts].sort(([first, a], [second, b]) => b - a || first - second);
-  const palette = byCount.slice(0, MOST_COLOURS).map(([colour]) => colour);
+  const palette = paletteOf(byCount.map(([colour]) => colour));
   const indices = new Map(palette.map((colour, index) => [colour, index]));
-  for (const [colour] of byCount.slice(MOST_COLOURS)) indices.set(colour, nearest(colour, palette));
+  for (const [colour] of byCount) if (!indices.has(colour)) indices.set(colour, nearest(colour, palette));
   const rows = Buffer.alloc(height * (width + 1)); // each begins with a 0: no filter
   for (let row = 0; row < height; row += 1)
     for (let column = 0; column < width; column += 1)
@@ -88,6 +89,22 @@ export function indexedPng({ width, height, pixels }: Picture): Buffer {
     chunk('IDAT', deflateSync(rows, { level: 9, memLevel: 9 })),
     chunk('IEND', Buffer.alloc(0)),
   ]);
+}
+
+/** The most frequent colours, and those that are farthest from them: a red mark is small, and must stay red. */
+function paletteOf(colours: readonly number[]): number[] {
+  const palette = colours.slice(0, MOST_FREQUENT);
+  const left = colours.slice(MOST_FREQUENT);
+  const far = left.map((colour) => distance(colour, palette[nearest(colour, palette)] ?? 0));
+  while (palette.length < MOST_COLOURS) {
+    const farthest = far.indexOf(Math.max(...far));
+    const colour = left[farthest];
+    if (colour === undefined) break;
+    palette.push(colour);
+    for (const [index, other] of left.entries())
+      far[index] = Math.min(far[index] ?? 0, distance(other, colour));
+  }
+  return palette;
 }
 
 function chunk(type: string, data: Buffer): Buffer {
