@@ -175,7 +175,7 @@ function endOf(by: LogRecord | undefined): Pick<PageSpan, 'status' | 'facts'> {
   if (!by) return { status: 'unknown', facts: { result: 'is under way' } };
   const { event, seq } = by;
   const failed = event.type === 'effect.failed' || event.type === 'effect.lost' || event.type === 'CANCEL';
-  const report = event.type === 'VERIFIED' ? (event.report as unknown as Report | undefined) : undefined;
+  const report = event.type === 'VERIFIED' ? (event.report as Report | undefined) : undefined;
   if (failed || report?.ok === false)
     return { status: 'failing', facts: { result: report?.verdict ?? reasonOf(by), record: seq } };
   return { status: 'ok', facts: { result: report?.verdict ?? 'done', record: seq } };

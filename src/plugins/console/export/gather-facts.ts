@@ -11,8 +11,8 @@ import { machineGraph } from '../statechart/graph.ts';
 import type { PageFacts } from './facts.ts';
 import { freeText, type SeenLines } from './redacted-lines.ts';
 
-/** The folder in which the build says which machines the viewer has. */
-const MACHINES = fileURLToPath(new URL('../../../../dist/console/export/', import.meta.url));
+/** Where the build leaves the viewer and says which machines it has, from source and from the package. */
+export const VIEWER_FOLDER = fileURLToPath(new URL('../../../../dist/console/export/', import.meta.url));
 
 /**
  * What a page says of itself.
@@ -102,7 +102,7 @@ async function foreignOf(
   types: readonly string[],
   known: ReadonlyMap<string, ActorDefinition>,
 ): Promise<string[]> {
-  const built: unknown = JSON.parse(await readFile(`${MACHINES}machines.json`, 'utf8'));
+  const built: unknown = JSON.parse(await readFile(`${VIEWER_FOLDER}machines.json`, 'utf8'));
   return types.filter((type) => {
     const definition = known.get(type);
     return !definition || !isObject(built) || built[type] !== machineDigest(definition);

@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { fileURLToPath } from 'node:url';
 import { createGzip } from 'node:zlib';
 import type { CommandContext, LogPart, WriteLogPart } from '../../../core/host/plugin/command.ts';
 import { sizeText } from '../../../core/host/size.ts';
@@ -13,15 +12,12 @@ import { writePortable } from '../../../core/kernel/log/portable/file.ts';
 import { version } from '../../../core/kernel/version.ts';
 import { ConsoleError } from '../errors.ts';
 import { DATA_ELEMENT } from './facts.ts';
-import { factsOf } from './gather-facts.ts';
+import { factsOf, VIEWER_FOLDER } from './gather-facts.ts';
 import { redactedLines, type SeenLines } from './redacted-lines.ts';
 
 /** A larger page is slow to open, and a still larger one cannot be used; bytes. */
 const LARGE = 5_000_000;
 const LARGEST = 10_000_000;
-
-/** Where the build leaves the viewer, from source and from the package. */
-const VIEWER = fileURLToPath(new URL('../../../../dist/console/export/', import.meta.url));
 
 /**
  * Writes a part of a log as one page that holds the log and the console (C15, `docs/console.md`).
@@ -98,7 +94,7 @@ interface Viewer {
 async function viewerOf(): Promise<Viewer> {
   try {
     const [script, style, icon] = await Promise.all(
-      ['viewer.js', 'viewer.css', 'icon.svg'].map((name) => readFile(`${VIEWER}${name}`, 'utf8')),
+      ['viewer.js', 'viewer.css', 'icon.svg'].map((name) => readFile(`${VIEWER_FOLDER}${name}`, 'utf8')),
     );
     return {
       script: inert(script ?? ''),
