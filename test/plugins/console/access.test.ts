@@ -67,6 +67,20 @@ test('[C15] nothing of another origin is let in, and a write with the cookie nee
   await rig.login();
   t.is((await rig.send('/api/log', { headers: { 'sec-fetch-site': 'same-site' } })).status, 403);
   t.is((await rig.send('/api/log', { headers: { 'sec-fetch-site': 'same-origin' } })).status, 200);
+  // A window that a page on another port opens: a page of ours is only shown, a question costs work for nobody.
+  const opens = (site: string) => ({
+    headers: { 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+  });
+  for (const site of ['same-site', 'cross-site']) {
+    t.is((await rig.send('/actors', opens(site))).status, 200, site);
+    t.is(
+      (await rig.send('/api/pages/sql?sql=SELECT+1', opens(site))).body.error.code,
+      'HF_HTTP_ORIGIN',
+      site,
+    );
+    t.is((await rig.send('/api/log', opens(site))).status, 403, site);
+  }
+  t.is((await rig.send('/api/log', opens('none'))).status, 200, 'an address that somebody typed');
   t.is(
     (await rig.send('/api/logout', { method: 'POST', headers: { origin: 'http://localhost:1' } })).status,
     403,

@@ -41,14 +41,27 @@ function shownDecision<T extends Decision>(decision: T, bounds?: Bounds): T {
   };
 }
 
-/** A state with its secrets redacted. */
+/** A state with its secrets redacted, also in what it waits for. */
 export function shownState<T extends ActorState>(state: T): T {
   return shownStateWithin(state);
 }
 
 /** The same. @param bounds as of a record */
 export function shownStateWithin<T extends ActorState>(state: T, bounds?: Bounds): T {
-  return { ...state, context: redact(state.context, bounds) };
+  return {
+    ...state,
+    context: redact(state.context, bounds),
+    timers: mapped(state.timers, (timer) => ({ ...timer, correlation: String(redact(timer.correlation)) })),
+    effects: mapped(state.effects, ({ params, ...effect }) => ({
+      ...effect,
+      ...(params !== undefined && { params: redact(params, bounds) }),
+      correlation: String(redact(effect.correlation)),
+    })),
+  };
+}
+
+function mapped<T>(values: Readonly<Record<string, T>>, change: (value: T) => T): Record<string, T> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 }
 
 /** A decision that comes out otherwise, its secrets redacted. */

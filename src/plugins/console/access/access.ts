@@ -114,11 +114,13 @@ export class Access {
 }
 
 /** A page on another port of this machine is another origin, though its requests carry the cookie. */
-function refuseOtherSites({ headers }: IncomingMessage): void {
+function refuseOtherSites({ headers, url = '' }: IncomingMessage): void {
   const site = headers['sec-fetch-site'];
   if (site === undefined || site === 'same-origin' || site === 'none') return;
-  // A link of another page may lead here: what it opens is a page of ours, which nobody else can read or frame.
-  if (headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document') return;
+  // A link of another page may lead here: what it opens is a page of ours, which nobody else can read or frame. A question
+  // would be answered to nobody, and may cost the database seconds.
+  const opensPage = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
+  if (opensPage && !/^\/+api(?:\/|$)/i.test(url)) return;
   throw new HostError('HF_HTTP_ORIGIN');
 }
 
