@@ -51,7 +51,7 @@ test('[C15] the pictures of the documents are small and of one size, in both the
 });
 
 test('[C15] the pages still look as in the pictures of the documents', async (t) => {
-  t.timeout(300_000);
+  t.timeout(480_000);
   const incidents = await startIncidents(t);
   const browser = await startChromium(t);
   const pictures = await picturesOf(incidents);

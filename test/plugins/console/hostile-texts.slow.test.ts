@@ -156,7 +156,7 @@ const MADE =
   'img, iframe, object, embed, svg [onload], [onerror], [onload], [onclick], a[href^="javascript:"], script:not([src^="/assets/"])';
 
 test('[C15,C9] texts of strangers come in everywhere and stay text on every page; no secret is in a page, an answer or a log line', async (t) => {
-  t.timeout(300_000);
+  t.timeout(480_000);
   const tools = [
     { name: hostile('listed'), description: hostile('description'), inputSchema: { type: 'object' } },
   ];
