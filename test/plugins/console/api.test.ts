@@ -93,12 +93,12 @@ test('[C15] pages hold every record once, in both directions, and never what cam
 
 test('[C15] filters find the records that they name, and a story is listed once', async (t) => {
   const { rig, last } = of();
-  const { records: failed } = await rig.ask('/api/records?failed=true&limit=500');
+  const failed = await rig.askAll('/api/records?failed=true&limit=500');
   t.true(failed.length > 10);
   t.true(failed.every((row: any) => row.failed && row.text.startsWith('lamp.on failed')));
-  const { records: knocks } = await rig.ask('/api/records?event=KNOCK&actor=door-2&limit=500');
+  const knocks = await rig.askAll('/api/records?event=KNOCK&actor=door-2&limit=500');
   t.is(knocks.length, ROUNDS / DOORS);
-  const { records: found } = await rig.ask('/api/records?text=GUEST-17&limit=500');
+  const found = await rig.askAll('/api/records?text=GUEST-17&limit=500');
   t.true(found.length > 0 && found.every(({ text }: any) => text.includes('guest-17')));
 
   const ids: string[] = [];
@@ -113,7 +113,7 @@ test('[C15] filters find the records that they name, and a story is listed once'
   t.deepEqual(ids, newestFirst);
 
   const opening = all.find(({ event }) => event.type === 'OPEN' && event.by === 'guest-17');
-  const { stories } = await rig.ask('/api/stories?failed=true&limit=200');
+  const stories = await rig.askAll('/api/stories?failed=true&limit=200');
   const told = stories.find(({ id }: any) => id === opening?.correlation);
   t.regex(told.failure, /^lamp\.on failed/, 'a story says what failed in it');
   t.false(told.title.startsWith('lamp.on failed'));
@@ -129,7 +129,7 @@ test('[C15] filters find the records that they name, and a story is listed once'
 
 test('[C15] filters leave out what has a minus, take expressions, and keep to a part of the log', async (t) => {
   const { rig, last } = of();
-  const rows = async (query: string) => (await rig.ask(`/api/records?limit=500&at=${last}&${query}`)).records;
+  const rows = (query: string) => rig.askAll(`/api/records?limit=500&at=${last}&${query}`);
   const all = await rows('text=guest');
   const found = (text: string) => rows(`text=${encodeURIComponent(text)}`);
   t.deepEqual(
@@ -148,8 +148,7 @@ test('[C15] filters leave out what has a minus, take expressions, and keep to a 
   const part = await rows('from=20&to=40');
   t.deepEqual([part.at(-1).seq, part[0].seq], [20, 40]);
 
-  const stories = async (query: string) =>
-    (await rig.ask(`/api/stories?limit=200&at=${last}&${query}`)).stories;
+  const stories = (query: string) => rig.askAll(`/api/stories?limit=200&at=${last}&${query}`);
   const without = await stories(`text=${encodeURIComponent('-guest-17')}`);
   t.is(without.length, (await stories('')).length - 1, 'a story is left out as a whole');
   t.false((await stories('actor=-door-1')).some(({ actors }: any) => actors.includes('test.door/door-1')));
@@ -204,11 +203,11 @@ test('[C15] the records that changed a value are found in both directions, with 
 
 test('[C15] a record says which guards were asked, and which let it pass', async (t) => {
   const { rig } = of();
-  const [opening] = (await rig.ask('/api/records?event=OPEN&text=guest-17')).records;
+  const [opening] = await rig.askAll('/api/records?event=OPEN&text=guest-17');
   t.deepEqual((await rig.ask(`/api/records/${opening.seq}`)).candidates, [
     { state: 'closed', guard: 'known', target: 'open', taken: true },
   ]);
-  const [refused] = (await rig.ask('/api/records?event=OPEN&outcome=ignored')).records;
+  const [refused] = await rig.askAll('/api/records?event=OPEN&outcome=ignored');
   t.deepEqual((await rig.ask(`/api/records/${refused.seq}`)).candidates, [
     { state: 'closed', guard: 'known', target: 'open', taken: false },
   ]);
@@ -281,7 +280,7 @@ test('[C15] a page reads the newest records of its actors, as many as it asks fo
 
 test('[C15] a long story comes in parts, which together are the whole of it', async (t) => {
   const { rig, last } = of();
-  const { records: failed } = await rig.ask(`/api/records?failed=true&at=${last}`);
+  const failed = await rig.askAll(`/api/records?failed=true&at=${last}`);
   const path = `/api/stories/${failed[0].correlation}`;
   const whole = await rig.ask(`${path}?at=${last}`);
   t.is(whole.next, undefined);
@@ -309,7 +308,7 @@ test('[C15] density counts every record once, and the failed ones', async (t) =>
   const { buckets } = await rig.ask(`/api/density?buckets=13&to=${last}`);
   const sum = (field: string) => buckets.reduce((total: number, bucket: any) => total + bucket[field], 0);
   t.is(sum('records'), last);
-  const { records } = await rig.ask(`/api/records?failed=true&limit=500&at=${last}`);
+  const records = await rig.askAll(`/api/records?failed=true&limit=500&at=${last}`);
   t.is(sum('failed'), records.length);
   t.is(buckets[0].first, 1);
 });
@@ -353,12 +352,12 @@ test('[C15] hostile parameters are refused, and nothing of them is carried out',
 
 test('[C15] what strangers wrote is data, and secrets are nowhere', async (t) => {
   const { rig } = of();
-  const { records } = await rig.ask('/api/records?text=onerror');
+  const records = await rig.askAll('/api/records?text=onerror');
   const answers = [JSON.stringify(records)];
   for (const { seq } of records) answers.push(JSON.stringify(await rig.ask(`/api/records/${seq}`)));
   answers.push(JSON.stringify(await rig.ask('/api/actors/test.door%2Fdoor-1')));
   answers.push(JSON.stringify(await rig.ask(`/api/stories/${records[0].correlation}`)));
-  answers.push(JSON.stringify(await rig.ask('/api/stories?text=onerror')));
+  answers.push(JSON.stringify(await rig.askAll('/api/stories?text=onerror')));
   t.true(answers.join('').includes('[redacted]'));
   t.false(answers.join('').includes(CANARY));
   const { headers } = await rig.send('/api/records?text=onerror');
@@ -368,7 +367,7 @@ test('[C15] what strangers wrote is data, and secrets are nowhere', async (t) =>
 
 test('[C15] two moments are compared, and the overview of the past does not claim to know everything', async (t) => {
   const { rig, last } = of();
-  const opening = (await rig.ask('/api/records?event=OPEN&text=guest-17')).records[0];
+  const opening = (await rig.askAll('/api/records?event=OPEN&text=guest-17'))[0];
   const { actors, differing } = await rig.ask(`/api/compare?from=${opening.seq - 1}&to=${opening.seq}`);
   t.is(differing, 1);
   t.like(actors[0], { id: 'test.door/door-1', change: 'changed', stateFrom: 'closed', stateTo: 'open' });
@@ -391,7 +390,7 @@ test('[C15] two moments are compared, and the overview of the past does not clai
 
 test('[C15] what-if names the decisions that differ', async (t) => {
   const { rig } = of();
-  const opening = (await rig.ask('/api/records?event=OPEN&text=guest-17')).records[0];
+  const opening = (await rig.askAll('/api/records?event=OPEN&text=guest-17'))[0];
   const send = (body: object) => rig.send('/api/what-if', { method: 'POST', body });
   const { status, body } = await send({ drop: [opening.seq], until: opening.seq + 1 });
   t.is(status, 200);
@@ -426,7 +425,7 @@ test('[C15] an action runs the operation of its command, is recorded with who di
   t.is(status, 200);
   t.like(body, { done: true, answer: { wait: 120_000, by: 'ada' } });
   await rig.durable();
-  const { records } = await rig.ask('/api/records?actor=console.access&event=ACTED');
+  const records = await rig.askAll('/api/records?actor=console.access&event=ACTED');
   t.regex(records[0].text, /^ada starts knock/);
   for (const [name, wrong, expected] of [
     ['knock', { fields: { door: 'door-1' }, at: 3 }, 409],
@@ -438,7 +437,7 @@ test('[C15] an action runs the operation of its command, is recorded with who di
   ] as const)
     t.is((await send(name, wrong)).status, expected, JSON.stringify(wrong));
   t.is(
-    (await rig.ask('/api/records?actor=console.access&event=ACTED')).records.length,
+    (await rig.askAll('/api/records?actor=console.access&event=ACTED')).length,
     1,
     'refused ones are none',
   );

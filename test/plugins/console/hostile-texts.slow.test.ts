@@ -126,8 +126,8 @@ async function sendTelemetry(rig: ConsoleRig): Promise<void> {
 async function pathsOf(rig: ConsoleRig): Promise<string[]> {
   const { pages } = await rig.ask('/api/pages');
   const { actors } = await rig.ask('/api/actors?limit=500');
-  const { records } = await rig.ask('/api/records?text=onerror&limit=500');
-  const { stories } = await rig.ask('/api/stories?text=onerror&limit=100');
+  const records = await rig.askAll('/api/records?text=onerror&limit=500');
+  const stories = await rig.askAll('/api/stories?text=onerror&limit=100');
   const text = encodeURIComponent(hostile('typed'));
   const marked = records.filter(({ text }: { text: string }) => /mark-/.test(text));
   const last = (await rig.ask('/api/log')).last;

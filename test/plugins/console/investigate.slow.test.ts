@@ -136,7 +136,7 @@ test.serial(
     await page.waitForURL(/to=\d+/);
     const to = Number(param(page, 'to'));
     await page.locator('.zoom-text', { hasText: `1 to ${to}` }).waitFor();
-    const { stories } = await of().rig.ask(`/api/stories?to=${to}&limit=200`);
+    const stories = await of().rig.askAll(`/api/stories?to=${to}&limit=200`);
     await page.locator(`.story[href*="${stories[0].id}"]`).first().waitFor();
     await page.getByRole('slider', { name: 'Zoom to' }).press('End');
     await page.waitForURL((url) => !url.searchParams.has('to'));
@@ -157,7 +157,7 @@ test.serial(
   '[C15] keys lead from a value to the records that changed it, to why, and to a comparison',
   async (t) => {
     const { rig, last } = of();
-    const [opening] = (await rig.ask(`/api/records?event=OPEN&text=guest-17&at=${last}`)).records;
+    const [opening] = await rig.askAll(`/api/records?event=OPEN&text=guest-17&at=${last}`);
     const asked = `/api/changes?actor=${encodeURIComponent(DOOR)}&path=by&limit=1`;
     const { seq: earlier } = (await rig.ask(`${asked}&before=${opening.seq}`)).changes[0];
     const { seq: later } = (await rig.ask(`${asked}&after=${opening.seq}`)).changes[0];
@@ -259,7 +259,7 @@ test.serial(
   '[C15] what-if takes several changes from records, and lights the first divergence with its guards',
   async (t) => {
     const { rig, last } = of();
-    const [opening] = (await rig.ask(`/api/records?event=OPEN&text=guest-17&at=${last}`)).records;
+    const [opening] = await rig.askAll(`/api/records?event=OPEN&text=guest-17&at=${last}`);
     const { page, faults } = await openWindow(t, of(), `/records/${opening.seq}?at=${opening.seq}`);
     await page.locator('.why li').first().waitFor();
     await page.keyboard.press('e');
