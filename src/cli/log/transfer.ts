@@ -82,6 +82,8 @@ function filesOf({ out, html }: Readonly<Record<string, unknown>>): {
     throw wrongUse('--out FILE is needed, or --html FILE for a page.');
   const empty = Object.keys(files).find((name) => files[name] === '');
   if (empty !== undefined) throw wrongUse(`--${empty} is empty.`);
+  if (/\.(?:gz|zst)$/.test(files.html ?? ''))
+    throw wrongUse('--html writes a page, which no browser opens compressed.');
   if (files.out === files.html) throw wrongUse('--out and --html name the same file.');
   return files;
 }

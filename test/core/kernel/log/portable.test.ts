@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
@@ -215,4 +216,21 @@ test('[C6] whatever is done to a file, it is read as it was or refused with a co
     ),
     { numRuns: runs(150) },
   );
+});
+
+test('[C6,R32] an export never takes the place of a device, a pipe or a folder', async (t) => {
+  const dir = tempDir(t);
+  const pipe = join(dir, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  for (const [path, is] of [
+    [pipe, () => statSync(pipe).isFIFO()],
+    [dir, () => statSync(dir).isDirectory()],
+  ] as const) {
+    await t.throwsAsync(writePortable(path, ['x']), { code: 'HF_PORTABLE_WRITE' });
+    t.true(is(), path);
+  }
+  const file = join(dir, 'file');
+  writeFileSync(file, 'old');
+  await writePortable(file, ['new']);
+  t.is(readFileSync(file, 'utf8'), 'new');
 });

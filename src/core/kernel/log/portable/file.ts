@@ -1,4 +1,12 @@
-import { closeSync, createReadStream, createWriteStream, openSync, readSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  lstatSync,
+  openSync,
+  readSync,
+  statSync,
+} from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
@@ -47,6 +55,10 @@ export async function writePortable(
     yield chunk;
   }
   try {
+    const there = lstatSync(file, { throwIfNoEntry: false });
+    // Renaming over a device would take it away from the whole machine.
+    if (there && !there.isFile() && !there.isSymbolicLink())
+      throw new Error('it is a device, a pipe or a folder');
     const target = createWriteStream(part, { flags: 'wx', mode: 0o600 });
     const stages = compressor(file);
     await pipeline([Readable.from(chunks()), ...stages, target], { signal });
