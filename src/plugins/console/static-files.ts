@@ -23,7 +23,7 @@ const TYPES: Readonly<Record<string, string>> = {
 /** Names of files, none of which begins with a dot: no path leads out of the folder. */
 const PATH = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
 /** Addresses of pages: they may have dots, as the names of actors have. */
-const PAGES = /^(?:$|(?:now|stories|records|actors|compare|what-if|area)(?:$|\/))/;
+const PAGES = /^(?:$|(?:now|happened|stories|records|actors|compare|what-if|area)(?:$|\/))/;
 /** Files there have a hash in their name. */
 const HASHED = /^assets\//;
 

@@ -34,7 +34,16 @@ export const words: RecordWords = {
   'gateway.approval': describeApprovalRecord,
 };
 
-const BAD_OUTCOMES = ['tool_error', 'rpc_error', 'http_error', 'unreachable', 'timed_out', 'cut', 'failed'];
+/** Outcomes of `CALL_ENDED` by which a call failed: that a client hangs up is none. */
+export const BAD_OUTCOMES: readonly string[] = [
+  'tool_error',
+  'rpc_error',
+  'http_error',
+  'unreachable',
+  'timed_out',
+  'cut',
+  'failed',
+];
 
 export function describeGatewayRecord({
   event,
@@ -86,7 +95,7 @@ export function describeGatewayRecord({
 describeGatewayRecord.problem = {
   marks: ['"gateway.answer"', '"REJECTED"', ...BAD_OUTCOMES.map((one) => `"outcome":"${one}"`)],
   is: ({ event, effects }) => {
-    if (event.type === 'CALL_ENDED') return BAD_OUTCOMES.some((one) => one === event.outcome);
+    if (event.type === 'CALL_ENDED') return BAD_OUTCOMES.includes(event.outcome);
     if (event.type === 'REJECTED') return event.rule !== 'let_in';
     return effects.some(
       ({ type, params }) => type === 'gateway.answer' && isObject(params) && 'rule' in params,

@@ -3,6 +3,7 @@ import test from 'ava';
 import { newestOfActors } from '../../../src/core/host/history/actor-records.ts';
 import { Moments } from '../../../src/core/host/history/moments.ts';
 import { shownState } from '../../../src/core/host/history/shown.ts';
+import { HOST } from '../../../src/core/host/lifecycle/records.ts';
 import { stateName } from '../../../src/core/host/terminal.ts';
 import { momentSteps } from '../../../src/core/kernel/actors/recover.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
@@ -436,6 +437,11 @@ test('[C15] an action runs the operation of its command, is recorded with who di
     ['another', { fields: {} }, 404],
   ] as const)
     t.is((await send(name, wrong)).status, expected, JSON.stringify(wrong));
+  const { happened } = await rig.ask('/api/happened');
+  t.true(
+    happened.some(({ kind, actor }: any) => kind === 'act' && actor === 'test.door/door-1'),
+    'done by hand',
+  );
   t.is(
     (await rig.askAll('/api/records?actor=console.access&event=ACTED')).length,
     1,
@@ -463,4 +469,27 @@ test("[C15] a plugin's page is drawn from any moment, redacted", async (t) => {
   );
   for (const wrong of ['state=open', 'room=hall', 'state=all&state=none'])
     t.is((await rig.send(`/api/pages/doors?${wrong}`)).status, 400, wrong);
+});
+
+test('[C15] what happened lists what failed and what was done by hand, what is alike as one, and nothing later', async (t) => {
+  const { rig, last } = of();
+  const { happened, more } = await rig.ask(`/api/happened?at=${last}`);
+  t.is(more, 0);
+  const of1 = happened.filter(({ actor, kind }: any) => actor === 'test.door/door-1' && kind === 'problem');
+  t.is(of1.length, 1, 'the same failure again and again is one line');
+  t.regex(of1[0].text, /^lamp\.on failed/);
+  t.true(of1[0].count > 5 && of1[0].first < of1[0].last && of1[0].start <= of1[0].end);
+  t.true(
+    happened.some(({ kind, actor }: any) => kind === 'life' && actor === HOST),
+    'the instance started',
+  );
+  t.deepEqual(
+    happened.map(({ last: seq }: any) => seq),
+    happened.map(({ last: seq }: any) => seq).toSorted((a: number, b: number) => b - a),
+  );
+  const then = await rig.ask('/api/happened?at=20');
+  t.true(then.happened.every(({ last: seq }: any) => seq <= 20));
+  const one = await rig.ask(`/api/happened?at=${last}&limit=1`);
+  t.deepEqual([one.happened.length, one.more], [1, happened.length - 1]);
+  t.false(JSON.stringify(happened).includes(CANARY));
 });

@@ -5,6 +5,7 @@ import { parseRecord } from '../../kernel/log/record.ts';
 import { timeAt } from './moments.ts';
 import { Pace } from './pace.ts';
 import type { LogQuestion } from './questions.ts';
+import { problemMarks } from './words.ts';
 
 /** A part of the log, of a length of time. */
 export interface Bucket {
@@ -19,8 +20,6 @@ export interface Bucket {
   readonly failed?: number;
 }
 
-/** Texts without which no record is a failure, whatever plugins say: most records need not be read. */
-const MARKS = ['"failed"', '"effect.failed"', '"effect.lost"'];
 /** Records that are searched for failures at once. */
 const WINDOW = 500;
 /** A part of the log is asked about again and again: its answer does not wait for the failures for longer, milliseconds. */
@@ -108,9 +107,9 @@ export class Density {
     }
     const isPart = from > log.firstSeq() || to < log.lastSeq();
     const patience = isPart ? performance.now() + PATIENCE_MS : question.enoughAt;
-    const marks = [...MARKS, ...known.flatMap(({ describe }) => describe?.problem?.marks ?? [])];
+    const marks = problemMarks(known);
     const enoughAt = Math.min(question.enoughAt, patience);
-    await this.#failures.find(question, { from, to, marks: [...new Set(marks)], enoughAt });
+    await this.#failures.find(question, { from, to, marks, enoughAt });
     return edges.map((first, index) => {
       const last = (edges[index + 1] ?? to + 1) - 1;
       const failed = this.#failures.between(first, last);

@@ -9,7 +9,7 @@ import { freeOf, textOf } from './answer-text.ts';
 /** An effect that waits for longer than this is worth a look, milliseconds. */
 const LONG_WAIT_MS = 60_000;
 /** The actors that keep the alerts, one a condition. In a state with an inner one, such as `{ firing: … }`, it lasts. */
-const ALERT = 'alerts.alert';
+export const ALERT = 'alerts.alert';
 
 /** An alert that fires. */
 export interface FiringAlert {

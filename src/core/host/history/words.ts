@@ -1,4 +1,4 @@
-import type { RecordWords } from '../../kernel/actors/definition.ts';
+import type { ActorDefinition, RecordWords } from '../../kernel/actors/definition.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { parseActorRef } from '../../kernel/ids.ts';
 import type { LogRecord } from '../../kernel/log/record.ts';
@@ -6,6 +6,14 @@ import { isFailure } from './select.ts';
 
 /** Describes a record in its plugin's words: undefined when the plugin has none, empty when the record is routine. */
 export type Describe = (record: LogRecord) => string | undefined;
+
+/** Texts of which each failure has one, whatever plugins say. */
+const FAILURE_MARKS = ['"failed"', '"effect.failed"', '"effect.lost"'];
+
+/** Texts without which no record says that something failed or was refused: most records need not be read. */
+export function problemMarks(known: readonly ActorDefinition[]): string[] {
+  return [...new Set([...FAILURE_MARKS, ...known.flatMap(({ describe }) => describe?.problem?.marks ?? [])])];
+}
 
 /** Where words are found, and who is told where that fails. */
 export interface WordsSource {

@@ -50,6 +50,8 @@ function missingText(missing: unknown): string {
 function ended(last: unknown): string {
   const { pid, reason } = (last ?? {}) as Partial<NonNullable<LifecycleContext['last']>>;
   if (pid === undefined) return '';
+  // A record has what its event changed: two runs that ended in one way have their reason once.
+  if (reason === undefined) return `; the run before it (process ${pid}) ended as the one before that`;
   return reason === 'killed'
     ? `; the run before it (process ${pid}) was killed`
     : `; the run before it stopped: ${reason}`;

@@ -57,12 +57,12 @@ export function selectionOf(
   const isExcluding = (actors.unwanted ?? events.unwanted ?? unwanted) !== undefined;
   return {
     actor: actors.wanted,
-    type: events.wanted,
+    type: partOf(events.wanted),
     outcome,
     ...(failed === true && question.words.problemsOnly),
     ...(grep && { grep }),
     ...(isExcluding && {
-      without: { actor: actors.unwanted, type: events.unwanted, ...(unwanted && { grep: unwanted }) },
+      without: { actor: actors.unwanted, type: partOf(events.unwanted), ...(unwanted && { grep: unwanted }) },
     }),
   };
 }
@@ -71,4 +71,9 @@ export function selectionOf(
 function signed(text: string | undefined): { readonly wanted?: string; readonly unwanted?: string } {
   if (text === undefined) return {};
   return text.length > 1 && text.startsWith('-') ? { unwanted: text.slice(1) } : { wanted: text };
+}
+
+/** A type of event is found by a part of its name; `*` stands for anything in one that is given whole. */
+function partOf(event: string | undefined): string | undefined {
+  return event === undefined || event.includes('*') ? event : `*${event}*`;
 }

@@ -10,6 +10,7 @@ export const PATHS = {
     '/api/stories',
     '/api/stories/{id}',
     '/api/density',
+    '/api/happened',
     '/api/actors',
     '/api/actors/{id}',
     '/api/changes',

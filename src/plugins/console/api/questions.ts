@@ -3,6 +3,7 @@ import { listActors, showActor } from './actors.ts';
 import { listChanges } from './changes.ts';
 import { compare } from './compare.ts';
 import type { Endpoint } from './endpoint.ts';
+import { listHappened } from './happened.ts';
 import { logFacts, session } from './log.ts';
 import { showMachine } from './machines.ts';
 import { overview } from './overview.ts';
@@ -22,6 +23,7 @@ export const QUESTIONS: readonly Endpoint[] = [
   listStories,
   showStory,
   density,
+  listHappened,
   listActors,
   showActor,
   listChanges,

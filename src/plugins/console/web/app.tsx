@@ -14,6 +14,7 @@ import { ActorPage } from './pages/actor.tsx';
 import { ActorsPage } from './pages/actors.tsx';
 import { AreaPage } from './pages/area.tsx';
 import { ComparePage } from './pages/compare.tsx';
+import { HappenedPage } from './pages/happened.tsx';
 import { NowPage } from './pages/now.tsx';
 import { RecordPage } from './pages/record.tsx';
 import { StoriesPage } from './pages/stories.tsx';
@@ -26,6 +27,7 @@ import { TimeBar } from './timebar.tsx';
 /** Pages that there always are, with the key that leads to them. */
 const PAGES = [
   { to: '/now', title: 'Now', keys: 'g n' },
+  { to: '/happened', title: 'What happened', keys: 'g h' },
   { to: '/stories', title: 'Stories', keys: 'g s' },
   { to: '/actors', title: 'Actors', keys: 'g a' },
   { to: '/compare', title: 'Compare', keys: 'g c' },
@@ -36,6 +38,7 @@ function page(at: string, areas: PagesAnswer['pages']): ComponentChild {
   const [, first = '', ...rest] = at.split('/');
   const name = rest.join('/');
   if (first === '' || first === 'now') return <NowPage />;
+  if (first === 'happened') return <HappenedPage />;
   if (first === 'stories') return name === '' ? <StoriesPage /> : <StoryPage id={name} key={name} />;
   if (first === 'actors') return name === '' ? <ActorsPage /> : <ActorPage id={name} key={name} />;
   if (first === 'records') return <RecordPage seq={Number(name)} key={name} />;

@@ -4,6 +4,7 @@ import { isObject } from '../../../core/kernel/json.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
 import type { KeyContext } from '../../../machines/gateway/key-rules.ts';
 import type { RejectionsContext } from '../../../machines/gateway/rejections.ts';
+import { BAD_OUTCOMES } from '../words.ts';
 import { KEY_TYPE } from './keys.ts';
 
 const REJECTIONS_TYPE = 'gateway.rejections';
@@ -15,8 +16,6 @@ const MOST_LISTED = 300;
 const MOST_NAMED = 3;
 
 const EVENTS = ['CALL', 'CALL_ENDED', 'REJECTED', 'effect.failed', 'effect.lost'];
-/** Outcomes of `CALL_ENDED` that are no failure. */
-const GOOD = new Set(['ok', 'answered']);
 
 type Kind = 'ok' | 'failed' | 'refused' | 'open';
 const STATUS: Readonly<Record<Kind, PageStatus>> = {
@@ -121,7 +120,7 @@ function becameOf(end: LogRecord | undefined): Pick<Call, 'kind' | 'outcome'> {
   const { event } = end;
   if (event.type === 'effect.lost') return { kind: 'failed', outcome: 'lost with the process' };
   const outcome = event.type === 'CALL_ENDED' ? String(event.outcome) : 'failed';
-  return { kind: GOOD.has(outcome) ? 'ok' : 'failed', outcome: outcome.replaceAll('_', ' ') };
+  return { kind: BAD_OUTCOMES.includes(outcome) ? 'failed' : 'ok', outcome: outcome.replaceAll('_', ' ') };
 }
 
 /** How far back the calls go: nothing older was looked at. */

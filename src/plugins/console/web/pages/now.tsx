@@ -1,4 +1,4 @@
-import type { OverviewAnswer, RecordsAnswer } from '../../api/types.ts';
+import type { OverviewAnswer } from '../../api/types.ts';
 import { useAnswer } from '../answer.ts';
 import { RateChart } from '../components/rate-chart.tsx';
 import { Shown, StatusMark } from '../components/states.tsx';
@@ -6,6 +6,7 @@ import { Due } from '../components/transition.tsx';
 import { log } from '../live.ts';
 import { address, at } from '../location.ts';
 import { bytes, counted, Time } from '../text.tsx';
+import { HappenedCard } from './happened.tsx';
 
 type Item = OverviewAnswer['items'][number];
 
@@ -22,6 +23,7 @@ export function NowPage() {
   return (
     <Shown of={answer}>
       {({ status, items, time, perMinute }) => {
+        const isLive = log.value?.mode === 'live' && at.value === undefined;
         const wrong = sorted(items.filter((item) => item.status !== 'ok'));
         const ending = items.filter(({ due }) => due !== undefined);
         const facts = items.filter(
@@ -38,6 +40,7 @@ export function NowPage() {
             </h1>
             {wrong.length > 0 && <Wrong items={wrong} />}
             {ending.length > 0 && <Ending items={ending} time={time} />}
+            {!isLive && <HappenedCard />}
             <div class="cards">
               {[...Map.groupBy(facts, ({ area }) => area)].map(([area, own]) => (
                 <Card key={area} title={area} items={own} />
@@ -49,7 +52,7 @@ export function NowPage() {
                 <h2>Records a minute</h2>
                 <RateChart end={time} />
               </section>
-              <Latest />
+              {isLive && <HappenedCard isBrief />}
             </div>
           </div>
         );
@@ -69,7 +72,7 @@ function Wrong({ items }: { items: readonly Item[] }) {
             <span>
               <Name item={item} /> <span>{item.text}</span> <Since item={item} />
               <span class="doing">
-                {item.doing ?? <span class="quiet">No effect and no timer of it is under way.</span>}
+                {item.doing ?? <span class="quiet">Nothing is being done about it at this moment.</span>}
               </span>
             </span>
           </li>
@@ -216,33 +219,10 @@ function Plugins({ items }: { items: readonly Item[] }) {
   );
 }
 
-/** The newest records, whether they came before this page was opened or since. */
-function Latest() {
-  const { data } = useAnswer<RecordsAnswer>('/api/records', { limit: 6, at: at.value });
-  return (
-    <section class="card">
-      <h2>What happened last</h2>
-      <ul class="latest">
-        {(data?.records ?? []).map(({ seq, time, actor, event, failed, text }) => (
-          <li key={seq} class={failed ? 'failed' : undefined} title={text}>
-            <a href={address(`/records/${seq}`, { at: seq })}>
-              <Time ms={time} />
-            </a>{' '}
-            <span class="actor">{actor}</span>{' '}
-            <span class="quiet">
-              {failed && <strong>failed: </strong>}
-              {event}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
 function summary(wrong: readonly Item[]): string {
   const [worst] = wrong;
   if (!worst) return 'Not everything is known';
+  if (worst.status === 'unknown') return 'Nothing is known to be wrong, but not everything was looked at';
   const more = wrong.length > 1 ? `, and ${counted(wrong.length - 1, 'thing')} more` : '';
   // The list below has the rest: labels of an alert, and what to do.
   const name = worst.name.replace(/\{.*$/, '');

@@ -174,15 +174,9 @@ function draw({ id, title, start, end, records, actors, failed, failure, first }
     <a class={`story${failed ? ' failed' : ''}`} href={address(`/stories/${id}`)}>
       <Time ms={end} />
       <span class="title">
-        <span class="actor">{actors[0]}</span> {failed && !failure && <strong>failed: </strong>}
-        {title}
-        {failure && (
-          <>
-            {' '}
-            <strong>failed: </strong>
-            {failure}
-          </>
-        )}
+        <span class="actor">{actors[0]}</span> {failed && <strong>failed: </strong>}
+        {failure ?? title}
+        {failure && <span class="quiet"> began with: {title}</span>}
       </span>
       <span class="quiet">
         {counted(records, 'record')} in {duration(end - start)}, from {first}

@@ -1,0 +1,109 @@
+import type { Moment } from '../../kernel/actors/recover.ts';
+import { parseActorRef } from '../../kernel/ids.ts';
+import { type LogRecord, parseRecord } from '../../kernel/log/record.ts';
+import { HOST } from '../lifecycle/records.ts';
+import { ALERT, firingAt } from './overview.ts';
+import { Pace } from './pace.ts';
+import type { LogQuestion } from './questions.ts';
+import { recordRows } from './record-rows.ts';
+
+/** Stories that are looked at; the newest. */
+const MOST_STORIES = 1_000;
+/** A record with it was asked for by somebody on this machine. */
+const BY_SOMEBODY = '"uid":';
+/** The events by which an instance starts, stops and is repaired. */
+const LIFE: ReadonlySet<string> = new Set(['BOOTED', 'STOPPING', 'REPAIRED']);
+
+/** Something worth knowing that happened once, or in the same way again and again. */
+export interface Happening {
+  readonly text: string;
+  readonly actor: string;
+  /** `problem`: something failed or was refused; `act`: somebody on this machine asked for it; `life`: the instance itself. */
+  readonly kind: 'problem' | 'act' | 'life';
+  readonly count: number;
+  /** The oldest and the newest record of it. */
+  readonly first: number;
+  readonly last: number;
+  /** Their times, epoch milliseconds. */
+  readonly start: number;
+  readonly end: number;
+  /** Of an alert: whether it lasts at the moment. */
+  readonly lasts?: boolean;
+}
+
+interface Told {
+  readonly record: LogRecord;
+  readonly kind: Happening['kind'];
+}
+
+/**
+ * What went wrong and what people did, newest first: of each story its most telling record, and what was told in the same
+ * words about the same actor as one.
+ *
+ * @param marks texts of which each record of a problem has one
+ * @returns `end`: the oldest record that was looked at, where older ones were not
+ */
+export async function happenedUntil(
+  { log, words, signal, enoughAt }: LogQuestion,
+  moment: Moment,
+  marks: readonly string[],
+): Promise<{ happened: Happening[]; end?: number }> {
+  const stories = new Map<string, Told>();
+  const pace = new Pace(signal);
+  let end: number | undefined;
+  const holding = [...marks, BY_SOMEBODY, ...[...LIFE].map((type) => JSON.stringify(type))];
+  search: for (const page of log.pages({ to: moment.seq, reverse: true, holding })) {
+    for (const { seq, body } of page) {
+      await pace.next();
+      if (stories.size >= MOST_STORIES || performance.now() > enoughAt) {
+        end = seq + 1;
+        break search;
+      }
+      const record = parseRecord(seq, body);
+      await words.prepare([record]);
+      const kind = kindOf(record, words.isProblem(record));
+      if (kind === undefined) continue;
+      const known = stories.get(record.correlation);
+      if (!known || isMoreTelling({ record, kind }, known)) stories.set(record.correlation, { record, kind });
+    }
+  }
+  const told = [...stories.values()];
+  const rows = await recordRows(
+    told.map(({ record }) => record),
+    words,
+    signal,
+  );
+  const lasting = new Set(firingAt(moment, Number.POSITIVE_INFINITY).map(({ actor }) => actor));
+  const alike = Map.groupBy(
+    rows.entries(),
+    ([, { actor, text }]) => `${actor} ${text.replaceAll(/\d+/g, '0')}`,
+  );
+  const happened = [...alike.values()].flatMap((group) => {
+    const seqs = group.map(([, { seq }]) => seq);
+    const newest = group.find(([, { seq }]) => seq === Math.max(...seqs));
+    const oldest = group.find(([, { seq }]) => seq === Math.min(...seqs));
+    if (!newest || !oldest) return [];
+    const [index, { actor, text, seq: last, time }] = newest;
+    const isAlert = parseActorRef(actor).type === ALERT;
+    return {
+      ...{ text, actor, kind: told[index]?.kind ?? 'problem', count: group.length },
+      ...{ first: oldest[1].seq, last, start: oldest[1].time, end: time },
+      ...(isAlert && { lasts: lasting.has(actor) }),
+    };
+  });
+  happened.sort((a, b) => b.last - a.last);
+  return { happened, ...(end !== undefined && { end }) };
+}
+
+function kindOf({ actor, event, uid }: LogRecord, isProblem: boolean): Happening['kind'] | undefined {
+  if (actor === HOST && LIFE.has(event.type)) return 'life';
+  if (isProblem) return 'problem';
+  return uid === undefined ? undefined : 'act';
+}
+
+/** An alert says most of a story, else the newest problem, which was found first. */
+function isMoreTelling(one: Told, known: Told): boolean {
+  const rank = ({ record, kind }: Told) =>
+    kind === 'problem' ? (parseActorRef(record.actor).type === ALERT ? 2 : 1) : 0;
+  return rank(one) > rank(known);
+}
