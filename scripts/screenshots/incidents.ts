@@ -59,7 +59,7 @@ export async function startIncidents(t: Scope): Promise<Incidents> {
           overwrite({ name: 'columnar_rw', writes: true }),
         ],
       }),
-      ...[columnar(), collector(), otlp({ port: 0, grpcPort: 0, lingerMs: 0 })],
+      ...[columnar({ retentionDays: 3_650 }), collector(), otlp({ port: 0, grpcPort: 0, lingerMs: 0 })],
       ...[memoryStore({ port: 0 }), memory(), restore()],
     ],
   });

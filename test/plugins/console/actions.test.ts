@@ -52,6 +52,12 @@ test('[C15] the actions of the plugins reach the operations of their commands, a
   t.is((await shown('routes'))[0].facts[0].label, 'revision');
   const { sections } = await rig.ask('/api/pages/alerts?at=2');
   t.deepEqual(sections[2].rows, [], 'there was no silence at that time');
+  const { items, status } = await rig.ask(`/api/overview?at=${await rig.durable()}`);
+  t.true(
+    items.some(({ kind, page }: any) => kind === 'page' && page === 'legs'),
+    'pages sum up the past',
+  );
+  t.not(status, 'ok', 'of the past not everything is known');
 
   const { url = '' } = rig.runtime.surfaces.router ?? {};
   const active = async () => (await (await request(`${url}/v1/config/active`)).body.json()) as any;

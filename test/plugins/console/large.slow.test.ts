@@ -170,6 +170,7 @@ test.serial(
     const page = await open(t, `/actors/${DOOR}`);
     await page.locator('h1 .state').waitFor();
     const bar = page.getByRole('slider', { name: 'Moment' });
+    await bar.locator('canvas[aria-label*=" over "]').waitFor(); // it knows of the whole log
     for (const [share, low, high] of [
       [0.02, 0, 0.1],
       [0.5, 0.4, 0.6],
