@@ -24,6 +24,7 @@ export async function picturesOf({ rig, healed, last }: Incidents): Promise<Pict
   return [
     { name: 'now', path: '/now' },
     { name: 'past', path: `/now?at=${healed.seq}` },
+    { name: 'happened', path: '/happened' },
     { name: 'stories', path: '/stories' },
     { name: 'story', path: `/stories/${healed.story}` },
     { name: 'actors', path: '/actors' },
