@@ -37,9 +37,9 @@ export function TimeBar() {
     [buckets, shown],
   );
   const move = (type: 'down' | 'move' | 'up', x: number, width: number) => {
-    if (type === 'down') setDrag(true);
-    if (type === 'up') setDrag(false);
-    if (type !== 'down' && !drag) return;
+    if (type !== 'move') setDrag(type === 'down');
+    // The way up chooses nothing: beside the badge of another moment the bar has another width by then.
+    if (type === 'up' || (type === 'move' && !drag)) return;
     const target = seqAt(buckets, Math.min(1, Math.max(0, x / width)));
     travel(target === undefined || target >= newest.value ? undefined : target);
   };
