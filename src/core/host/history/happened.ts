@@ -7,8 +7,8 @@ import { Pace } from './pace.ts';
 import type { LogQuestion } from './questions.ts';
 import { recordRows } from './record-rows.ts';
 
-/** Stories that are looked at; the newest. */
-const MOST_STORIES = 1_000;
+/** Records that are searched at once: those without a mark are passed over inside of the database, which nothing interrupts. */
+const WINDOW = 500;
 /** A record with it was asked for by somebody on this machine. */
 const BY_SOMEBODY = '"uid":';
 /** The events by which an instance starts, stops and is repaired. */
@@ -41,31 +41,33 @@ interface Told {
  * words about the same actor as one.
  *
  * @param marks texts of which each record of a problem has one
+ * @param most stories that are looked at; the newest
  * @returns `end`: the oldest record that was looked at, where older ones were not
  */
 export async function happenedUntil(
   { log, words, signal, enoughAt }: LogQuestion,
   moment: Moment,
-  marks: readonly string[],
+  { marks, most }: { readonly marks: readonly string[]; readonly most: number },
 ): Promise<{ happened: Happening[]; end?: number }> {
   const stories = new Map<string, Told>();
   const pace = new Pace(signal);
   let end: number | undefined;
   const holding = [...marks, BY_SOMEBODY, ...[...LIFE].map((type) => JSON.stringify(type))];
-  search: for (const page of log.pages({ to: moment.seq, reverse: true, holding })) {
-    for (const { seq, body } of page) {
-      await pace.next();
-      if (stories.size >= MOST_STORIES || performance.now() > enoughAt) {
-        end = seq + 1;
-        break search;
+  for (let to = moment.seq; to >= log.firstSeq() && end === undefined; to -= WINDOW) {
+    await pace.next();
+    for (const page of log.pages({ from: to - WINDOW + 1, to, reverse: true, holding })) {
+      for (const { seq, body } of page) {
+        const record = parseRecord(seq, body);
+        await words.prepare([record]);
+        await pace.next();
+        const kind = kindOf(record, words.isProblem(record));
+        if (kind === undefined) continue;
+        const known = stories.get(record.correlation);
+        if (!known || isMoreTelling({ record, kind }, known))
+          stories.set(record.correlation, { record, kind });
       }
-      const record = parseRecord(seq, body);
-      await words.prepare([record]);
-      const kind = kindOf(record, words.isProblem(record));
-      if (kind === undefined) continue;
-      const known = stories.get(record.correlation);
-      if (!known || isMoreTelling({ record, kind }, known)) stories.set(record.correlation, { record, kind });
     }
+    if ((stories.size >= most || performance.now() > enoughAt) && to > WINDOW) end = to - WINDOW + 1;
   }
   const told = [...stories.values()];
   const rows = await recordRows(

@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import { happenedUntil } from '../../../core/host/history/happened.ts';
+import { timeAt } from '../../../core/host/history/moments.ts';
 import { problemMarks } from '../../../core/host/history/words.ts';
 import { at, get, momentSeq, time } from './endpoint.ts';
 import { limit } from './filters.ts';
+
+/** So many stories are looked at for each line that is wanted: many are alike. */
+const ALIKE = 5;
 
 export const listHappened = get({
   path: '/api/happened',
@@ -31,12 +35,15 @@ export const listHappened = get({
     ask(async (question) => {
       const { log, signal } = question;
       const moment = await moments.at(log, momentSeq(question, query.at), signal);
-      const { happened, end } = await happenedUntil(question, moment, problemMarks(await source.actors()));
+      const { happened, end } = await happenedUntil(question, moment, {
+        marks: problemMarks(await source.actors()),
+        most: query.limit * ALIKE,
+      });
       return {
         ...{ at: moment.seq, time: moment.at },
         happened: happened.slice(0, query.limit),
         more: Math.max(0, happened.length - query.limit),
-        ...(end !== undefined && { since: log.record(end).at }),
+        ...(end !== undefined && { since: timeAt(log, end) }),
       };
     }),
 });

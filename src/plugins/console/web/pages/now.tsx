@@ -23,7 +23,7 @@ export function NowPage() {
   return (
     <Shown of={answer}>
       {({ status, items, time, perMinute }) => {
-        const isLive = log.value?.mode === 'live' && at.value === undefined;
+        const isKept = log.value !== undefined && log.value.mode !== 'live';
         const wrong = sorted(items.filter((item) => item.status !== 'ok'));
         const ending = items.filter(({ due }) => due !== undefined);
         const facts = items.filter(
@@ -40,7 +40,7 @@ export function NowPage() {
             </h1>
             {wrong.length > 0 && <Wrong items={wrong} />}
             {ending.length > 0 && <Ending items={ending} time={time} />}
-            {!isLive && <HappenedCard />}
+            {isKept && <HappenedCard />}
             <div class="cards">
               {[...Map.groupBy(facts, ({ area }) => area)].map(([area, own]) => (
                 <Card key={area} title={area} items={own} />
@@ -52,7 +52,7 @@ export function NowPage() {
                 <h2>Records a minute</h2>
                 <RateChart end={time} />
               </section>
-              {isLive && <HappenedCard isBrief />}
+              {!isKept && <HappenedCard isBrief />}
             </div>
           </div>
         );
