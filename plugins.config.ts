@@ -10,13 +10,13 @@
 //   - Secrets do not belong here: give the path of a file of mode 0600 instead.
 import { defineConfig } from './src/core/host/config/define-config.ts';
 import { alerts } from './src/plugins/alerts/index.ts';
-import { cluster } from './src/plugins/cluster/index.ts';
 import { collector } from './src/plugins/collector/index.ts';
 import { columnar } from './src/plugins/columnar/index.ts';
 import { consolePlugin } from './src/plugins/console/index.ts';
 import { credentialFree, gateway, overwrite, relay } from './src/plugins/gateway/index.ts';
 import { incidents } from './src/plugins/incidents/index.ts';
 import { jobs } from './src/plugins/jobs/index.ts';
+import { kubernetes } from './src/plugins/kubernetes/index.ts';
 import { memory } from './src/plugins/memory/index.ts';
 import { memoryStore } from './src/plugins/memory-store/index.ts';
 import { otlp } from './src/plugins/otlp/index.ts';
@@ -31,6 +31,9 @@ import { watchdog } from './src/plugins/watchdog/index.ts';
 
 export default defineConfig({
   plugins: [
+    // Several hosts as one system, over the servers of NATS that HOLDFAST_NATS_URL names, with HOLDFAST_CLUSTER_KEY_FILE:
+    // docs/guides/several-hosts.md. Without it nothing of this is loaded.
+    ...(process.env.HOLDFAST_NATS_URL ? [(await import('./src/plugins/cluster/index.ts')).cluster()] : []),
     // The router: a real one elsewhere when HOLDFAST_ROUTER_URL names its config API (with HOLDFAST_REDIS_URL for its
     // events), else our own on port 8837: every write is applied, persisted, and reverted unless committed in time.
     // HOLDFAST_REDIS_URL makes our own keep its config in a Redis: docs/guides/config-in-redis.md.
@@ -90,7 +93,7 @@ export default defineConfig({
     uptime(),
     // The cluster's API, by the kubeconfig that HOLDFAST_KUBECONFIG names or the account of the pod this runs in: restore
     // drills and the rotation of keys use it. Without either there is no cluster, and nothing of it is loaded.
-    ...(process.env.HOLDFAST_KUBECONFIG || process.env.KUBERNETES_SERVICE_HOST ? [cluster()] : []),
+    ...(process.env.HOLDFAST_KUBECONFIG || process.env.KUBERNETES_SERVICE_HOST ? [kubernetes()] : []),
     // Our own monitor on port 3001 where no other is named, with status pages at /status/<slug>. One more of yours:
     // uptimeMonitor({ monitors: [{ name: 'backup', interval: 86_400, retries: 1, retryInterval: 3_600 }, …] })
     ...(process.env.HOLDFAST_UPTIME_URL ? [] : [uptimeMonitor()]),

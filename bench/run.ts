@@ -7,6 +7,7 @@ import { cpus, loadavg } from 'node:os';
 import { alertsBenchmark } from './alerts.ts';
 import { appendBenchmark } from './append.ts';
 import { callsBenchmark } from './calls.ts';
+import { clusterBenchmark } from './cluster.ts';
 import { commandsBenchmark } from './commands.ts';
 import { consoleBenchmark } from './console.ts';
 import { gatewayBenchmark } from './gateway.ts';
@@ -39,6 +40,7 @@ const all: readonly Benchmark[] = [
   memoryBenchmark,
   alertsBenchmark,
   consoleBenchmark,
+  clusterBenchmark,
   idleBenchmark,
   commandsBenchmark,
   killBenchmark,

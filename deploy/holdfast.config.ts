@@ -3,13 +3,13 @@
 // (docs/reference/variables.md). plugins.config.ts of the repository explains each entry. Surfaces listen on loopback.
 import { defineConfig } from 'holdfast';
 import { alerts } from 'holdfast/plugins/alerts';
-import { cluster } from 'holdfast/plugins/cluster';
 import { collector } from 'holdfast/plugins/collector';
 import { columnar } from 'holdfast/plugins/columnar';
 import { consolePlugin } from 'holdfast/plugins/console';
 import { credentialFree, gateway, overwrite, relay } from 'holdfast/plugins/gateway';
 import { incidents } from 'holdfast/plugins/incidents';
 import { jobs } from 'holdfast/plugins/jobs';
+import { kubernetes } from 'holdfast/plugins/kubernetes';
 import { memory } from 'holdfast/plugins/memory';
 import { memoryStore } from 'holdfast/plugins/memory-store';
 import { otlp } from 'holdfast/plugins/otlp';
@@ -24,6 +24,7 @@ import { watchdog } from 'holdfast/plugins/watchdog';
 
 export default defineConfig({
   plugins: [
+    ...(process.env.HOLDFAST_NATS_URL ? [(await import('holdfast/plugins/cluster')).cluster()] : []),
     process.env.HOLDFAST_ROUTER_URL ? routerRemote() : router(),
     reconciler(),
     gateway({
@@ -54,7 +55,7 @@ export default defineConfig({
     collector(),
     otlp(),
     uptime(),
-    ...(process.env.HOLDFAST_KUBECONFIG || process.env.KUBERNETES_SERVICE_HOST ? [cluster()] : []),
+    ...(process.env.HOLDFAST_KUBECONFIG || process.env.KUBERNETES_SERVICE_HOST ? [kubernetes()] : []),
     ...(process.env.HOLDFAST_UPTIME_URL ? [] : [uptimeMonitor()]),
     watchdog(process.env.HOLDFAST_CLICKHOUSE_URL ? { signals: ['otel_logs', 'otel_metrics_gauge'] } : {}),
     jobs(),

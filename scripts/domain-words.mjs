@@ -45,8 +45,8 @@ const DOMAIN_WORDS = [
 /** Words of the host, which the kernel below it may not say. */
 const HOST_WORDS = ['http', 'vault', 'surface', 'socket', 'redis', 'token', 'browser', 'webhook'];
 
-/** Words of others that only look like ours: an option of fastify. */
-const ALLOWED = /routerOptions/g;
+/** Words that only look like those: an option of fastify, and what tells two holders of a lease apart. */
+const ALLOWED = /routerOptions|fencing ?[tT]oken/g;
 
 const featurePattern = patternOf(DOMAIN_WORDS);
 const kernelPattern = patternOf([...DOMAIN_WORDS, ...HOST_WORDS]);

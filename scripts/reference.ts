@@ -15,6 +15,7 @@ import { PluginHost } from '../src/core/host/plugin/host.ts';
 import type { Registrations } from '../src/core/host/plugin/registrations.ts';
 import type { ErrorEntry } from '../src/core/kernel/errors/holdfast-error.ts';
 import { KernelError } from '../src/core/kernel/errors/kernel-error.ts';
+import { standaloneCommands as clusterCommands } from '../src/plugins/cluster/standalone.ts';
 
 const root = new URL('../', import.meta.url);
 
@@ -64,6 +65,8 @@ function commandsPage(registrations: Registrations): string {
   const listed = [
     ...coreCommands.map((command) => ({ heading: 'Runtime and log', command })),
     ...listedOf(registrations),
+    // The plugin is not in the delivered configuration unless a variable says so; its commands are always there.
+    ...clusterCommands.map((command) => ({ heading: 'Several hosts', command })),
   ];
   const sections = Map.groupBy(listed, ({ heading }) => heading.replace(/:$/, ''));
   return page(

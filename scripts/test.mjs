@@ -14,6 +14,7 @@ import { BootstrapError, bootstrap, buildPages, productNode, root } from './boot
 const SYSTEM_PACKAGES = [
   { command: 'cc', packages: ['gcc', 'libc6-dev'] }, // builds the LD_PRELOAD shim that delays fsync
   { command: 'redis-server', packages: ['redis-server'] }, // the store of the router's config, on ports of the tests' own
+  { command: 'nats-server', packages: ['nats-server'] }, // makes several hosts one system, on ports of the tests' own
   { command: 'ip', packages: ['iproute2', 'procps'] }, // the router's kernel driver, in network namespaces
   { command: 'dnsmasq', packages: ['dnsmasq-base'] }, // says whether the generated files are right, and serves them
   { command: 'nft', packages: ['nftables'] }, // the packet filter's address sets, in network namespaces

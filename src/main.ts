@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { LogFeatures } from './cli/configuration.ts';
 import { runHere } from './cli/run.ts';
 import { declareSecretFields, type SecretFields } from './core/host/logging/secret-fields.ts';
-import type { CommandDefinition, ExportForms } from './core/host/plugin/command.ts';
+import type { CommandDefinition, ExportForms, OpenHostLogs } from './core/host/plugin/command.ts';
 import type { ConfiguredPlugin, Plugin, StoppedReports } from './core/host/plugin/definition.ts';
 import type { RecordWords } from './core/kernel/actors/definition.ts';
 
@@ -38,7 +38,8 @@ export async function builtinPlugins(): Promise<readonly ConfiguredPlugin[]> {
 
 /**
  * What reads the logs of the runtime and of those plugins' features: `words.ts` of a feature describes its records,
- * `stopped-reports.ts` reports of a stopped instance, and `export-forms.ts` writes an export in another form. None of them
+ * `stopped-reports.ts` reports of a stopped instance, `export-forms.ts` writes an export in another form, and `host-logs.ts` reads
+ * the logs of other hosts. None of them
  * loads what a running plugin needs.
  */
 export function logFeatures(): LogFeatures {
@@ -54,6 +55,7 @@ export function logFeatures(): LogFeatures {
     exportForms: new Map(
       loadersOf('export-forms', async (file) => ((await import(file)) as Forms).exportForms),
     ),
+    hostLogs: new Map(loadersOf('host-logs', async (file) => ((await import(file)) as Logs).openHostLogs)),
   };
 }
 
@@ -63,6 +65,10 @@ interface Words {
 
 interface Reports {
   readonly stoppedReports: StoppedReports;
+}
+
+interface Logs {
+  readonly openHostLogs: OpenHostLogs;
 }
 
 interface Forms {

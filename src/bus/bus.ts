@@ -16,6 +16,10 @@ export interface Envelope<T = unknown> {
    * message becomes. Never serialised with the payload.
    */
   readonly blobs?: ReadonlyMap<string, Uint8Array>;
+  /** Its place among all messages that go to every host of a cluster, the same on each of them; absent of other messages. */
+  readonly order?: number;
+  /** When it was sent, by the clock of the server that orders them, epoch milliseconds: the same for every host. */
+  readonly sentAt?: number;
 }
 
 /** What a publisher may say beside the payload. */

@@ -26,6 +26,11 @@ const selectionFlags: readonly CommandFlag[] = [
   { flags: '--type <event>', summary: 'an event type, in any case; * stands for anything' },
 ];
 
+const hostFlag: CommandFlag = {
+  flags: '--host <name>',
+  summary: 'the log of that host of the cluster, as NATS holds it; `all` for those of all hosts',
+};
+
 const everyRecord: CommandFlag = {
   flags: '--all',
   summary: 'every record on a line of its own, including routine ones',
@@ -37,6 +42,14 @@ const runtimeCommands: readonly CommandDefinition[] = [
     summary: 'Starts everything that plugins.config.ts lists, and runs until it receives a signal',
     example: 'HOLDFAST_ROUTER_PORT=0 holdfast start --data-dir /var/lib/holdfast',
     untilInterrupted: true,
+    flags: [
+      {
+        flags: '--adopt <host>',
+        summary:
+          'take the place of a host of the cluster that is lost, from its log in NATS; the data folder is empty',
+      },
+      { flags: '--force', summary: 'with --adopt: also when that host still seems to run' },
+    ],
     run: lazily(async () => (await import('./start.ts')).start),
   },
   {
@@ -110,6 +123,7 @@ const logCommands: readonly CommandDefinition[] = [
       { flags: '--failed', summary: 'only records that say that something failed or was refused' },
       { flags: '--limit <n>', summary: 'how many lines at most, the newest; 0 for all', default: '50' },
       everyRecord,
+      hostFlag,
     ],
     run: lazily(async () => (await import('./log/read.ts')).listRecords),
   },
@@ -117,6 +131,7 @@ const logCommands: readonly CommandDefinition[] = [
     name: 'log show <seq> [source...]',
     summary: 'Shows one record in full, with its cause and its consequences',
     example: 'holdfast log show 41',
+    flags: [{ flags: '--host <name>', summary: 'the log of that host of the cluster, as NATS holds it' }],
     run: lazily(async () => (await import('./log/read.ts')).showRecord),
   },
   {
@@ -142,6 +157,7 @@ const logCommands: readonly CommandDefinition[] = [
       { flags: '--html <file>', summary: 'one page with the log and the console, for any browser; or both' },
       ...rangeFlags,
       ...storyFlags,
+      { ...hostFlag, summary: `${hostFlag.summary}, one file each in the folder of --out` },
     ],
     run: lazily(async () => (await import('./log/transfer.ts')).exportLog),
   },
@@ -168,6 +184,7 @@ const logCommands: readonly CommandDefinition[] = [
         flags: '--witness <file>',
         summary: 'the heads that data.witness got: finds a past that was rewritten and signed anew',
       },
+      hostFlag,
     ],
     run: lazily(async () => (await import('./log/verify.ts')).verifyLog),
   },
@@ -216,6 +233,7 @@ const replayCommands: readonly CommandDefinition[] = [
         flags: '--strict',
         summary: 'exit 1 also when records could not be compared (older or unknown machines)',
       },
+      hostFlag,
     ],
     run: lazily(async () => (await import('./replay/verify.ts')).verifyReplay),
   },

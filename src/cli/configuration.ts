@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { foundDataDir, resolveDataDir } from '../core/host/config/data-dir.ts';
 import type { LoadedConfig } from '../core/host/config/load.ts';
+import { HostError } from '../core/host/errors/host-error.ts';
 import { maskText } from '../core/host/logging/mask-text.ts';
-import type { ExportForms } from '../core/host/plugin/command.ts';
+import type { ExportForms, HostLogs, OpenHostLogs } from '../core/host/plugin/command.ts';
 import type { ConfiguredPlugin, StoppedReports } from '../core/host/plugin/definition.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { ActorDefinition, RecordWords } from '../core/kernel/actors/definition.ts';
@@ -18,6 +19,7 @@ export interface LogFeatures {
   readonly words: ReadonlyMap<string, () => Promise<RecordWords>>;
   readonly stoppedReports: ReadonlyMap<string, () => Promise<StoppedReports>>;
   readonly exportForms: ReadonlyMap<string, () => Promise<ExportForms>>;
+  readonly hostLogs?: ReadonlyMap<string, () => Promise<OpenHostLogs>>;
 }
 
 /** Where one call of the command line finds its configuration. */
@@ -121,6 +123,16 @@ export class Configuration {
   async exportForms(): Promise<ExportForms> {
     const { exportForms = new Map<string, () => Promise<ExportForms>>() } = this.#source.logFeatures ?? {};
     return Object.assign({}, ...(await Promise.all(Array.from(exportForms.values(), (load) => load()))));
+  }
+
+  /** As `CommandContext.hostLogs` describes. */
+  async hostLogs(): Promise<HostLogs> {
+    for (const load of this.#source.logFeatures?.hostLogs?.values() ?? []) {
+      const open = await load();
+      return open({ config: () => this.load() }, this.#source.env);
+    }
+    const reason = '--host reads the logs of several hosts, a feature that this program lacks.';
+    throw new HostError('HF_CLI_USAGE', { reason, command: 'log list' });
   }
 
   /** The program's features that these actor types name, and whether the configuration has to be loaded for other types. */

@@ -46,6 +46,17 @@ export const CliError = defineErrors({
     remedy:
       'Compare the machine with the one that wrote the log; the report above shows the expected and the actual decision.',
   },
+  HF_ADOPT_NAME: {
+    status: 409,
+    what: 'This host is called {own} in the cluster, and is to take the place of {host}.',
+    remedy:
+      'Set HOLDFAST_CLUSTER_HOST={host}, or the option `host` of the plugin, so that the others know it by that name.',
+  },
+  HF_ADOPT_RUNNING: {
+    status: 409,
+    what: 'The host {host} is still running.',
+    remedy: 'Stop it first: two hosts of one name disturb each other. If it only seems to run, add --force.',
+  },
   HF_BOOTSTRAP_INSTALL_FAILED: {
     status: 500,
     what: 'The packages could not be installed: npm ci failed.',

@@ -154,6 +154,7 @@ function contextOf(
     wordsOf: (types) => configuration.wordsOf(types),
     stoppedReports: (types) => configuration.stoppedReports(types),
     exportForms: () => configuration.exportForms(),
+    hostLogs: () => configuration.hostLogs(),
   };
 }
 

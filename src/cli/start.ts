@@ -25,7 +25,7 @@ interface End {
 }
 
 /** `holdfast start`: the one long-lived process (R29). It starts no other. */
-export const start: CommandRun = async (_args, _flags, context) => {
+export const start: CommandRun = async (_args, flags, context) => {
   const { file, plugins, lingerMs, signEvery, patienceMs, retention, witness, reserveBytes } =
     await context.config();
   const [{ createRuntime }, { createLogger }, { ConfigFile }, { CONFIG_FILE }] = await Promise.all([
@@ -40,6 +40,10 @@ export const start: CommandRun = async (_args, _flags, context) => {
   makeDataFolder(dataDir);
   // A folder that was there already may be open to others: what is made in it is not, SQLite's files among them.
   process.umask(process.umask() | 0o077);
+  if (flags.adopt !== undefined) {
+    const { adoptHost } = await import('./adopt.ts');
+    await adoptHost(flags, context);
+  }
   const runtime = createRuntime({
     plugins,
     dataDir,

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { parse } from 'yaml';
 import { root } from '../support/cli.ts';
-import { ClusterApi } from '../support/cluster/index.ts';
-import { complaints } from '../support/cluster/schema.ts';
+import { ClusterApi } from '../support/kubernetes/index.ts';
+import { complaints } from '../support/kubernetes/schema.ts';
 import { tempDir } from '../support/temp.ts';
 import {
   containersOf,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
 import { root } from '../support/cli.ts';
-import type { Thing } from '../support/cluster/index.ts';
+import type { Thing } from '../support/kubernetes/index.ts';
 
 export const deploy = join(root, 'deploy');
 /** A digest that a registry could have given. */

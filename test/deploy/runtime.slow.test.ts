@@ -24,6 +24,7 @@ test('deploy/holdfast.config.ts lists what plugins.config.ts lists', (t) => {
   const calls = (source: string) =>
     source
       .slice(source.indexOf('export default'))
+      .replaceAll(/'\.\/src\/plugins\/([\w-]+)\/index\.ts'/g, "'holdfast/plugins/$1'")
       .split('\n')
       .filter((line) => !line.trim().startsWith('//'));
   const names = (source: string) => [...source.matchAll(/^import \{ (.*) \} from/gm)].map(([, list]) => list);

@@ -14,6 +14,8 @@ export interface Bench<C extends Clock = VirtualClock> {
   readonly log: SqliteLog;
   readonly clock: C;
   readonly actors: ActorSystem;
+  readonly dispatcher: EffectDispatcher;
+  readonly dataDir: string;
   readonly ends: EffectEnd[];
   /** Every record that the folder holds. */
   records(): Promise<LogRecord[]>;
@@ -26,6 +28,7 @@ export interface Bench<C extends Clock = VirtualClock> {
 /**
  * Opens a data folder.
  *
+ * @param heldBack types of actors that act only when they are taken up
  * @throws what the runtime refuses a log or its states with; the log is closed by then
  */
 export async function openBench<C extends Clock = VirtualClock>(
@@ -33,6 +36,7 @@ export async function openBench<C extends Clock = VirtualClock>(
   definitions: readonly ActorDefinition[],
   effects: readonly EffectRegistration[] = [],
   clock: C = new VirtualClock(1_000) as Clock as C,
+  heldBack: readonly string[] = [],
 ): Promise<Bench<C>> {
   const log = new SqliteLog({ dataDir });
   const reader = new SqliteReader(dataDir);
@@ -44,6 +48,7 @@ export async function openBench<C extends Clock = VirtualClock>(
     const recovered = recover(reader);
     const actors = new ActorSystem(log, clock, recovered.newest, () => {});
     for (const definition of definitions) actors.register(definition);
+    actors.holdBack(heldBack);
     actors.restore(recovered);
     const ends: EffectEnd[] = [];
     const handlers = new Map(effects.map((registration) => [registration.type, registration]));
@@ -54,6 +59,8 @@ export async function openBench<C extends Clock = VirtualClock>(
       log,
       clock,
       actors,
+      dispatcher,
+      dataDir,
       ends,
       records: () => Array.fromAsync(reader.read()),
       async settled() {

@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
-import type { ExecutionContext } from 'ava';
 import { runCommandLine } from '../../src/cli/run.ts';
+import type { Scope } from './scope.ts';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -89,7 +89,7 @@ export interface Spawned {
 }
 
 export function spawnHoldfast(
-  t: ExecutionContext<unknown>,
+  t: Pick<Scope, 'teardown'>,
   argv: readonly string[],
   {
     cwd,

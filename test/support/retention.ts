@@ -41,6 +41,8 @@ interface KeptOptions {
   /** Whether it looks by itself, every minute; otherwise only `run` looks. */
   readonly scheduled?: boolean;
   readonly wrap?: (log: EventLog) => EventLog;
+  /** On the disk, for records that are needed elsewhere to be kept. */
+  readonly leastFreeBytes?: number;
   /** Writes nothing unless given. */
   readonly logger?: Logger;
 }
@@ -52,7 +54,12 @@ export async function openKept(
   dataDir: string,
   settings: RetentionSettings,
   clock: VirtualClock,
-  { scheduled = false, wrap = (log) => log, logger = createLogger({ level: 'silent' }) }: KeptOptions = {},
+  {
+    scheduled = false,
+    wrap = (log) => log,
+    leastFreeBytes = 0,
+    logger = createLogger({ level: 'silent' }),
+  }: KeptOptions = {},
 ): Promise<KeptBench> {
   const bench = await openBench(dataDir, [patientDoor, retentionActor], [], clock);
   const bus = new Bus(newCorrelation);
@@ -74,7 +81,7 @@ export async function openKept(
     logger,
     dataDir,
   };
-  const retention = new AutomaticRetention(services, settings, ARCHIVE_BYTES);
+  const retention = new AutomaticRetention(services, settings, ARCHIVE_BYTES, leastFreeBytes);
   return {
     bench,
     retention,

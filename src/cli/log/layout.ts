@@ -39,16 +39,25 @@ export class Layout {
   readonly #terminal: Pick<Terminal, 'columns' | 'paint'>;
   #seqWidth: number;
   #actorWidth = ACTOR_WIDTHS.least;
+  readonly #hostWidth: number;
   #day = '';
 
-  /** @param newestSeq the largest number expected, for the width of its column */
-  constructor(terminal: Pick<Terminal, 'columns' | 'paint'>, newestSeq: number) {
+  /**
+   * @param newestSeq the largest number expected, for the width of its column
+   * @param hosts whose records are laid out; none where all are of one host
+   */
+  constructor(
+    terminal: Pick<Terminal, 'columns' | 'paint'>,
+    newestSeq: number,
+    hosts: readonly string[] = [],
+  ) {
     this.#terminal = terminal;
+    this.#hostWidth = Math.max(0, ...hosts.map((host) => host.length + 2));
     this.#seqWidth = Math.max(SEQ_WIDTH, String(newestSeq).length);
   }
 
-  /** @returns the lines to print, with a heading wherever a new day begins (UTC) */
-  lines(story: readonly StoryLine[]): string[] {
+  /** @returns the lines to print, with a heading wherever a new day begins (UTC) @param host that recorded them */
+  lines(story: readonly StoryLine[], host = ''): string[] {
     for (const { records } of story) {
       this.#seqWidth = Math.max(this.#seqWidth, String(records.at(-1)?.seq).length);
       this.#actorWidth = Math.min(
@@ -56,17 +65,17 @@ export class Layout {
         ACTOR_WIDTHS.most,
       );
     }
-    return story.flatMap((line) => this.#line(line));
+    return story.flatMap((line) => this.#line(line, host));
   }
 
-  #line({ records, text, cause }: StoryLine): string[] {
+  #line({ records, text, cause }: StoryLine, host: string): string[] {
     const { paint, columns } = this.#terminal;
     const [first] = records;
     if (!first) return [];
     const iso = new Date(first.at).toISOString();
     const actors = records.map(({ actor }) => actor);
     const actor = cutMiddle(actorName(actors), this.#actorWidth);
-    const column = TIME_WIDTH + 1 + this.#seqWidth + 2 + this.#actorWidth + 2;
+    const column = TIME_WIDTH + 1 + this.#hostWidth + this.#seqWidth + 2 + this.#actorWidth + 2;
     const end = this.#end(cause, first.correlation);
     const room = columns - column - end.length - 2;
     // On a narrow terminal the text is printed below the actor, where there is room for it.
@@ -81,6 +90,7 @@ export class Layout {
       ...this.#heading(iso),
       [
         paint('dim', timeOfDay(first.at)),
+        this.#hostWidth > 0 ? `  ${plainText(host)}${' '.repeat(this.#hostWidth - 2 - host.length)}` : '',
         ` ${paint('bold', String(first.seq).padStart(this.#seqWidth))}`,
         `  ${paint(colourOf(first.actor), actor)}${' '.repeat(this.#actorWidth - actor.length)}`,
         `  ${shown(head)}${' '.repeat(Math.max(0, columns - column - end.length - width))}`,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HostError } from '../../core/host/errors/host-error.ts';
-import { familyOf } from '../../core/host/history/family.ts';
+import { type Family, familyOf } from '../../core/host/history/family.ts';
 import { referenceTime } from '../../core/host/history/place.ts';
 import { printedText } from '../../core/host/history/record-text.ts';
 import { inBatches, newest, type Selection, type TextPattern } from '../../core/host/history/select.ts';
@@ -26,24 +26,46 @@ export const listRecords: CommandRun = async (sources, flags, context) => {
   selectionOf(flags);
   const pattern = patternOf(flags.grep);
   const limit = wholeNumber(flags.limit, '--limit', 0, 'log list') || Number.POSITIVE_INFINITY;
+  if (flags.host !== undefined) {
+    const { listHosts, withHosts } = await import('./hosts.ts');
+    return withHosts(flags, sources, 'log list', context, async (logs) => {
+      const newest = Math.max(0, ...logs.map(({ reader }) => referenceTime(reader)));
+      const { selection, all, words } = wanted(flags, pattern, newest, context);
+      const [only] = logs;
+      if (flags.host === 'all' || !only) return listHosts(logs, selection, limit, { all, words }, context);
+      if (context.json) return listJson(only.reader, selection, limit, context);
+      return listLines(only.reader, selection, limit, { all, words }, context);
+    });
+  }
   const places = [flags.from, flags.to].map((text) => (typeof text === 'string' ? text : undefined));
   const read = sources.length > 0 ? sourcesOf(sources, context) : await sourcesFrom(places, context, true);
   noteDamage(read, context);
   await withLog(read, async (log) => {
-    const chosen = selectionOf(flags, referenceTime(log));
-    // Whoever selects a type of event wants to see it, even if it is routine.
-    const all = flags.all === true || chosen.type !== undefined;
-    const words = new PluginWords(context);
-    const textOf = (record: LogRecord) => printedText(record, words, all);
-    const selection = {
-      ...chosen,
-      ...(flags.failed === true && words.problemsOnly),
-      ...(pattern && { grep: { ...pattern, textOf } }),
-    };
+    const { selection, all, words } = wanted(flags, pattern, referenceTime(log), context);
     if (context.json) return listJson(log, selection, limit, context);
     return listLines(log, selection, limit, { all, words }, context);
   });
 };
+
+/** @param now what times without a date are counted back from, epoch milliseconds */
+function wanted(
+  flags: Readonly<Record<string, unknown>>,
+  pattern: TextPattern | undefined,
+  now: number,
+  context: CommandContext,
+): { readonly selection: Selection; readonly all: boolean; readonly words: PluginWords } {
+  const chosen = selectionOf(flags, now);
+  // Whoever selects a type of event wants to see it, even if it is routine.
+  const all = flags.all === true || chosen.type !== undefined;
+  const words = new PluginWords(context);
+  const textOf = (record: LogRecord) => printedText(record, words, all);
+  const selection = {
+    ...chosen,
+    ...(flags.failed === true && words.problemsOnly),
+    ...(pattern && { grep: { ...pattern, textOf } }),
+  };
+  return { selection, all, words };
+}
 
 /** @throws HF_CLI_USAGE */
 function patternOf(given: unknown): TextPattern | undefined {
@@ -102,11 +124,12 @@ async function noMatch(log: LogReader, selection: Selection, signal: AbortSignal
 }
 
 /** `holdfast log show`: one record in full, with its cause and its consequences. */
-export const showRecord: CommandRun = async ([text, ...sources], _flags, context) => {
+export const showRecord: CommandRun = async ([text, ...sources], flags, context) => {
   const seq = wholeNumber(text, 'The record', 1, 'log show');
-  const read = sources.length > 0 ? sourcesOf(sources, context) : await sourcesFrom([text], context);
-  noteDamage(read, context, seq);
-  const family = await withLog(read, (log) => familyOf(log, seq));
+  const family =
+    flags.host === undefined
+      ? await familyHere(seq, sources, context)
+      : await familyOfHost(seq, sources, flags, context);
   if (!context.json) {
     const words = new PluginWords(context);
     await words.prepare([family.record, ...family.children, ...(family.cause ? [family.cause] : [])]);
@@ -134,6 +157,29 @@ export const showRecord: CommandRun = async ([text, ...sources], _flags, context
   };
   context.print(jsonText(document, 2));
 };
+
+async function familyHere(seq: number, sources: readonly string[], context: CommandContext): Promise<Family> {
+  const read = sources.length > 0 ? sourcesOf(sources, context) : await sourcesFrom([String(seq)], context);
+  noteDamage(read, context, seq);
+  return withLog(read, (log) => familyOf(log, seq));
+}
+
+async function familyOfHost(
+  seq: number,
+  sources: readonly string[],
+  flags: Readonly<Record<string, unknown>>,
+  context: CommandContext,
+): Promise<Family> {
+  if (flags.host === 'all') {
+    const reason = 'each host numbers its own records: name one host.';
+    throw new HostError('HF_CLI_USAGE', { reason, command: 'log show' });
+  }
+  const { withHosts } = await import('./hosts.ts');
+  return withHosts(flags, sources, 'log show', context, async ([log]) => {
+    if (!log) throw new HostError('HF_CLI_USAGE', { reason: '--host names no host.', command: 'log show' });
+    return familyOf(log.reader, seq);
+  });
+}
 
 /** The pause between two reads of the log, milliseconds. */
 const POLL_MS = 100;

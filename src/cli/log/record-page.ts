@@ -11,7 +11,7 @@ import {
   timestamp,
 } from '../../core/host/terminal.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
-import { senderText } from '../../core/kernel/replay/explain.ts';
+import { originText, senderText } from '../../core/kernel/replay/explain.ts';
 import { Layout } from './layout.ts';
 
 const TITLE_WIDTH = 12;
@@ -30,6 +30,7 @@ export function recordPage(family: Family, describe: Describe, terminal: Termina
     `${title('record')}${record.seq}  ${timestamp(record.at, 'ms')}`,
     `${title('actor')}${plainText(`${record.actor}  (${record.machine}, version ${record.version})`)}`,
     `${title('story')}${plainText(record.correlation)}`,
+    ...(record.origin === undefined ? [] : [`${title('origin')}${plainText(originText(record.origin))}`]),
     ...(record.uid === undefined ? [] : [`${title('by')}${senderText(record.uid)}`]),
     ...eventLines(record, title('event'), terminal),
     ...(words ? [`${title('in words')}${plainText(words)}`] : []),

@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { HostError } from '../../core/host/errors/host-error.ts';
 import { referenceTime } from '../../core/host/history/place.ts';
 import { boundsOf, inBatches, type Selection } from '../../core/host/history/select.ts';
@@ -20,6 +21,7 @@ import { sourceOf, withLog } from './source.ts';
 /** `holdfast log export`: writes the log, or a part of it that can be replayed, to one file (C6), or as one page (C15). */
 export const exportLog: CommandRun = async ([source], flags, context) => {
   const { json, print } = context;
+  if (flags.host !== undefined) return exportOfHosts(source === undefined ? [] : [source], flags, context);
   const files = filesOf(flags);
   const html = files.html === undefined ? undefined : (await context.exportForms()).html;
   if (files.html !== undefined && !html)
@@ -68,6 +70,27 @@ export const exportLog: CommandRun = async ([source], flags, context) => {
   print(`Look at it: holdfast open ${flags.out}`);
   print(`Read it anywhere: holdfast log list ${flags.out}, holdfast replay verify ${flags.out}`);
 };
+
+/** Each host's log goes to a file of its own: their records are numbered apart. */
+async function exportOfHosts(
+  sources: readonly string[],
+  flags: Readonly<Record<string, unknown>>,
+  context: CommandContext,
+): Promise<void> {
+  const { out, html, host } = flags;
+  if (typeof out !== 'string' || out === '')
+    throw wrongUse('--out is needed: a folder for --host all, else a file.');
+  if (html !== undefined || ['from', 'to', 'actor', 'correlation'].some((flag) => flags[flag] !== undefined))
+    throw wrongUse('--host writes whole logs: select from a file that it wrote.');
+  const { exportHosts, withHosts } = await import('./hosts.ts');
+  const written = await withHosts(flags, sources, 'log export', context, async (logs) => {
+    if (host === 'all') mkdirSync(out, { recursive: true, mode: 0o700 });
+    return exportHosts(logs, (name) => (host === 'all' ? join(out, `${name}.jsonl.gz`) : out), context);
+  });
+  if (context.json) return context.print(jsonText(written, 2));
+  for (const { host: name, file, records } of written)
+    context.print(`Exported ${records} records of ${name} to ${file}, chain ok`);
+}
 
 /** @throws HF_CLI_USAGE no file is named, or one twice */
 function filesOf({ out, html }: Readonly<Record<string, unknown>>): {

@@ -25,6 +25,10 @@ import { type Verified, verifyParts } from './verify-parts.ts';
 /** `holdfast log verify`: checks that no record was changed and none is missing (C9). */
 export const verifyLog: CommandRun = async (sources, flags, context) => {
   const { json, print, note, terminal, signal } = context;
+  if (flags.host !== undefined) {
+    const { verifyStored, withHosts } = await import('./hosts.ts');
+    return withHosts(flags, sources, 'log verify', context, (logs) => verifyStored(logs, context));
+  }
   const places = sources.length > 0 ? sourcesOf(sources, context) : allSources(context.dataDir);
   const trust = await trustIn(places.at(-1) ?? '', flags);
   const witness = await witnessOf(sources, flags.witness, context);

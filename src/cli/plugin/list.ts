@@ -61,9 +61,11 @@ function provisions(registrations: Registrations, plugin: string): string[] {
   const { surfaces, listeners, actors, effects, commands, checks, contributions } = registrations;
   const counted = (count: number, one: string, many: string) =>
     count === 0 ? [] : [`${count} ${count === 1 ? one : many}`];
-  const tokens = registrations.plugins.find(({ name }) => name === plugin)?.provides ?? [];
+  const { provides: tokens = [], singleton } =
+    registrations.plugins.find(({ name }) => name === plugin) ?? {};
   return [
     ...tokens,
+    ...named('singleton', singleton === undefined ? [] : [singleton]),
     ...named('surface', [
       ...of(surfaces).map(({ options }) => options.name),
       ...of(listeners).map(({ name }) => name),

@@ -13,8 +13,12 @@ import { sourcesOf, withLog } from '../log/source.ts';
 /** `holdfast replay verify`: replays the whole log and checks its chain (C4). */
 export const verifyReplay: CommandRun = async (sources, flags, context) => {
   const { json, print, terminal } = context;
+  if (flags.host !== undefined) {
+    const { verifyHosts } = await import('./verify-hosts.ts');
+    return verifyHosts(sources, flags, context, replayLog);
+  }
   const began = performance.now();
-  const report = await withLog(sourcesOf(sources, context), (log) => verify(log, context));
+  const report = await withLog(sourcesOf(sources, context), (log) => replayLog(log, context));
   const { records, actors, notCompared, divergence, unknown = 0 } = report;
   const left = notCompared.reduce((sum, one) => sum + one.records, unknown);
   const ok = !divergence && !(flags.strict && left > 0);
@@ -65,7 +69,8 @@ function notComparedLine({ type, version, current, records }: NotCompared): stri
   return `${records} records of ${type} were not compared: they were made by version ${version} of its machine, and ${why}.`;
 }
 
-async function verify(log: SqliteReader, context: CommandContext): Promise<ReplayReport> {
+/** Replays one log. @throws HF_LOG_CORRUPT a record is not what was written */
+async function replayLog(log: SqliteReader, context: CommandContext): Promise<ReplayReport> {
   const definitions = new Map((await context.actors()).map((definition) => [definition.type, definition]));
   return runSteps(verifySteps(log, definitions), context.signal, recordProgress('Verifying', log, context));
 }

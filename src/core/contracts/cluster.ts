@@ -1,98 +1,123 @@
+import type { Inheritance } from '../kernel/actors/adoption.ts';
+import type { Json } from '../kernel/json.ts';
 import { defineToken, type Token } from './token.ts';
 
-/** A kind of object, e.g. `{ apiVersion: 'batch/v1', kind: 'Job' }`. */
-export interface ClusterKind {
-  readonly apiVersion: string;
-  readonly kind: string;
+// How several hosts are one system (docs/cluster.md). The plugin `cluster` provides it where a NATS server is configured;
+// without it nothing of this exists, and every host is alone.
+
+/** Who may carry out the effects of a singleton, until when. */
+export interface Lease {
+  /** Name of the singleton, e.g. `reconciler`. */
+  readonly singleton: string;
+  /** Says which of two holders came later: `<incarnation of the ledger>:<number>`, compared by the number. */
+  readonly token: string;
+  /** By `Clock.monotonic` of this process, milliseconds: from then on nothing may be done in its name. Renewals move it. */
+  deadline(): number;
 }
 
-/** An object of the cluster as its API serves it; the reader checks the fields that it uses. */
-export interface ClusterObject extends ClusterKind {
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string | undefined;
-    readonly uid?: string | undefined;
-    readonly creationTimestamp?: string | undefined;
-    readonly labels?: Readonly<Record<string, string>> | undefined;
-    readonly annotations?: Readonly<Record<string, string>> | undefined;
-  };
-  readonly [field: string]: unknown;
+/** Work that runs on one host at a time: the plugins that name the same singleton. */
+export interface Singleton {
+  readonly name: string;
+  /** Types of its actors. */
+  readonly actorTypes: readonly string[];
+  /**
+   * Begins the work: takes the actors over, starts the plugins, and takes up what was left open.
+   *
+   * @param inheritance absent when this host held it last, or nobody ever did
+   */
+  begin(lease: Lease, inheritance?: Inheritance): Promise<void>;
+  /**
+   * Ends the work. When it resolves, no effect of it is under way any more, and its actors take no more events.
+   *
+   * @param reason recorded, e.g. `the lease ran out`
+   */
+  end(reason: string): Promise<void>;
 }
 
-/** The objects of a list that were read. */
-export interface ClusterList {
-  readonly objects: readonly ClusterObject[];
-  /** False when there are more than were read: what is not among them may exist all the same. */
-  readonly whole: boolean;
+/** A message of the bus on its way to other hosts. */
+export interface HostMessage {
+  /** Name of the topic. */
+  readonly topic: string;
+  readonly payload: Json;
+  readonly correlation: string;
+  /** The record of the sending host that led to it. */
+  readonly cause?: number | undefined;
 }
 
-/** A connection to a port inside the cluster, on a loopback port of ours. */
-export interface PortForward {
-  /** On 127.0.0.1. */
-  readonly port: number;
-  close(): Promise<void>;
+/** A message as it arrives. */
+export interface ArrivedMessage extends HostMessage {
+  /** The host that sent it: this one, too. */
+  readonly from: string;
+  /** Its place among all messages to every host; absent for one to a holder alone. */
+  readonly order?: number | undefined;
+  /** When the server stored it, epoch milliseconds by the server's clock: the same for every host. Absent without an order. */
+  readonly sentAt?: number | undefined;
+  /** The singleton that it is for; absent for one to every host. */
+  readonly singleton?: string | undefined;
 }
 
-export interface ExecOptions {
-  /** The pod's only container, or its default one, unless set. */
-  readonly container?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
+/** How this host stands to the others, for decisions: a snapshot, cheap to read. */
+export interface ClusterStanding {
+  /** Hosts that were heard of within 10 s, this one included. */
+  readonly hosts: number;
+  /** Milliseconds since this host last proved that it is connected to a quorum. */
+  readonly silentMs: number;
+  /** It has been silent for more than 2 s: what others changed since may be unknown here. */
+  readonly isIsolated: boolean;
 }
 
-/** How a command in a pod ended, and what it wrote: at most 4 MiB. */
-export interface ExecResult {
-  readonly exitCode: number;
-  readonly output: string;
-  readonly errors: string;
-}
-
-/** The cluster's API, as much of it as Holdfast needs. Every call has a deadline of its own. */
+/** One system of several hosts. */
 export interface Cluster {
-  /** For people: the server's address, without credentials. */
-  readonly place: string;
-  /** @returns undefined when there is none; @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
-  get(
-    kind: ClusterKind,
-    name: string,
-    namespace?: string,
-    signal?: AbortSignal,
-  ): Promise<ClusterObject | undefined>;
+  /** Name of the cluster: subjects and streams begin with it. */
+  readonly name: string;
+  /** Name of this host in it. */
+  readonly host: string;
   /**
-   * Reads page after page, at most 5,000 objects; a list that expired between two pages is read once more from its start.
+   * A key that all hosts of the cluster derive alike.
    *
-   * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
+   * @param purpose what it is for, e.g. `gateway session`
+   * @returns 32 bytes
    */
-  list(
-    kind: ClusterKind,
-    where: { readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> },
-    signal?: AbortSignal,
-  ): Promise<ClusterList>;
-  /** @throws HF_CLUSTER_EXISTS, HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
-  create(object: ClusterObject, signal?: AbortSignal): Promise<ClusterObject>;
-  /** Merges a patch (JSON merge patch) into an object. @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
-  patch(
-    kind: ClusterKind,
-    name: string,
-    namespace: string,
-    patch: object,
-    signal?: AbortSignal,
-  ): Promise<ClusterObject>;
-  /** Deletes an object with its dependents; deleting one that does not exist is no error. */
-  delete(kind: ClusterKind, name: string, namespace?: string, signal?: AbortSignal): Promise<void>;
-  /** @param pod name of a running pod; @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
-  forward(namespace: string, pod: string, port: number, signal?: AbortSignal): Promise<PortForward>;
+  key(purpose: string): Buffer;
+  standing(): ClusterStanding;
   /**
-   * Runs a command in a running pod, without a shell. What it writes may be secret: the caller must not log it.
+   * Hears of what arrives from now on. Called once, by the runtime, before anything is sent.
    *
-   * @throws HF_CLUSTER_CONFIG, HF_CLUSTER_UNREACHABLE (also: there is no such pod or program, or the right to it is missing)
+   * @param deliver throws HF_PLUGIN_ELSEWHERE when the message is for a singleton that does not run here (any more, or yet):
+   * its sender tries the holder of then
    */
-  exec(
-    namespace: string,
-    pod: string,
-    command: readonly string[],
-    options?: ExecOptions,
-  ): Promise<ExecResult>;
+  onArrived(deliver: (message: ArrivedMessage) => void): void;
+  /** Lets this host compete for singletons until the plugin stops. Called once, when everything else has started. */
+  compete(singletons: readonly Singleton[]): void;
+  /** The host that holds a singleton, as far as this one knows. */
+  holderOf(singleton: string): string | undefined;
+  /** Has every host deliver a message, this one too, all in the same order. @throws HF_CLUSTER_ISOLATED it cannot be sent now */
+  toEveryHost(message: HostMessage): Promise<void>;
+  /** Has the holder of a singleton deliver a message. It waits through a takeover, within bounds. @throws HF_CLUSTER_UNDELIVERED */
+  toHolder(singleton: string, message: HostMessage): Promise<void>;
+  /** Resolves when a record of this host stands on its stream, too. Rejects when the plugin stops. */
+  mirrored(seq: number): Promise<void>;
+  /**
+   * Asks all other hosts something and gathers what they answer in time.
+   *
+   * @param question its name, e.g. `gateway.approval`
+   * @param timeoutMs how long to wait
+   */
+  ask(
+    question: string,
+    body: Json,
+    timeoutMs: number,
+  ): Promise<readonly { readonly host: string; readonly answer: Json }[]>;
+  /** Answers such questions of other hosts; undefined keeps silent. */
+  onAsked(
+    question: string,
+    answer: (body: Json, from: string) => Json | undefined | Promise<Json | undefined>,
+  ): void;
+  /** Figures that every beat of this host carries, e.g. how many calls are open by key; kept small. */
+  announce(name: string, figures: () => Json): void;
+  /** What the other hosts announced last under a name. */
+  announced(name: string): ReadonlyMap<string, Json>;
 }
 
-/** Provided by the plugin that speaks to a cluster, where one is configured. */
-export const ClusterToken: Token<Cluster> = defineToken('cluster.api');
+/** Provided by the plugin `cluster`, where it is configured. */
+export const ClusterToken: Token<Cluster> = defineToken('cluster');

@@ -49,8 +49,9 @@ export function startWorker<M>(options: WorkerOptions<M>): Worker {
  */
 export function collectGarbageOfStart(): void {
   v8.setFlagsFromString('--expose-gc'); // holds for contexts that are made from now on
-  const collect: NodeJS.GCFunction = runInNewContext('gc');
+  // Flags are the process's: another thread that collects at this very moment may have taken it away again.
+  const collect: NodeJS.GCFunction | undefined = runInNewContext('typeof gc === "function" ? gc : undefined');
   v8.setFlagsFromString('--no-expose-gc');
   // `last-resort` frees compiled code that nothing runs, and shrinks the heap; `major` alone does neither.
-  collect({ type: 'major', flavor: 'last-resort' });
+  collect?.({ type: 'major', flavor: 'last-resort' });
 }

@@ -35,6 +35,8 @@ export interface ApprovalDecided {
   readonly verdict: Verdict;
   readonly by: string;
   readonly why: string;
+  /** The host where the person was, if it is another one than that of the call. */
+  readonly from?: string;
 }
 
 export type ApprovalEvent =
@@ -58,7 +60,7 @@ export interface ApprovalContext {
   readonly request?: Omit<ApprovalRequest, 'digest'>;
   /** Undefined when the request is over: nothing needs its sealed arguments then. */
   readonly digest?: string | undefined;
-  readonly decision?: Pick<ApprovalDecided, 'verdict' | 'by' | 'why' | 'at'> | undefined;
+  readonly decision?: Pick<ApprovalDecided, 'verdict' | 'by' | 'why' | 'at' | 'from'> | undefined;
   /** Correlation of the call that took the approval. */
   readonly call?: string | undefined;
 }
@@ -103,8 +105,8 @@ export const approval = setup({
     }),
     decide: assign(({ event }) => {
       if (event.type !== 'DECIDED') return {};
-      const { at, verdict, by, why } = event;
-      return { at, decision: { at, verdict, by, why } };
+      const { at, verdict, by, why, from } = event;
+      return { at, decision: { at, verdict, by, why, ...(from !== undefined && { from }) } };
     }),
     claim: assign(({ event }) => (event.type === 'CLAIMED' ? { at: event.at, call: event.call } : {})),
     giveBack: assign(({ event }) => (event.type === 'RETURNED' ? { at: event.at, call: undefined } : {})),

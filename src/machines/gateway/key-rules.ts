@@ -1,4 +1,18 @@
 import type { ClockSet } from '../clock-set.ts';
+import {
+  type Allowance,
+  allowanceOf,
+  allows,
+  BUDGET,
+  type ClusterFacts,
+  mayHaveOpen,
+  RPM,
+  rpmOf,
+  type Shared,
+  type SlicesWanted,
+  type SliceWanted,
+  wantsMore,
+} from './shares.ts';
 
 /** The minute that `rpm_limit` counts in, milliseconds. */
 export const WINDOW_MS = 60_000;
@@ -57,6 +71,10 @@ export interface KeyContext {
   readonly refused: number;
   /** When a person was last alerted that a key came where it does not belong. */
   readonly warnedAt?: number;
+  /** Number of the last message to every host that it took: one that comes again is not taken twice. */
+  readonly order?: number;
+  /** What the hosts of a cluster share of its limits. */
+  readonly shared?: Shared;
 }
 
 /** A key where none belongs. */
@@ -105,6 +123,8 @@ export type CallRequest = {
   readonly defaultLimit?: number;
   /** How many identical calls share the decision: a refusal is for all of them, an admission only for the first. */
   readonly count?: number;
+  /** While there are several hosts: limits hold for all of them, and a host that is cut off may not know of changes. */
+  readonly cluster?: ClusterFacts;
 };
 
 export type CallRule =
@@ -118,6 +138,7 @@ export type CallRule =
   | 'key_misplaced'
   | 'identity_required'
   | 'not_entitled'
+  | 'host_isolated'
   | 'tool_not_allowed'
   | 'too_many_calls'
   | 'too_many_streams'
@@ -157,6 +178,13 @@ export interface AnswerParams extends Attribution {
   /** Revision of the key; absent for a caller without one. */
   readonly revision?: number;
   readonly retryAfterMs?: number;
+}
+
+/** Effect `gateway.want_slice`: the hosts of the cluster hear what this one needs of the key's limits. */
+export interface WantParams {
+  readonly host: string;
+  readonly hosts: number;
+  readonly wants: readonly SliceWanted[];
 }
 
 /** Effect `gateway.confine`: what of the calls that are open now may go on after a change of the key. */
@@ -218,12 +246,14 @@ export type CallEnded = {
 /**
  * What reaches a key. A change says who made it (`by`): the operator's name, or the fingerprint of the master key that a client
  * presented. Events of older logs lack it.
+ * With several hosts it says its place among all changes (`order`), which all hosts take alike.
  */
 export type KeyEvent =
   | {
       readonly type: 'KEY_CREATED';
       readonly at: number;
       readonly by?: string;
+      readonly order?: number;
       readonly terms: KeyTerms;
       readonly presented: string;
     }
@@ -231,6 +261,7 @@ export type KeyEvent =
       readonly type: 'KEY_UPDATED';
       readonly at: number;
       readonly by?: string;
+      readonly order?: number;
       /** Terms that are other ones from now on. */
       readonly set: Partial<KeyTerms>;
       /** Terms that no longer hold. */
@@ -240,17 +271,19 @@ export type KeyEvent =
       readonly type: 'KEY_ROTATED';
       readonly at: number;
       readonly by?: string;
+      readonly order?: number;
       readonly presented: string;
       /** How long the values before stay good. */
       readonly overlapMs: number;
     }
-  | { readonly type: 'KEY_REVOKED'; readonly at: number; readonly by?: string }
+  | { readonly type: 'KEY_REVOKED'; readonly at: number; readonly by?: string; readonly order?: number }
   | {
       /** Somebody asks about the key with the key itself. */
       readonly type: 'KEY_READ';
       readonly at: number;
       readonly presented: string;
     }
+  | SlicesWanted
   | ClockSet
   | CallRequest
   | CallEnded;
@@ -336,14 +369,16 @@ const TRY_AGAIN_MS = 1_000;
 
 /** @returns why a key that has so much open already may open no more */
 function overOpen({ terms }: KeyContext, call: CallRequest): Verdict | undefined {
-  const { method, openCount = 0, defaultLimit, unreadBytes = 0 } = call;
+  const { method, openCount = 0, defaultLimit, unreadBytes = 0, cluster } = call;
   if (method === 'unread') {
     const tooMuch = defaultLimit !== undefined && openCount > 0 && openCount + unreadBytes > defaultLimit;
     return tooMuch ? { rule: 'too_many_bytes_open', retryAfterMs: TRY_AGAIN_MS } : undefined;
   }
   const slot = slotOf(method);
   if (slot === undefined) return undefined;
-  const limit = (slot === 'stream' ? terms?.maxStreams : terms?.maxParallel) ?? defaultLimit;
+  const own = slot === 'stream' ? terms?.maxStreams : terms?.maxParallel;
+  // The gateway's own limit protects this process; that of the key holds for all hosts.
+  const limit = own === undefined || !cluster ? (own ?? defaultLimit) : mayHaveOpen(own, cluster);
   if (limit === undefined || openCount < limit) return undefined;
   return { rule: slot === 'stream' ? 'too_many_streams' : 'too_many_calls', retryAfterMs: TRY_AGAIN_MS };
 }
@@ -370,10 +405,78 @@ function overLimit(
   return over ? { rule: 'over_budget' } : undefined;
 }
 
+/** How soon a host may be connected again. */
+const RECONNECTED_MS = 2_000;
+
+/**
+ * @returns why a host that is cut off refuses: others may have revoked the key meanwhile. What may change something waits at
+ * once, the rest after a while; the end of a session is never refused
+ */
+function cutOff({ cluster, writes, method }: CallRequest): Verdict | undefined {
+  if (cluster?.isolatedMs === undefined || method === 'close') return undefined;
+  const { isolatedMs, graceMs = 0 } = cluster;
+  return writes || isolatedMs >= graceMs
+    ? { rule: 'host_isolated', retryAfterMs: RECONNECTED_MS }
+    : undefined;
+}
+
+/** What a call uses of a limit that all hosts share. */
+interface Use {
+  readonly allowance: Allowance;
+  readonly amount: number;
+}
+
+/** @returns what a call of a tool uses of limits that all hosts share, first those of a minute; none without a cluster */
+function usesOf(context: KeyContext, call: CallRequest): readonly Use[] {
+  const { cluster, at, cost = 0, method } = call;
+  if (!cluster || method !== 'tools/call') return [];
+  const sharing = { ...context, spend: spentAt(context, at).spend };
+  const names = [RPM, ...limitedNames(context, call).map(rpmOf), ...(cost > 0 ? [BUDGET] : [])];
+  return names.flatMap((name) => {
+    const amount = name === BUDGET ? cost : 1;
+    const allowance = allowanceOf(sharing, cluster, name, at, amount);
+    return allowance ? [{ allowance, amount }] : [];
+  });
+}
+
+const isOverShare = ({ allowance, amount }: Use): boolean => !allows(allowance, amount);
+
+/** @returns why another call of a tool is one too many of those of all hosts */
+function overShare(context: KeyContext, call: CallRequest): Verdict | undefined {
+  const over = usesOf(context, call).find(isOverShare);
+  if (!over) return undefined;
+  const { name, left, endsIn } = over.allowance;
+  // What no host was granted yet may be granted to this one, while it hears the others.
+  const mayCome = left >= over.amount && call.cluster?.isolatedMs === undefined;
+  if (mayCome) return { rule: 'rate_limited', retryAfterMs: Math.min(endsIn, TRY_AGAIN_MS) };
+  return name === BUDGET ? { rule: 'over_budget' } : { rule: 'rate_limited', retryAfterMs: endsIn };
+}
+
+/** What a call that was decided uses of shared limits, and whether the host asks for more of each. */
+export function usesAfter(
+  context: KeyContext,
+  call: CallRequest,
+  isAdmitted: boolean,
+): readonly (Use & { readonly asks: boolean })[] {
+  const { cluster } = call;
+  if (!cluster) return [];
+  const uses = usesOf(context, call);
+  const of = isAdmitted ? uses : uses.filter(isOverShare).slice(0, 1);
+  return of.map(({ allowance, amount }) => {
+    const used = allowance.used + (isAdmitted ? amount : 0);
+    return {
+      allowance,
+      amount: isAdmitted ? amount : 0,
+      asks: wantsMore({ ...allowance, used }, cluster, call.at),
+    };
+  });
+}
+
 /**
  * What the terms of a key say of a call. The order is the contract: whether the key is good, whether something was
- * put where it may leak, whether the route wants an identity, whether the key may go there, and last the limits: of
- * what is open at once, and those that only calls of tools use up.
+ * put where it may leak, whether the route wants an identity, whether the key may go there, whether this host may say so
+ * while it is cut off from the others, and last the limits: of what is open at once, and those that only calls of tools
+ * use up.
  */
 export function judge(context: KeyContext, call: CallRequest): Verdict {
   const { terms } = context;
@@ -385,14 +488,16 @@ export function judge(context: KeyContext, call: CallRequest): Verdict {
   if (call.relay && call.authorization === 'virtual_key') return { rule: 'key_misplaced' };
   if (call.relay && call.authorization === undefined) return { rule: 'identity_required' };
   if (!call.routes.some((route) => terms.servers.includes(route))) return { rule: 'not_entitled' };
+  const cut = cutOff(call);
+  if (cut) return cut;
   if (call.method !== 'tools/call') return overOpen(context, call) ?? { rule: 'admitted' };
   if (call.toolUnlisted || (terms.tools && !terms.tools.includes(call.tool ?? ''))) {
     return { rule: 'tool_not_allowed' };
   }
-  return (
-    overOpen(context, call) ??
-    overLimit(context, call.at, call.cost ?? 0, limitedNames(context, call)) ?? { rule: 'admitted' }
-  );
+  const over = call.cluster
+    ? overShare(context, call)
+    : overLimit(context, call.at, call.cost ?? 0, limitedNames(context, call));
+  return overOpen(context, call) ?? over ?? { rule: 'admitted' };
 }
 
 /** Whether a key may read about itself: a good one that is not restricted, and within its limits. */

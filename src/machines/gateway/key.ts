@@ -11,6 +11,7 @@ import type {
   KeyEvent,
   KeyReply,
   MisplacedKey,
+  WantParams,
 } from './key-rules.ts';
 import {
   add,
@@ -20,8 +21,10 @@ import {
   limitedNames,
   NO_CALLS,
   spentAt,
+  usesAfter,
   windowAt,
 } from './key-rules.ts';
+import { BUDGET, counted, granted, type Shared, type SliceWanted, sharedMoved } from './shares.ts';
 
 export type * from './key-rules.ts';
 
@@ -61,6 +64,37 @@ function counting(
   return Object.fromEntries([...kept, ...counted]);
 }
 
+/** What this host asks the others for at a call; none without a cluster. */
+function wantsOf({ context, event }: Args): readonly SliceWanted[] {
+  const call = calling(event);
+  if (!call.cluster) return [];
+  const isAdmitted = judge(context, call).rule === 'admitted';
+  return usesAfter(context, call, isAdmitted).flatMap(({ allowance, amount, asks }) => {
+    const { name, used, began } = allowance;
+    if (!asks) return [];
+    const isNew = name === BUDGET && context.shared?.shares[name] === undefined;
+    return [
+      {
+        name,
+        used: add(used, amount),
+        need: name === BUDGET ? (call.cost ?? 0) : 1,
+        ...(began !== undefined && { began }),
+        ...(isNew && { base: add(spentAt(context, call.at).spend, -used) }),
+      },
+    ];
+  });
+}
+
+/** What is shared after a call. */
+function sharedAfter(
+  context: KeyContext,
+  call: CallRequest,
+  isAdmitted: boolean,
+): Pick<KeyContext, 'shared'> {
+  const uses = usesAfter(context, call, isAdmitted);
+  return call.cluster && uses.length > 0 ? { shared: counted(context, call.cluster, uses, call.at) } : {};
+}
+
 /** A client that does it with every call must not become a flood of alerts. */
 const WARN_EVERY_MS = 60_000;
 const toWarn = ({ context, event }: Args): boolean => {
@@ -68,6 +102,9 @@ const toWarn = ({ context, event }: Args): boolean => {
   const passed = calling(event).at - (context.warnedAt ?? Number.NEGATIVE_INFINITY);
   return passed >= WARN_EVERY_MS || passed < 0; // below zero the clock was set back
 };
+
+/** It was taken already. */
+const known = { guard: 'isKnown' } as const;
 
 /**
  * One virtual key of the gateway: what it may reach, and every call it made (G3, G5, G6, G9, G16, G19).
@@ -85,6 +122,7 @@ export const virtualKey = setup({
     'gateway.forward': effect<ForwardParams>(),
     'gateway.answer': effect<AnswerParams>(),
     'gateway.confine': effect<ConfineParams>(),
+    'gateway.want_slice': effect<WantParams>(),
     'http.reply': effect<KeyReply>(),
     'alerts.raise': effect<Alert>(),
     grant: assign(({ context, event }) => {
@@ -142,18 +180,27 @@ export const virtualKey = setup({
         ...(counted && call.cost && { spend: add(spend, call.cost) }),
         ...(counted && call.cost && context.terms?.budgetMs !== undefined && { spendSince: since }),
         ...(limited.length > 0 && { windows: counting(context, limited, call.at) }),
+        ...sharedAfter(context, call, true),
       };
     }),
     countRefusal: assign(({ context, event }) => {
-      const { at, count = 1 } = calling(event);
+      const call = calling(event);
+      const { at, count = 1 } = call;
       return {
         lastSeenAt: at,
         refused: context.refused + count,
+        ...sharedAfter(context, call, false),
         // After a clock was set back, its minute would otherwise begin again at every refusal and never end.
         ...(at < context.window.at && { window: windowAt(context, at).window }),
       };
     }),
     warned: assign(({ event }) => ({ warnedAt: calling(event).at })),
+    note: assign(({ event }) =>
+      'order' in event && event.order !== undefined ? { order: event.order } : {},
+    ),
+    grantSlices: assign(({ context, event }) =>
+      event.type === 'SLICE_WANTED' ? granted(context, event) : {},
+    ),
     /** The limit of a minute is a duration; the expiry of a key and the end of an overlap are dates, and stay. */
     followClock: assign(({ context, event }) =>
       event.type === 'CLOCK_SET'
@@ -161,6 +208,7 @@ export const virtualKey = setup({
             ...moved(context, event.byMs, 'warnedAt'),
             window: { ...context.window, ...moved(context.window, event.byMs, 'at') },
             ...moved(context, event.byMs, 'spendSince'),
+            ...(context.shared && { shared: sharedMoved(context.shared, event.byMs) }),
             ...(context.windows && {
               windows: Object.fromEntries(
                 Object.entries(context.windows).map(([name, window]) => [
@@ -176,11 +224,22 @@ export const virtualKey = setup({
     refund: assign(({ context, event }) => {
       if (event.type !== 'CALL_ENDED' || !event.cost) return {};
       const reached = !['unreachable', 'gone', 'answered'].includes(event.outcome);
-      return reached ? {} : { spend: add(context.spend, -event.cost) };
+      if (reached) return {};
+      const { shared } = context;
+      return {
+        spend: add(context.spend, -event.cost),
+        ...(shared?.own[BUDGET] && { shared: refunded(shared, event.cost) }),
+      };
     }),
   },
   guards: {
-    admitted: (args) => verdictOf(args).rule === 'admitted' && !toWarn(args),
+    admitted: (args) => verdictOf(args).rule === 'admitted' && !toWarn(args) && wantsOf(args).length === 0,
+    admittedWanting: (args) =>
+      calling(args.event).cluster !== undefined && verdictOf(args).rule === 'admitted' && !toWarn(args),
+    wants: (args) => wantsOf(args).length > 0,
+    /** Messages to every host may come again. */
+    isKnown: ({ context, event }) =>
+      'order' in event && event.order !== undefined && event.order <= (context.order ?? 0),
     admittedMisplaced: (args) => verdictOf(args).rule === 'admitted',
     misplaced: toWarn,
     hasTimes: ({ context: { window, warnedAt, spendSince } }) =>
@@ -191,17 +250,22 @@ export const virtualKey = setup({
   context: { revision: 0, presents: {}, window: { at: 0, calls: 0 }, spend: 0, calls: 0, refused: 0 },
   initial: 'absent',
   states: {
-    absent: { on: { KEY_CREATED: { target: 'active', actions: ['grant', reply(200)] } } },
+    absent: {
+      on: { KEY_CREATED: [known, { target: 'active', actions: ['grant', 'note', reply(200)] }] },
+    },
     active: {
       on: {
-        KEY_UPDATED: { actions: ['change', confine(), reply(200)] },
-        KEY_ROTATED: { actions: ['rotate', confine(), reply(200)] },
-        KEY_REVOKED: { target: 'revoked', actions: ['revoke', confine(), reply(200)] },
+        KEY_UPDATED: [known, { actions: ['change', 'note', confine(), reply(200)] }],
+        KEY_ROTATED: [known, { actions: ['rotate', 'note', confine(), reply(200)] }],
+        KEY_REVOKED: [known, { target: 'revoked', actions: ['revoke', 'note', confine(), reply(200)] }],
         KEY_READ: { actions: [replyToReading()] },
+        SLICE_WANTED: [known, { actions: ['grantSlices', 'note'] }],
         CALL: [
           { guard: 'admitted', actions: [forward(), 'count'] },
+          { guard: 'admittedWanting', actions: [forward(), want(), 'count'] },
           { guard: 'admittedMisplaced', actions: [forward(), 'count', warn(), 'warned'] },
           { guard: 'misplaced', actions: [refuse(), 'countRefusal', warn(), 'warned'] },
+          { guard: 'wants', actions: [refuse(), want(), 'countRefusal'] },
           { actions: [refuse(), 'countRefusal'] },
         ],
       },
@@ -211,16 +275,34 @@ export const virtualKey = setup({
   },
   on: {
     // When two changes are made at the same time, the second may no longer be possible.
-    KEY_CREATED: { actions: [reply(409)] },
-    KEY_UPDATED: { actions: [reply(409)] },
-    KEY_ROTATED: { actions: [reply(409)] },
-    KEY_REVOKED: { actions: [reply(409)] },
+    KEY_CREATED: [known, { actions: ['note', reply(409)] }],
+    KEY_UPDATED: [known, { actions: ['note', reply(409)] }],
+    KEY_ROTATED: [known, { actions: ['note', reply(409)] }],
+    KEY_REVOKED: [known, { actions: ['note', reply(409)] }],
     KEY_READ: { actions: [replyToReading()] },
     CALL: { actions: [refuse(), 'countRefusal'] },
     CALL_ENDED: { actions: 'refund' },
     CLOCK_SET: { guard: 'hasTimes', actions: 'followClock' },
   },
 });
+
+function want() {
+  return {
+    type: 'gateway.want_slice',
+    params: (args: Args): WantParams => {
+      const { host = '', hosts = 1 } = calling(args.event).cluster ?? {};
+      return { host, hosts, wants: wantsOf(args) };
+    },
+  } as const;
+}
+
+/** Gives back what a call cost that never reached its upstream. */
+function refunded(shared: Shared, cost: number): Shared {
+  const own = shared.own[BUDGET];
+  return own
+    ? { ...shared, own: { ...shared.own, [BUDGET]: { ...own, used: add(own.used, -cost) } } }
+    : shared;
+}
 
 function reply(status: number) {
   return {

@@ -64,6 +64,8 @@ export interface RoutesContext {
   /** Changes of the newest revision. */
   readonly changes: readonly RouteChange[];
   readonly changedAt?: number;
+  /** Number of the last message to every host that it took. */
+  readonly order?: number;
 }
 
 /** Why the file was read. */
@@ -83,6 +85,8 @@ export interface RollbackRequested {
   readonly route: string;
   /** Revision in which the wanted definition began to serve; without it the previous definition is restored. */
   readonly to?: number;
+  /** Its place among the messages to every host. */
+  readonly order?: number;
 }
 
 /** Earlier definitions that are kept for each route. */

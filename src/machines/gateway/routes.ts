@@ -60,11 +60,18 @@ export const routes = setup({
       served: ({ context, event }) => (event.type === 'SERVED' ? event.revision : context.served),
     }),
     rollBack: assign(({ context, event }) => rollBack(context, rollbackOf(event))),
+    note: assign(({ event }) => {
+      const { order } = rollbackOf(event);
+      return order === undefined ? {} : { order };
+    }),
   },
   guards: {
     allValid: ({ event }) => event.type === 'LOADED' && event.rejected.length === 0,
     newRejections: hasNewRejections,
     rollbackPossible: ({ context, event }) => typeof rolledBack(context, rollbackOf(event)) !== 'string',
+    /** Messages to every host may come again. */
+    isKnown: ({ context, event }) =>
+      (rollbackOf(event).order ?? Number.POSITIVE_INFINITY) <= (context.order ?? 0),
     requested: ({ event }) => event.type === 'REFUSED' && event.origin === 'requested',
   },
 }).createMachine({
@@ -88,7 +95,11 @@ export const routes = setup({
       { guard: 'requested', target: '.faulty', actions: ['saveRefusal', replyRefused(), warnOfFile()] },
       { target: '.faulty', actions: ['saveRefusal', warnOfFile()] },
     ],
-    ROLLBACK: [{ guard: 'rollbackPossible', actions: ['rollBack', serve()] }, { actions: replyImpossible() }],
+    ROLLBACK: [
+      { guard: 'isKnown' },
+      { guard: 'rollbackPossible', actions: ['rollBack', 'note', serve()] },
+      { actions: [replyImpossible(), 'note'] },
+    ],
     SERVED: { actions: 'saveServed' },
     'effect.failed': { actions: warnOfSwap() },
   },

@@ -23,6 +23,8 @@ export interface ToolsSeen {
   readonly tools: ToolPrints;
   /** Against those that are accepted; empty the first time. */
   readonly changes: readonly ToolChange[];
+  /** Digest of them all that every host of a cluster computes alike. */
+  readonly digest?: string;
 }
 
 /** A person accepts what the upstream has now. */
@@ -30,6 +32,9 @@ export interface ToolsAccepted {
   readonly type: 'ACCEPTED';
   readonly at: number;
   readonly by: string;
+  /** Its place among the messages to every host, and what the person saw: this host may see it later. */
+  readonly order?: number;
+  readonly digest?: string;
 }
 
 export interface ToolPinsContext {
@@ -39,8 +44,17 @@ export interface ToolPinsContext {
   readonly accepted?: { readonly at: number; readonly by: string; readonly tools: ToolPrints };
   /** What the upstream has now, where that is not accepted. */
   readonly pending?:
-    | { readonly at: number; readonly tools: ToolPrints; readonly changes: readonly ToolChange[] }
+    | {
+        readonly at: number;
+        readonly tools: ToolPrints;
+        readonly changes: readonly ToolChange[];
+        readonly digest?: string;
+      }
     | undefined;
+  /** Accepted on another host before this one saw it. */
+  readonly expected?: { readonly digest: string; readonly by: string } | undefined;
+  /** Number of the last message to every host that it took. */
+  readonly order?: number;
 }
 
 export type ToolPinsEvent = ToolsSeen | ToolsAccepted;
@@ -60,6 +74,10 @@ const isAccepted = ({ context, event }: Args): boolean => {
     names.length === Object.keys(tools).length && names.every((name) => tools[name] === event.tools[name])
   );
 };
+
+/** They are what a person accepted on another host. */
+const isExpected = ({ context, event }: Args): boolean =>
+  event.type === 'SEEN' && event.digest !== undefined && event.digest === context.expected?.digest;
 
 /**
  * The definitions of one route's tools (their descriptions, schemas and annotations), which an upstream may change under
@@ -84,9 +102,24 @@ export const toolPins = setup({
           : {};
       }
       const { at, tools, policy } = event;
+      if (isExpected({ context, event })) {
+        const { by = '' } = context.expected ?? {};
+        return { accepted: { at, by, tools }, pending: undefined, expected: undefined, policy };
+      }
       const by = context.accepted ? 'policy follow' : FIRST_SIGHT;
       return { accepted: { at, by, tools }, pending: undefined, policy };
     }),
+    expect: assign(({ event }) => {
+      if (event.type !== 'ACCEPTED') return {};
+      const { order, digest, by } = event;
+      return {
+        ...(order !== undefined && { order }),
+        ...(digest !== undefined && { expected: { digest, by } }),
+      };
+    }),
+    note: assign(({ event }) =>
+      event.type === 'ACCEPTED' && event.order !== undefined ? { order: event.order } : {},
+    ),
     settle: assign(({ event }) =>
       event.type === 'SEEN' ? { pending: undefined, policy: event.policy } : {},
     ),
@@ -94,7 +127,12 @@ export const toolPins = setup({
       event.type === 'SEEN'
         ? {
             policy: event.policy,
-            pending: { at: event.at, tools: event.tools, changes: event.changes },
+            pending: {
+              at: event.at,
+              tools: event.tools,
+              changes: event.changes,
+              ...(event.digest !== undefined && { digest: event.digest }),
+            },
           }
         : {},
     ),
@@ -102,6 +140,11 @@ export const toolPins = setup({
   guards: {
     isFirst: ({ context }) => context.accepted === undefined,
     isAccepted,
+    isExpected,
+    isAsSeen: ({ context, event }) =>
+      event.type === 'ACCEPTED' && (event.digest === undefined || event.digest === context.pending?.digest),
+    isKnown: ({ context, event }) =>
+      event.type === 'ACCEPTED' && event.order !== undefined && event.order <= (context.order ?? 0),
     follows: ({ event }) => event.type === 'SEEN' && event.policy === 'follow',
   },
 }).createMachine({
@@ -116,6 +159,7 @@ export const toolPins = setup({
       on: {
         SEEN: [
           { guard: 'isAccepted', actions: 'settle' },
+          { guard: 'isExpected', actions: 'accept' },
           { guard: 'follows', actions: [alert('firing', 'warning', told), 'accept'] },
           { target: 'changed', actions: ['hold', alert('firing', 'critical', asked)] },
         ],
@@ -125,17 +169,27 @@ export const toolPins = setup({
       on: {
         SEEN: [
           { guard: 'isAccepted', target: 'accepted', actions: ['settle', alert('resolved', 'info', undone)] },
+          {
+            guard: 'isExpected',
+            target: 'accepted',
+            actions: ['accept', alert('resolved', 'info', acceptedElsewhere)],
+          },
           { guard: 'follows', target: 'accepted', actions: ['accept', alert('resolved', 'info', followed)] },
           { actions: ['hold', alert('firing', 'critical', asked)] },
         ],
-        ACCEPTED: {
-          target: 'accepted',
-          actions: [reply(200), 'accept', alert('resolved', 'info', accepted)],
-        },
+        ACCEPTED: [
+          { guard: 'isKnown' },
+          {
+            guard: 'isAsSeen',
+            target: 'accepted',
+            actions: [reply(200), 'accept', 'note', alert('resolved', 'info', accepted)],
+          },
+          { actions: [reply(409), 'expect'] },
+        ],
       },
     },
   },
-  on: { ACCEPTED: { actions: reply(409) } },
+  on: { ACCEPTED: [{ guard: 'isKnown' }, { actions: [reply(409), 'expect'] }] },
 });
 
 function reply(status: number) {
@@ -146,10 +200,15 @@ function reply(status: number) {
       body:
         status === 200
           ? { route: context.route, changes: context.pending?.changes ?? [] }
-          : { reason: `the tools of ${context.route} are as they were accepted` },
+          : { reason: whyNot(context) },
     }),
   } as const;
 }
+
+const whyNot = ({ route, pending }: ToolPinsContext): string =>
+  pending
+    ? `the tools of ${route} are others again than those that were looked at`
+    : `the tools of ${route} are as they were accepted`;
 
 function alert(state: 'firing' | 'resolved', severity: Alert['severity'], text: (args: Args) => string) {
   return {
@@ -195,6 +254,10 @@ function undone({ context }: Args): string {
 
 function followed({ context }: Args): string {
   return `The tools of ${context.route} are followed now, as its entry says.`;
+}
+
+function acceptedElsewhere({ context }: Args): string {
+  return `The changed tools of ${context.route} were accepted on another host.`;
 }
 
 function accepted({ context, event }: Args): string {

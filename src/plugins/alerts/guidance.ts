@@ -53,6 +53,13 @@ const GUIDANCE: readonly (readonly [string, Guidance])[] = [
     ),
   ],
   [
+    'cluster.',
+    step(
+      '`holdfast cluster status` on each host shows who is there, who holds what and what is wrong; `holdfast doctor cluster` looks at NATS.',
+      'cluster.md#faults-and-what-happens',
+    ),
+  ],
+  [
     'gateway.approval_waiting',
     step(
       '`holdfast gateway approvals` shows what the call asks; `holdfast gateway approve` or `deny`, with its id and --why, decides.',

@@ -49,6 +49,7 @@ export const alerts = definePlugin({
   collects: [alertLinks],
   wants: [ColumnarDatabaseToken, ScheduledRunsToken, SecretsStoreToken],
   onFailure: 'continue',
+  singleton: 'alerts',
   start(services, options) {
     const { receivers, routes, rules } = withSignals(options);
     const isReady = (name: string) => {

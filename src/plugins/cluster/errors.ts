@@ -1,33 +1,161 @@
 import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
 
-/** Errors of the cluster's API. */
+/** Errors of several hosts that are one system (docs/cluster.md). */
 export const ClusterError = defineErrors({
-  HF_CLUSTER_CONFIG: {
-    status: 500,
-    what: 'The cluster cannot be addressed by {file}: {reason}.',
-    remedy:
-      'Set HOLDFAST_KUBECONFIG to a kubeconfig that `kubectl --kubeconfig FILE get namespaces` works with.',
-  },
   HF_CLUSTER_UNREACHABLE: {
-    status: 502,
-    what: 'The cluster API at {place} gave no usable answer: {reason}.',
-    remedy:
-      'Check with `kubectl version` that it can be reached from here, and that the kubeconfig names the right server.',
+    status: 503,
+    what: 'There is no connection to NATS: {reason}.',
+    remedy: 'Check that the servers of HOLDFAST_NATS_URL run and let this host in; it goes on trying.',
   },
-  HF_CLUSTER_REFUSED: {
-    status: 502,
-    what: 'The cluster API at {place} refused to {action} {what}: {reason} (HTTP {status}).',
+  HF_CLUSTER_TIMEOUT: {
+    status: 504,
+    what: 'NATS gave no answer about {what} within {ms} ms.',
     remedy:
-      'Give the account that right (`kubectl auth can-i` shows what it may do), or correct what the answer names.',
+      'Nothing, if it passes: an election takes up to 12 s. Else look at the servers with `holdfast doctor cluster`.',
   },
-  HF_CLUSTER_EXISTS: {
+  HF_CLUSTER_SIZE: {
+    status: 413,
+    what: 'A message of {bytes} bytes is larger than NATS takes ({most}).',
+    remedy: 'Raise `max_payload` of the servers of NATS, or send less at once.',
+  },
+  HF_CLUSTER_BUSY: {
+    status: 503,
+    what: 'More than {most} messages to the stream {stream} wait for their acknowledgement.',
+    remedy: 'Try again; if it stays, the servers of NATS are too slow for what this host records.',
+  },
+  HF_CLUSTER_STREAM_CONFLICT: {
     status: 409,
-    what: 'The cluster already has {what}.',
-    remedy: 'Look at it with `kubectl get`; delete it when nobody needs it.',
+    what: 'The stream {stream} ends with message {last}, not with {expected} as the writer expected.',
+    remedy: 'Nothing: the writer reads what was added and decides again.',
   },
-  HF_CLUSTER_KIND: {
+  HF_CLUSTER_STREAM_UNKNOWN: {
+    status: 504,
+    what: 'Whether a message stands on the stream {stream} is not known: {reason}.',
+    remedy: 'Nothing: the writer reads the end of the stream when NATS answers again.',
+  },
+  HF_CLUSTER_STREAM_UNAVAILABLE: {
+    status: 503,
+    what: 'The stream {stream} has no leader, or cannot be reached: {reason}.',
+    remedy: 'Check that more than half of the servers of NATS run; it goes on trying.',
+  },
+  HF_CLUSTER_STREAM_FULL: {
+    status: 507,
+    what: 'The stream {stream} takes no more: {reason}.',
+    remedy:
+      'Raise `maxStreamBytes` where a stream is full; where the servers have no room for it, lower it, or give them more (`max_file_store`).',
+  },
+  HF_CLUSTER_STREAM_GONE: {
+    status: 410,
+    what: 'The stream {stream} is not the one that was opened: {reason}.',
+    remedy: 'Find out who deleted it; the hosts fill a new one from their own logs.',
+  },
+  HF_CLUSTER_STREAM_REWOUND: {
+    status: 409,
+    what: 'The stream {stream} ends with message {last}, though message {seen} has stood on it.',
+    remedy:
+      'Look for a server of NATS that lost its disk or was set back; the hosts fill a new stream from their own logs.',
+  },
+  HF_CLUSTER_STREAM_GAP: {
+    status: 500,
+    what: 'The stream {stream} lacks message {seq}, between {first} and {last}.',
+    remedy: 'Find out who deleted it; the hosts fill a new stream from their own logs.',
+  },
+  HF_CLUSTER_STREAM_DIFFERS: {
+    status: 409,
+    what: 'The stream {stream} has other settings than this host needs: {differences}.',
+    remedy: 'Set it as named with `nats stream edit`, or delete it if nothing in it is needed.',
+  },
+  HF_CLUSTER_STREAM_REFUSED: {
     status: 502,
-    what: 'The cluster API at {place} has no kind {kind} ({apiVersion}).',
-    remedy: 'Install what brings that kind, e.g. the backup operator, or correct the version.',
+    what: 'NATS refused a request about the stream {stream}: {reason} ({code}).',
+    remedy: 'Fix what the sentence of NATS names; about permissions see docs/cluster.md.',
+  },
+  HF_CLUSTER_ISOLATED: {
+    status: 503,
+    what: 'Message {id} to every host was not delivered within {ms} ms: {outcome}.',
+    remedy:
+      'Look at the connection to NATS with `holdfast cluster status`; what may still arrive, send again only if twice does no harm.',
+  },
+  HF_CLUSTER_UNDELIVERED: {
+    status: 503,
+    what: 'The holder of {singleton} did not take a message within {ms} ms: {reason}.',
+    remedy: 'See who holds it with `holdfast cluster leases`; then do again what led to the message.',
+  },
+  HF_CLUSTER_MESSAGE_SIZE: {
+    status: 413,
+    what: 'A message about {topic} has {bytes} bytes; to other hosts it may have {most}.',
+    remedy: 'Send less at once, or the place where the rest can be read.',
+  },
+  HF_CLUSTER_NAME_TAKEN: {
+    status: 409,
+    what: 'Another process is the host {host} of this cluster, since {since}.',
+    remedy: 'Give each host a name of its own (HOLDFAST_CLUSTER_HOST), or end the other process.',
+  },
+  HF_CLUSTER_VERSION: {
+    status: 409,
+    what: 'The host {host} runs version {theirs}, this one {version}: they do not understand each other.',
+    remedy: 'Bring the older one to a version at most one behind.',
+  },
+  HF_CLUSTER_STOPPED: {
+    status: 503,
+    what: 'This host stopped before the record was on its stream.',
+    remedy: 'Nothing: what waited for it is taken up at the next start, or by the host that goes on.',
+  },
+  HF_CLUSTER_LOG_GAP: {
+    status: 500,
+    what: 'The log of this host cannot go to NATS: a repair could not save records {from} to {to}, and no state was saved since.',
+    remedy: 'Wait for the next saved states (every 10,000 records, and at a stop), or restart this host.',
+  },
+  HF_CLUSTER_NO_LOG: {
+    status: 404,
+    what: 'NATS has no log of a host {host} in the cluster {cluster}.',
+    remedy: 'Look at the names with `holdfast cluster hosts`.',
+  },
+  HF_CLUSTER_UNFILLED: {
+    status: 409,
+    what: 'The stream of {host} is being filled again: it ends with record {seq}, and up to record {to} effects may have run.',
+    remedy:
+      'Start that host and wait until its stream is whole; without it, what it did last is known from its own disk alone.',
+  },
+  HF_CLUSTER_SINGLETON: {
+    status: 404,
+    what: 'No host competes for {singleton}; known are: {known}.',
+    remedy: 'See what is held with `holdfast cluster leases`.',
+  },
+  HF_CLUSTER_HOST: {
+    status: 409,
+    what: 'The host {host} cannot take it over; able to are: {known}.',
+    remedy: 'Name a host that is there and not drained: `holdfast cluster hosts`.',
+  },
+  HF_CLUSTER_HOST_UNKNOWN: {
+    status: 404,
+    what: 'No host {host} was ever heard of here; known are: {known}.',
+    remedy: 'Name one of them: `holdfast cluster hosts`.',
+  },
+  HF_CLUSTER_MOVE: {
+    status: 503,
+    what: '{singleton} was not moved: {reason}.',
+    remedy: 'Look at `holdfast cluster status` of the host that holds it; then try again.',
+  },
+  HF_CLUSTER_HOST_LIVES: {
+    status: 409,
+    what: 'The host {host} is not forgotten: {reason}.',
+    remedy: 'Stop it first, and wait until another host holds what it held.',
+  },
+  HF_CLUSTER_BRANCH: {
+    status: 404,
+    what: 'This host has no orphaned branch {number}.',
+    remedy: 'See which there are with `holdfast cluster orphans`.',
+  },
+  HF_CLUSTER_NKEY_EXISTS: {
+    status: 409,
+    what: 'There is a file {file} already.',
+    remedy: 'Name another one, or move it away if no host uses it.',
+  },
+  HF_CLUSTER_UNSET: {
+    status: 400,
+    what: 'Where the logs of all hosts are is not set ({reason}).',
+    remedy:
+      'Set HOLDFAST_NATS_URL and HOLDFAST_CLUSTER_KEY_FILE as the hosts have them, or use their configuration.',
   },
 });

@@ -1,77 +1,73 @@
-import { resolve } from 'node:path';
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import type { CheckDefinition } from '../../core/host/plugin/diagnosis.ts';
-import { systemClock } from '../../core/kernel/clock.ts';
-import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { type ClusterOptions, clusterOptions } from './connection.ts';
+import { deriveKey, readClusterKey } from '../../core/host/secrets/cluster-key.ts';
+import { hostActor, singletonActor } from './actors.ts';
 import { ClusterError } from './errors.ts';
-import { KubeCluster } from './kube-cluster.ts';
+import { contributePage } from './operate/console-page.ts';
+import { clusterChecks } from './operate/diagnosis.ts';
+import { registerHealth } from './operate/health.ts';
+import { operated } from './operate/operated.ts';
+import { registerOperations } from './operate/operations.ts';
+import { clusterOptions } from './options.ts';
 
 /**
- * The cluster's API: reads, creates, changes and deletes objects of any kind, and forwards ports of pods
- * (`kube-cluster.ts`). The library that knows kubeconfigs is loaded with the first call, so an instance that needs no
- * cluster does not pay for it.
+ * Several hosts as one system over NATS JetStream (docs/cluster.md): the log of each is mirrored on a stream (`mirror/`), singletons run under
+ * leases (`leases/`, `handover.ts`), and messages reach every host in one order (`messages/`). `system.ts` puts them together.
  *
- * Imports core; no other plugin.
+ * Imports core, bus and its machines; no other plugin.
  */
 
 /**
- * Provides the cluster, by a kubeconfig or by the account of the pod that Holdfast runs in.
+ * The plugin `cluster`: lets several hosts work as one system.
  *
- * @example cluster({ kubeconfig: '/etc/holdfast/kubeconfig', context: 'home' })
+ * @example cluster({ servers: 'nats://127.0.0.1:4222', keyFile: '/etc/holdfast/cluster-key', host: 'attic' })
  * @public
  */
 export const cluster = definePlugin({
   name: 'cluster',
   about: {
-    area: 'Cluster',
-    what: "the cluster's API, for drills, jobs and the rotation of keys",
+    area: 'Several hosts',
+    what: 'lets several hosts work as one system over NATS',
     docs: 'cluster.md',
   },
   options: clusterOptions,
-  env: { HOLDFAST_KUBECONFIG: 'kubeconfig', HOLDFAST_KUBE_CONTEXT: 'context' },
+  env: {
+    HOLDFAST_NATS_URL: 'servers',
+    HOLDFAST_CLUSTER_KEY_FILE: 'keyFile',
+    HOLDFAST_CLUSTER_NAME: 'name',
+    HOLDFAST_CLUSTER_HOST: 'host',
+    HOLDFAST_CLUSTER_LEASE_MS: 'leaseMs',
+    HOLDFAST_NATS_CREDENTIALS_FILE: 'credentialsFile',
+    HOLDFAST_NATS_CA_FILE: 'tls.caFile',
+  },
   variables: {
-    HOLDFAST_KUBECONFIG: 'File that names the cluster; in a pod its own account unless set.',
-    HOLDFAST_KUBE_CONTEXT: 'Another context of that file than its current one.',
+    HOLDFAST_NATS_URL: 'The servers of NATS, separated by commas; several hosts are one system then.',
+    HOLDFAST_CLUSTER_KEY_FILE: 'File (mode 0600) with the key of the cluster, the same on every host.',
+    HOLDFAST_CLUSTER_NAME: 'Name of the cluster; `holdfast` unless set.',
+    HOLDFAST_CLUSTER_HOST: 'Name of this host in the cluster; that of the machine unless set.',
+    HOLDFAST_CLUSTER_LEASE_MS:
+      'How long a host holds what runs on one host at a time after it was last heard, milliseconds.',
+    HOLDFAST_NATS_CREDENTIALS_FILE:
+      'Credentials of a user of NATS, a file of mode 0600: `.creds`, or the seed of an nkey.',
+    HOLDFAST_NATS_CA_FILE:
+      'Authority of the certificates of those servers, where the system does not know it.',
   },
   errors: ClusterError,
   provides: [ClusterToken],
-  onFailure: 'continue',
-  start({ clock }, options) {
-    return { adapter: new KubeCluster(absolute(options), clock) };
+  fingerprintKey: ({ keyFile }) => deriveKey(readClusterKey(keyFile), 'fingerprints'),
+  async start(services, options) {
+    const { ClusterSystem } = await import('./system.ts');
+    const system = await ClusterSystem.join(services, options);
+    return { system, operated: operated(system, services) };
   },
   register(context, options) {
-    context.provide(ClusterToken, ({ adapter }) => adapter);
-    context.check(clusterCheck(absolute(options)));
-    context.onStop(({ adapter }) => adapter.close());
+    context.actor(singletonActor);
+    context.actor(hostActor);
+    context.provide(ClusterToken, ({ system }) => system);
+    registerOperations(context, (started) => started.operated);
+    registerHealth(context, (started) => started.operated);
+    contributePage(context, (started) => started.operated);
+    for (const check of clusterChecks(options)) context.check(check);
+    context.onStop(({ system }) => system.leave());
   },
 });
-
-const absolute = (options: ClusterOptions): ClusterOptions => ({
-  ...options,
-  ...(options.kubeconfig !== undefined && { kubeconfig: resolve(options.kubeconfig) }),
-});
-
-/** The check of `holdfast doctor cluster`. @experimental */
-export function clusterCheck(options: ClusterOptions): CheckDefinition {
-  return {
-    name: 'cluster.api',
-    async run({ signal }) {
-      const cluster = new KubeCluster(options, systemClock);
-      const began = performance.now();
-      try {
-        const { objects, whole } = await cluster.list({ apiVersion: 'v1', kind: 'Namespace' }, {}, signal);
-        const ms = Math.round(performance.now() - began);
-        return {
-          state: 'ok',
-          lookedAt: cluster.place,
-          found: `it answers in ${ms} ms and has ${objects.length} namespaces${whole ? '' : ' or more'}`,
-        };
-      } catch (error) {
-        if (!isCoded(error)) throw error;
-        return { state: 'fail', lookedAt: cluster.place, found: error.what, remedy: error.remedy };
-      }
-    },
-  };
-}

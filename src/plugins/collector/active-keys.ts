@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { KubernetesToken } from '../../core/contracts/kubernetes.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
 import { reportFindings } from './findings.ts';
 import { KeyRing } from './key-ring.ts';
@@ -32,7 +32,7 @@ export async function openKeys(
   signal: AbortSignal,
 ): Promise<ActiveKeys> {
   const { collectorPods } = options;
-  const pods = collectorPods && podsSource(collectorPods, () => services.find(ClusterToken));
+  const pods = collectorPods && podsSource(collectorPods, () => services.find(KubernetesToken));
   await pods?.refresh?.(AbortSignal.any([signal, AbortSignal.timeout(START_MS)]));
   return new ActiveKeys(services, options, pods);
 }

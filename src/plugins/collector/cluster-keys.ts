@@ -2,7 +2,7 @@
  * Where the ingest key is in a cluster: the effective config of the collector's pods, the Secret that the secrets store is
  * synced to, and the variable of the workloads that read it. Everything here is secret until it is a fingerprint.
  */
-import type { Cluster, ClusterObject } from '../../core/contracts/cluster.ts';
+import type { KubernetesApi, KubernetesObject } from '../../core/contracts/kubernetes.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { type EffectiveConfig, readEffectiveConfig, unreadable } from './effective-config.ts';
@@ -32,7 +32,7 @@ export interface WorkloadPod {
 
 /** The effective config of each running collector pod, by name. @throws what the cluster throws */
 export async function readCollectorPods(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   { namespace, labels, container, file }: CollectorPods,
   signal: AbortSignal,
 ): Promise<readonly { readonly pod: string; readonly config: EffectiveConfig }[]> {
@@ -66,7 +66,7 @@ function unseen(more: number, whole: boolean): string | undefined {
 
 /** The value of the synced Secret, and when the Secret was last changed (epoch milliseconds). */
 export async function readSyncedSecret(
-  cluster: Cluster | undefined,
+  cluster: KubernetesApi | undefined,
   refresh: Refresh | undefined,
   signal: AbortSignal,
 ): Promise<{ readonly found: Found; readonly changedAt?: number | undefined }> {
@@ -91,7 +91,7 @@ export async function readSyncedSecret(
 
 /** The pods of the workloads that have the key in their environment, or why a workload's cannot be named. */
 export async function listWorkloadPods(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   { namespace, deployments, daemonSets }: Refresh,
   signal: AbortSignal,
 ): Promise<readonly (WorkloadPod | { readonly workload: string; readonly reason: string })[]> {
@@ -125,7 +125,7 @@ export async function listWorkloadPods(
 
 /** The key in the environment of a pod's container, as a program that is started in it now has it. */
 export async function readPodVariable(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   { namespace, variable }: Refresh,
   pod: string,
   signal: AbortSignal,
@@ -157,19 +157,19 @@ function lineOf(errors: string): string {
   return line === '' ? '' : `: ${line.slice(0, 200)}`;
 }
 
-function statusOf(pod: ClusterObject): Record<string, unknown> {
+function statusOf(pod: KubernetesObject): Record<string, unknown> {
   return isObject(pod.status) ? pod.status : {};
 }
 
-function isEnding({ metadata }: ClusterObject): boolean {
+function isEnding({ metadata }: KubernetesObject): boolean {
   return 'deletionTimestamp' in metadata && metadata.deletionTimestamp !== undefined;
 }
 
-function runs(pod: ClusterObject): boolean {
+function runs(pod: KubernetesObject): boolean {
   return statusOf(pod).phase === 'Running' && !isEnding(pod);
 }
 
-function startedAt(pod: ClusterObject): number | undefined {
+function startedAt(pod: KubernetesObject): number | undefined {
   const { containerStatuses } = statusOf(pod);
   const times = (Array.isArray(containerStatuses) ? containerStatuses : []).map((container) => {
     const state = isObject(container) && isObject(container.state) ? container.state : {};
@@ -179,7 +179,7 @@ function startedAt(pod: ClusterObject): number | undefined {
   return Number.isFinite(oldest) ? oldest : undefined;
 }
 
-function selectorOf({ spec }: ClusterObject): Record<string, string> | undefined {
+function selectorOf({ spec }: KubernetesObject): Record<string, string> | undefined {
   const selector = isObject(spec) && isObject(spec.selector) ? spec.selector : {};
   const { matchLabels, matchExpressions } = selector;
   if (!isObject(matchLabels) || matchExpressions !== undefined) return undefined;
@@ -188,7 +188,7 @@ function selectorOf({ spec }: ClusterObject): Record<string, string> | undefined
 }
 
 /** The newest of the times at which somebody changed an object's fields, else that of its creation. */
-function changedAt({ metadata }: ClusterObject): number | undefined {
+function changedAt({ metadata }: KubernetesObject): number | undefined {
   const fields = 'managedFields' in metadata ? metadata.managedFields : undefined;
   const times = (Array.isArray(fields) ? fields : []).map((one) =>
     isObject(one) ? Date.parse(String(one.time)) : Number.NaN,

@@ -6,9 +6,9 @@
  * `rotation/` carries out what `machines/collector/key-rotation.ts` decides, `run-probe.ts` sends a span through it all.
  */
 
-import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
+import { KubernetesToken } from '../../core/contracts/kubernetes.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { counted } from '../../core/host/terminal.ts';
@@ -48,7 +48,7 @@ export const collector = definePlugin({
       'Effective config of a collector, whose ingest keys are then taken; the file is watched.',
     HOLDFAST_UI_URL: 'UI of the telemetry stack, by which `doctor stack` checks its document database.',
   },
-  wants: [SecretsStoreToken, ClusterToken, ColumnarDatabaseToken],
+  wants: [SecretsStoreToken, KubernetesToken, ColumnarDatabaseToken],
   provides: [IngestKeysToken],
   onFailure: 'continue',
   async start(services, options, signal) {

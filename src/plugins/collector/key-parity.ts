@@ -2,7 +2,7 @@
  * Which ingest key is where: the effective config, the secrets store, the synced Secret, the running pods and the external
  * producers, by fingerprints. A key is `same` only where it was read; what could not be read is `unknown`, with the reason.
  */
-import { type Cluster, ClusterToken } from '../../core/contracts/cluster.ts';
+import { type KubernetesApi, KubernetesToken } from '../../core/contracts/kubernetes.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { StartedCollector } from './active-keys.ts';
@@ -51,7 +51,7 @@ export async function readParity(
   signal: AbortSignal,
 ): Promise<readonly ParityRow[]> {
   const { keys, services } = started;
-  const cluster = services.find(ClusterToken);
+  const cluster = services.find(KubernetesToken);
   await keys.refresh(signal);
   const [configs, store, secret, pods] = await Promise.all([
     configPlaces(started, options, cluster, signal),
@@ -102,7 +102,7 @@ function rowOf(
 async function configPlaces(
   { keys: { source, reading } }: StartedCollector,
   { collectorPods }: CollectorOptions,
-  cluster: Cluster | undefined,
+  cluster: KubernetesApi | undefined,
   signal: AbortSignal,
 ): Promise<Place[]> {
   const what = 'effective config';
@@ -153,7 +153,7 @@ async function storePlace(
 
 async function secretPlace(
   { refresh, effectiveConfig, collectorPods }: CollectorOptions,
-  cluster: Cluster | undefined,
+  cluster: KubernetesApi | undefined,
   signal: AbortSignal,
 ): Promise<Place[]> {
   // Without a cluster, and with Holdfast as its own collector, no Secret is expected.
@@ -165,7 +165,7 @@ async function secretPlace(
 
 async function podPlaces(
   { refresh, effectiveConfig, collectorPods }: CollectorOptions,
-  cluster: Cluster | undefined,
+  cluster: KubernetesApi | undefined,
   signal: AbortSignal,
 ): Promise<Place[]> {
   const what = 'running pod';

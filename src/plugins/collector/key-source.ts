@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Cluster } from '../../core/contracts/cluster.ts';
+import type { KubernetesApi } from '../../core/contracts/kubernetes.ts';
 import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { createSecretFile, removeSecretFile, replaceSecretFile } from '../../core/kernel/secret-file.ts';
@@ -50,7 +50,7 @@ export function fileSource(file: string, lookEveryMs: number): KeySource {
  *
  * @param cluster finds the cluster, which may start later
  */
-export function podsSource(where: CollectorPods, cluster: () => Cluster | undefined): KeySource {
+export function podsSource(where: CollectorPods, cluster: () => KubernetesApi | undefined): KeySource {
   const labels = Object.entries(where.labels).map(([label, value]) => `${label}=${value}`);
   const place = `${where.file} in the pods ${labels.join(',')} of ${where.namespace}`;
   let good: RingKeys = { tokens: [], reason: 'it was not read yet' };

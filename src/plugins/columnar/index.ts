@@ -55,6 +55,7 @@ export const columnar = definePlugin({
   wants: [SecretsStoreToken],
   provides: [ColumnarDatabaseToken],
   onFailure: 'continue',
+  hostBound: ({ url }) => url === undefined,
   async start(services, options) {
     const { bus, clock, dataDir, find, logger, metrics } = services;
     const ready = Promise.withResolvers<void>();

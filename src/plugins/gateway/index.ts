@@ -10,6 +10,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { alertLinks } from '../../core/contracts/alerts.ts';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { mcpRoutes } from '../../core/contracts/mcp-routes.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
@@ -20,11 +21,13 @@ import { aggregateEndpoint } from './aggregate/endpoint.ts';
 import { registerApprovals } from './approvals/actor.ts';
 import { Approvals } from './approvals/approvals.ts';
 import { ApprovalLinks } from './approvals/link.ts';
-import { serveApprovalOperations } from './approvals/operations.ts';
+import { decideHere, ownViews, serveApprovalOperations } from './approvals/operations.ts';
+import { ApprovalsElsewhere } from './approvals/other-hosts.ts';
 import { approvalPages } from './approvals/page.ts';
 import { BrowserOrigins, originSchema } from './browser-origins.ts';
 import { Decisions, registerCallEffects } from './calls/decisions.ts';
 import { mcpEndpoint } from './calls/endpoint.ts';
+import { HostStanding } from './calls/host-standing.ts';
 import { KeyUsage } from './calls/key-usage.ts';
 import { OpenCalls } from './calls/open-calls.ts';
 import { RejectionLimiter, registerRejections } from './calls/rejection-limiter.ts';
@@ -47,11 +50,13 @@ import { ISSUER_ANSWER_LIMIT, ISSUER_DEADLINE_MS } from './issued/token-endpoint
 import { KeyAdmin } from './keys/admin.ts';
 import { watchUnknownPaths } from './keys/misplaced-keys.ts';
 import { serveKeyOperations } from './keys/operations.ts';
+import { registerSlices } from './keys/slices.ts';
 import { KeyDirectory, MasterKey, registerKeys } from './keys/virtual-keys.ts';
 import { UpstreamDispatcher } from './local/dispatcher.ts';
 import { PROBE_ANSWER_LIMIT, PROBE_DEADLINE_MS } from './mcp/probe-client.ts';
 import { registerRoutes, startRoutes } from './register-routes.ts';
 import { secretFields } from './secret-fields.ts';
+import { EndedSessions, registerEndedSessions } from './session/ended-sessions.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
 import { type CallTelemetry, noTelemetry } from './telemetry/call-telemetry.ts';
 
@@ -102,6 +107,15 @@ const options = z.strictObject({
   toolSearchAbove: z.int().min(0).max(100_000).optional(),
   /** Interval of the probes of each route's upstream, milliseconds; 0 disables them. */
   probeEveryMs: z.int().min(0).max(86_400_000).default(60_000),
+  /**
+   * With several hosts: for how long one that is cut off from the others serves keys that it knows, milliseconds; routes that
+   * write wait at once.
+   */
+  isolationGraceMs: z
+    .int()
+    .min(0)
+    .max(86_400_000)
+    .default(5 * 60_000),
   /** How calls wait that a person must approve. */
   approvals: z
     .strictObject({
@@ -137,7 +151,7 @@ export const gateway = definePlugin({
   secretFields,
   errors: GatewayError,
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
-  wants: [SecretsStoreToken, TelemetryToken],
+  wants: [SecretsStoreToken, TelemetryToken, ClusterToken],
   collects: [mcpRoutes],
   env: {
     HOLDFAST_GATEWAY_PORT: 'port',
@@ -166,6 +180,8 @@ export const gateway = definePlugin({
     registerKeys(context);
     registerRejections(context);
     registerCallEffects(context);
+    registerSlices(context);
+    registerEndedSessions(context);
     registerApprovals(context);
     registerRoutes(context);
     context.control(serveKeyOperations);
@@ -225,19 +241,30 @@ async function startGateway(services: Services, settings: Settings) {
   const { dataDir, clock, logger } = services;
   const publicBase = publicBaseOf(settings);
   const scheme = settings.tls && !settings.socket ? 'https' : 'http';
-  const master = MasterKey.open(dataDir, settings.masterKeyFile);
+  const cluster = services.find(ClusterToken);
+  const master = MasterKey.open(dataDir, settings.masterKeyFile, cluster?.key('gateway master key'));
   const [keyFile, ...olderFiles] = settings.sessionKeyFiles ?? [];
   const ownFile = resolve(dataDir, 'secrets', 'gateway-session-key');
-  const sessions = SealedSessions.fromFiles([keyFile ?? ownFile, ...olderFiles]);
-  const keys = new KeyDirectory(services.actors, { master, sessions });
+  const sessionKey = cluster?.key('gateway session');
+  const sessions = SealedSessions.fromFiles([keyFile ?? ownFile, ...olderFiles], sessionKey);
+  const ended = new EndedSessions(cluster && services.bus);
+  const keys = new KeyDirectory(services.actors, { master, sessions, isShared: cluster !== undefined });
   const usage = new KeyUsage({
     calls: settings.maxParallel,
     streams: settings.maxStreams,
     heldBytes: settings.maxHeldBytes,
     longestBody: settings.bodyLimit,
   });
-  const decisions = new Decisions(services, usage);
+  const graceMs = settings.isolationGraceMs;
+  const standing = cluster && new HostStanding(cluster, { graceMs, usage, keys });
+  const decisions = new Decisions(services, usage, standing);
   const approvals = new Approvals(services, settings.approvals);
+  const approvalsElsewhere =
+    cluster &&
+    new ApprovalsElsewhere(cluster, {
+      list: () => ownViews(approvals),
+      decide: (decision, from) => decideHere({ services, approvals }, decision, { from }),
+    });
   const telemetry = await callTelemetry(services, settings);
   const agent = new UpstreamDispatcher(upstreamAgent());
   const http = new HttpClient({
@@ -255,18 +282,28 @@ async function startGateway(services: Services, settings: Settings) {
   const { loader, prober, locals } = await startRoutes(services, settings, sent);
   return {
     services,
+    cluster,
     clock,
     logger,
     decisions,
     approvals,
-    approvalLinks: new ApprovalLinks({ approvals, clock, dataDir, publicBase }),
+    approvalsElsewhere,
+    approvalLinks: new ApprovalLinks({
+      approvals,
+      clock,
+      dataDir,
+      publicBase,
+      sharedKey: cluster?.key('gateway approval link'),
+      deadlineMs: settings.approvals.deadlineMs,
+    }),
     openCalls: new OpenCalls(clock),
     usage,
     rejections: new RejectionLimiter(services, decisions, settings.strangerBudget),
     keys,
     admin: new KeyAdmin({ services, keys, servers: () => loader.table.routes }),
     sessions,
-    renewed: new RenewedSessions(),
+    ended,
+    renewed: new RenewedSessions(ended),
     agent,
     documents,
     issuers,

@@ -1,4 +1,5 @@
 /** The life of the routes: their actors, loading and swapping the table, probes, and the operations of the commands. */
+import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import type { HttpClient } from '../../core/host/http/client.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
@@ -37,9 +38,18 @@ export function registerRoutes(context: PluginContext<RouteServices>): void {
   context.route(routesRefused, routesActor, ({ payload }) => [
     { key: ROUTES_KEY, event: { type: 'REFUSED', ...payload } },
   ]);
-  context.route(rollbackRequested, routesActor, ({ payload }) => [
-    { key: ROUTES_KEY, event: { type: 'ROLLBACK', ...payload } },
-  ]);
+  context.route(
+    rollbackRequested,
+    routesActor,
+    ({ payload: { back, ...wanted }, order }, { loader }) => {
+      const event = { type: 'ROLLBACK', ...wanted } as const;
+      if (order === undefined) return [{ key: ROUTES_KEY, event }];
+      const to = back === undefined ? undefined : loader.earlier(wanted.route)[back]?.revision;
+      if (back !== undefined && to === undefined) return []; // this host never served that
+      return [{ key: ROUTES_KEY, event: { ...event, order, ...(to !== undefined && { to }) } }];
+    },
+    { everyHost: true, ownState: true }, // definitions are sealed with each host's own key
+  );
   context.actor(routeHealthActor);
   context.route(routeProbed, routeHealthActor, ({ payload: { route, ...result } }) => [
     { key: route, event: { type: 'PROBED', ...result } },
@@ -95,7 +105,7 @@ export async function startRoutes(
   options: Readonly<Record<string, unknown>> & { readonly probeEveryMs: number },
   { http, documents, agent, issuers, publicBase }: Senders,
 ): Promise<Pick<RouteServices, 'loader' | 'prober' | 'locals'>> {
-  const pins = new ToolPins(services);
+  const pins = new ToolPins(services, services.find(ClusterToken)?.key('gateway tools'));
   const locals = new LocalUpstreams(services, agent, { http: issuers.http, publicBase });
   const sources = {
     env: process.env,

@@ -84,6 +84,10 @@ export function describeGatewayRecord({
         : `rotated${byWhom(event)}: the value before is good for ${Math.round(event.overlapMs / 1_000)} s more`;
     case 'KEY_REVOKED':
       return `revoked${byWhom(event)}, its open calls included`;
+    case 'SLICE_WANTED': {
+      const wants = event.wants.map(({ name, used }) => `${name} (used ${used})`).join(', ');
+      return `${event.host} wants more of limits that ${counted(event.hosts, 'host')} share: ${wants}`;
+    }
     case 'KEY_READ': {
       const { body } = (effects[0]?.params ?? {}) as Partial<KeyReply>;
       return `asked about itself: ${body?.rule ?? 'nothing'}`;
@@ -211,7 +215,7 @@ export function describeApprovalRecord(record: RecordOf<typeof approval>): strin
     case 'ASKED':
       return `waits for a person (${event.request.id}): ${callText(event.request)}`;
     case 'DECIDED':
-      return `${event.verdict} by ${event.by} (${event.id}): ${event.why}`;
+      return `${event.verdict} by ${event.by}${event.from === undefined ? '' : ` on ${event.from}`} (${event.id}): ${event.why}`;
     case 'CLAIMED':
       return `goes to its upstream (${event.id})`;
     case 'RETURNED':

@@ -5,7 +5,6 @@
  */
 
 import { z } from 'zod';
-import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { consolePages } from '../../core/contracts/console.ts';
 import {
   type FailedRun,
@@ -16,6 +15,7 @@ import {
   type ScheduledRuns,
   ScheduledRunsToken,
 } from '../../core/contracts/jobs.ts';
+import { KubernetesToken } from '../../core/contracts/kubernetes.ts';
 import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
@@ -57,7 +57,7 @@ export const jobs = definePlugin({
     /** CronJobs and jobs of this process that send a heartbeat only when the stack is healthy. */
     heartbeatJobs: z.array(z.string().min(1).max(253)).max(20).default(['clickstack-watchdog']),
   }),
-  wants: [ClusterToken, TelemetryToken],
+  wants: [KubernetesToken, TelemetryToken],
   provides: [ScheduledRunsToken],
   start(services, options) {
     const { actors, clock, find } = services;
@@ -67,7 +67,7 @@ export const jobs = definePlugin({
       }
     }
     const runs = () => actors.list(jobActor);
-    const cluster = find(ClusterToken);
+    const cluster = find(KubernetesToken);
     const watch = cluster && new JobWatch(services, cluster, options);
     watch?.start();
     /** The newest run of each job that is not recorded. */

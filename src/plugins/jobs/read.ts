@@ -1,4 +1,4 @@
-import type { Cluster, ClusterObject } from '../../core/contracts/cluster.ts';
+import type { KubernetesApi, KubernetesObject } from '../../core/contracts/kubernetes.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import type { JobFacts, PodFacts } from '../../machines/jobs/failure.ts';
 
@@ -19,10 +19,10 @@ export interface JobReading {
  *
  * @param namespaces all of them when the list is empty
  * @returns `whole` is false when there were more than could be read
- * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED, HF_CLUSTER_CONFIG
+ * @throws HF_KUBERNETES_UNREACHABLE, HF_KUBERNETES_REFUSED, HF_KUBERNETES_CONFIG
  */
 export async function readJobs(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   namespaces: readonly string[],
   signal: AbortSignal,
 ): Promise<{ readonly jobs: readonly JobReading[]; readonly whole: boolean }> {
@@ -42,12 +42,12 @@ export async function readJobs(
 }
 
 interface ListedObjects {
-  readonly jobs: readonly ClusterObject[];
-  readonly pods: readonly ClusterObject[];
-  readonly cronJobs: readonly ClusterObject[];
+  readonly jobs: readonly KubernetesObject[];
+  readonly pods: readonly KubernetesObject[];
+  readonly cronJobs: readonly KubernetesObject[];
 }
 
-function readingOf(job: ClusterObject, { jobs, pods, cronJobs }: ListedObjects): JobReading {
+function readingOf(job: KubernetesObject, { jobs, pods, cronJobs }: ListedObjects): JobReading {
   const { name, namespace = 'default' } = job.metadata;
   const uid = uidOf(job);
   const status = fieldsOf(job.status);
@@ -108,7 +108,7 @@ function endOf(status: Fields): Pick<JobFacts, 'phase' | 'endedAt' | 'reason' | 
   return { phase: 'succeeded', ...defined({ endedAt }) };
 }
 
-function podOf(pod: ClusterObject): PodFacts {
+function podOf(pod: KubernetesObject): PodFacts {
   const status = fieldsOf(pod.status);
   const containers = [...objectsOf(status.initContainerStatuses), ...objectsOf(status.containerStatuses)];
   const states = containers.map(({ state, lastState }) => ({ ...fieldsOf(lastState), ...fieldsOf(state) }));
@@ -144,9 +144,9 @@ const objectsOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ?
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(-TEXT_LIMIT) : undefined;
 const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
-const uidOf = ({ metadata }: ClusterObject): string =>
+const uidOf = ({ metadata }: KubernetesObject): string =>
   metadata.uid ?? `${metadata.namespace}/${metadata.name}`;
-const templateOf = (cronJob: ClusterObject): Fields =>
+const templateOf = (cronJob: KubernetesObject): Fields =>
   fieldsOf(fieldsOf(fieldsOf(cronJob.spec).jobTemplate).spec);
 
 function time(value: unknown): number | undefined {
@@ -154,12 +154,12 @@ function time(value: unknown): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
-function isOwnedBy(object: ClusterObject, owner: ClusterObject): boolean {
+function isOwnedBy(object: KubernetesObject, owner: KubernetesObject): boolean {
   const references = 'ownerReferences' in object.metadata ? object.metadata.ownerReferences : [];
   return objectsOf(references).some(({ uid }) => uid === owner.metadata.uid);
 }
 
-function byAge(a: ClusterObject, b: ClusterObject): number {
+function byAge(a: KubernetesObject, b: KubernetesObject): number {
   return String(a.metadata.creationTimestamp).localeCompare(String(b.metadata.creationTimestamp));
 }
 

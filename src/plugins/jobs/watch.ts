@@ -1,4 +1,4 @@
-import type { Cluster } from '../../core/contracts/cluster.ts';
+import type { KubernetesApi } from '../../core/contracts/kubernetes.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import type { ActorSnapshot } from '../../core/kernel/actors/transition.ts';
@@ -31,7 +31,7 @@ export interface WatchOptions {
  */
 export class JobWatch {
   readonly #services: Services;
-  readonly #cluster: Cluster;
+  readonly #cluster: KubernetesApi;
   readonly #options: WatchOptions;
   readonly #stop = new AbortController();
   /** What was sent of each Job last, by uid. */
@@ -43,7 +43,7 @@ export class JobWatch {
   /** Why the newest reading failed. */
   fault: string | undefined;
 
-  constructor(services: Services, cluster: Cluster, options: WatchOptions) {
+  constructor(services: Services, cluster: KubernetesApi, options: WatchOptions) {
     this.#services = services;
     this.#cluster = cluster;
     this.#options = options;

@@ -39,6 +39,7 @@ export const memoryStore = definePlugin({
   errors: MemoryStoreError,
   provides: [MemoryInstanceToken, ScratchStoresToken],
   onFailure: 'continue',
+  hostBound: true,
   async start({ dataDir, clock, logger, metrics, surfaces }, { recoverFrom, scratchTtlMs, ...options }) {
     const dir = join(dataDir, 'memory');
     const url = () => {

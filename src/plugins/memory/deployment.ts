@@ -1,6 +1,6 @@
 /** The memory store's deployment in a cluster (B7): its object-store settings, and the backups of its volume. */
 import { z } from 'zod';
-import type { Cluster } from '../../core/contracts/cluster.ts';
+import type { KubernetesApi } from '../../core/contracts/kubernetes.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { isAhead } from '../../machines/backup-age.ts';
@@ -118,7 +118,7 @@ function sourcesOf({
  * @returns the variables, and what is not there or may not be read, as sentences
  */
 async function readSources(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   deployment: unknown,
   namespace: string,
   signal: AbortSignal,
@@ -141,7 +141,7 @@ async function readSources(
       if (!found && !optional)
         absent.push(`there is no ${kind} ${namespace}/${name}, which its environment names`);
     } catch (error) {
-      if (!isCoded(error, 'HF_CLUSTER_REFUSED')) throw error;
+      if (!isCoded(error, 'HF_KUBERNETES_REFUSED')) throw error;
       refused.push(`it cannot be told what ${kind} ${namespace}/${name} sets: ${error.what}`);
     }
   }
@@ -150,7 +150,7 @@ async function readSources(
 
 /** Bytes of the claim's volume in a backup, copied by the node's agent or moved from a snapshot of the volume. */
 async function sizeOf(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   backup: GoodBackup,
   { backupNamespace, claim }: MemoryOptions['deployment'],
   signal: AbortSignal,
@@ -159,7 +159,7 @@ async function sizeOf(
   for (const kind of COPIES) {
     const { objects, whole } = await cluster.list(kind, where, signal).catch((error) => {
       // The cluster may have only one of the two kinds.
-      if (isCoded(error, 'HF_CLUSTER_KIND')) return { objects: [], whole: true };
+      if (isCoded(error, 'HF_KUBERNETES_KIND')) return { objects: [], whole: true };
       throw error;
     });
     if (!whole) return undefined;
@@ -177,10 +177,10 @@ async function sizeOf(
 /**
  * Looks at the store's deployment and the backups of its volume.
  *
- * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
+ * @throws HF_KUBERNETES_UNREACHABLE, HF_KUBERNETES_REFUSED
  */
 export async function lookAtDeployment(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   { deployment, staleHours, volumeCopies }: MemoryOptions,
   now: number,
   signal: AbortSignal,

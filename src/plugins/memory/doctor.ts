@@ -1,6 +1,6 @@
 /** The checks of the memory store for `holdfast doctor`, and the hourly look at its deployment. */
 import { z } from 'zod';
-import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { KubernetesToken } from '../../core/contracts/kubernetes.ts';
 import type { MemoryStores } from '../../core/contracts/memory-store.ts';
 import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
@@ -60,7 +60,7 @@ export class DeploymentChecks {
   async run(): Promise<void> {
     const { clock, find, bus } = this.#services;
     this.version = (await this.#stores.live.about().catch(() => undefined))?.version ?? this.version;
-    const cluster = this.#stores.kind === 'remote' ? find(ClusterToken) : undefined;
+    const cluster = this.#stores.kind === 'remote' ? find(KubernetesToken) : undefined;
     if (!cluster) return;
     const at = clock.now();
     try {
@@ -182,7 +182,7 @@ function deploymentCheck(context: CheckContext): CheckResult {
   if (findings.length > 0) return { state: 'fail', lookedAt, found: text, remedy: SETTINGS_REMEDY };
   if (unseen.length > 0) {
     const remedy =
-      "Give the cluster's account the rights that docs/memory.md lists, and see `holdfast doctor cluster`.";
+      "Give the cluster's account the rights that docs/memory.md lists, and see `holdfast doctor kubernetes`.";
     return { state: 'unknown', lookedAt, found: `not checked: ${text}`, remedy };
   }
   return { state: 'ok', lookedAt, found: `its settings and volume backups are good, at ${at}` };

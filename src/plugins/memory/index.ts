@@ -5,8 +5,8 @@
  */
 
 import { join } from 'node:path';
-import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { consolePages } from '../../core/contracts/console.ts';
+import { KubernetesToken } from '../../core/contracts/kubernetes.ts';
 import { mcpRoutes } from '../../core/contracts/mcp-routes.ts';
 import {
   MemoryInstanceToken,
@@ -70,8 +70,9 @@ export const memory = definePlugin({
     HOLDFAST_MEMORY_INSECURE: 'Whether its key may go to another machine over http; not unless `true`.',
   },
   provides: [MemoryStoresToken, SnapshotRecordsToken],
-  wants: [MemoryInstanceToken, SecretsStoreToken, ClusterToken],
+  wants: [MemoryInstanceToken, SecretsStoreToken, KubernetesToken],
   onFailure: 'continue',
+  hostBound: ({ url }) => url === undefined,
   start(services, options) {
     const stores = openStores(options, services);
     const instance = options.url === undefined ? services.find(MemoryInstanceToken) : undefined;

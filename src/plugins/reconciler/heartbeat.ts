@@ -149,8 +149,12 @@ export function registerHeartbeat(
 ): void {
   const { monitor } = options;
   context.actor({ ...heartbeatActor, input: () => ({ ...heartbeatDefaults, ...options }) });
-  context.route(routerChannels.ifaceChangeApplied, heartbeatActor, (_envelope, { heartbeats, unit }) =>
-    heartbeats.receiver && !unit.isPaused() ? [{ key: monitor, event: { type: 'HEARD' } }] : [],
+  context.route(
+    routerChannels.ifaceChangeApplied,
+    heartbeatActor,
+    (_envelope, { heartbeats, unit }) =>
+      heartbeats.receiver && !unit.isPaused() ? [{ key: monitor, event: { type: 'HEARD' } }] : [],
+    { ownHost: true },
   );
   context.effect<{ monitor: string; heard: number }>(
     'reconciler.push_heartbeat',

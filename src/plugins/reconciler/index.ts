@@ -34,6 +34,9 @@ import { deployUla, drillUla } from './rollout.ts';
 import { LegPoster } from './router-access.ts';
 import { registerUnit, resyncRequested, Unit } from './unit.ts';
 
+/** Every host is connected to the router and hears it. */
+const SEEN_BY_EACH_HOST = { ownHost: true } as const;
+
 /**
  * The plugin `reconciler`: holds legs to their static address, and beats while it does.
  *
@@ -50,6 +53,7 @@ export const reconciler = definePlugin({
   errors: ReconcilerError,
   requires: [RouterApiToken],
   wants: [UptimeMonitorToken, TelemetryToken],
+  singleton: 'reconciler',
   start(services, options) {
     const { clock, log, metrics } = services;
     const { batchMs, pushMonitor: monitor, pushIdleMs: idleMs } = options;
@@ -99,19 +103,33 @@ export const reconciler = definePlugin({
 
     context.actor({ ...legActor, input: (key) => legs.find(({ intf }) => intf === key) });
     // Every leg is checked: an event names at most one interface, and a save of several may publish a single event.
-    context.route(routerChannels.ifaceChangeApplied, legActor, ({ topic, payload }, started) =>
-      toEveryLeg(started, { type: 'CHANGED', channel: topic, ...changeFields(payload) } as const),
+    context.route(
+      routerChannels.ifaceChangeApplied,
+      legActor,
+      ({ topic, payload }, started) =>
+        toEveryLeg(started, { type: 'CHANGED', channel: topic, ...changeFields(payload) } as const),
+      SEEN_BY_EACH_HOST,
     );
     // A save that touches no interface publishes nothing of one.
     for (const channel of [routerChannels.changeApplied, routerChannels.apcChangeApplied])
-      context.route(channel, legActor, ({ topic, payload }, started) =>
-        toEveryField(started, { type: 'CHANGED', channel: topic, ...changeFields(payload) } as const),
+      context.route(
+        channel,
+        legActor,
+        ({ topic, payload }, started) =>
+          toEveryField(started, { type: 'CHANGED', channel: topic, ...changeFields(payload) } as const),
+        SEEN_BY_EACH_HOST,
       );
-    context.route(routerConnected, legActor, (_envelope, started) =>
-      toEveryLeg(started, { type: 'RESYNC', reason: 'connected' } as const),
+    context.route(
+      routerConnected,
+      legActor,
+      (_envelope, started) => toEveryLeg(started, { type: 'RESYNC', reason: 'connected' } as const),
+      SEEN_BY_EACH_HOST,
     );
-    context.route(routerApiRecovered, legActor, ({ payload: { reason } }, started) =>
-      toEveryLeg(started, { type: 'RESYNC', reason } as const),
+    context.route(
+      routerApiRecovered,
+      legActor,
+      ({ payload: { reason } }, started) => toEveryLeg(started, { type: 'RESYNC', reason } as const),
+      SEEN_BY_EACH_HOST,
     );
     context.route(resyncRequested, legActor, (_envelope, started) =>
       toEveryLeg(started, { type: 'RESYNC', reason: 'requested' } as const),

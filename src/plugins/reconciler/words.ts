@@ -26,6 +26,9 @@ export const words: RecordWords = {
   'reconciler.unit': describeUnit,
 };
 
+/** States that a reading leads to which found no address. */
+const LACKING: ReadonlySet<string> = new Set(['adding', 'observing', 'backingOff', 'refused', 'gaveUp']);
+
 /** Routine, unless it changed something. */
 const LEG = {
   LOOKED: 'was looked at, and nothing differs',
@@ -75,7 +78,8 @@ export function describeLegRecord(record: RecordOf<typeof leg>): string | undefi
       if (requests('reconciler.would_add'))
         return `lacks its ${what} in ${ncidText(event)}, and is not adopted`;
       if (requests('reconciler.add_address')) return `lacks its ${what} in ${ncidText(event)}, adds it`;
-      return to.context?.missing
+      // The context says only what changed: it may have lacked it before.
+      return to.context?.missing || LACKING.has(String(to.value))
         ? `still lacks its ${what} in ${ncidText(event)}`
         : `has its ${what} in ${ncidText(event)}`;
     case 'LEG_REFUSED':

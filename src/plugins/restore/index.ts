@@ -4,7 +4,7 @@
  * a drill is overdue. `paths/` are the ways from a backup to an instance, `scratch/` the sources of instances, `verify/`
  * the comparison; `safety.ts` keeps the live store from being a target.
  */
-import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { KubernetesToken } from '../../core/contracts/kubernetes.ts';
 import {
   MemoryStoresToken,
   ScratchStoresToken,
@@ -51,8 +51,10 @@ export const restore = definePlugin({
   },
   errors: RestoreError,
   requires: [MemoryStoresToken],
-  wants: [ScratchStoresToken, SnapshotRecordsToken, ClusterToken],
+  wants: [ScratchStoresToken, SnapshotRecordsToken, KubernetesToken],
   onFailure: 'continue',
+  // Drills prove what the backups' records say, so they are where those are.
+  singleton: 'memory',
   async start(services, options, signal) {
     const { actors, metrics } = services;
     const { overdueMs, retryMs } = options;

@@ -37,6 +37,7 @@ export const uptimeMonitor = definePlugin({
     HOLDFAST_UPTIME_PORT: 'Port of the embedded uptime monitor.',
   },
   errors: UptimeMonitorError,
+  hostBound: true,
   async start(services, options, signal) {
     const settings = monitorSettings(options);
     const tokens = new PushTokens(join(services.dataDir, 'secrets', 'push'), services.logger);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Cluster, ClusterObject } from '../../core/contracts/cluster.ts';
+import type { KubernetesApi, KubernetesObject } from '../../core/contracts/kubernetes.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
@@ -22,7 +22,7 @@ export interface ClusterStatus {
 
 /** Serves what `holdfast push doctor` shows of the cluster. */
 export function registerClusterStatus(
-  context: PluginContext<{ readonly cluster: Cluster | undefined; readonly clock: Clock }>,
+  context: PluginContext<{ readonly cluster: KubernetesApi | undefined; readonly clock: Clock }>,
 ): void {
   context.control((surface, { cluster, clock }) => {
     serveOperation(surface, CLUSTER_PATH, statusFields, async ({ namespace }) => {
@@ -39,10 +39,10 @@ export function registerClusterStatus(
 
 /**
  * @param now epoch milliseconds
- * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
+ * @throws HF_KUBERNETES_UNREACHABLE, HF_KUBERNETES_REFUSED
  */
 export async function readStatus(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   namespace: string,
   signal: AbortSignal,
   now: number,
@@ -55,7 +55,7 @@ export async function readStatus(
 }
 
 function syncOf(
-  object: ClusterObject | undefined,
+  object: KubernetesObject | undefined,
   namespace: string,
   now: number,
 ): Omit<ClusterStatus, 'image'> {
@@ -84,7 +84,7 @@ const UNITS = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1, us: 0.001, µs: 0.001,
 const LATE_MS = 10 * 60_000;
 
 /** @returns why the last refresh says nothing of now; undefined when it came in its interval, or none is due */
-function oldRefresh(object: ClusterObject, now: number): string | undefined {
+function oldRefresh(object: KubernetesObject, now: number): string | undefined {
   const { data } = refreshed.safeParse(object);
   if (!data) return 'it does not say when it was refreshed';
   const { spec, status } = data;
@@ -107,7 +107,7 @@ function goDuration(text: string): number | undefined {
   );
 }
 
-function imageOf({ spec }: ClusterObject): string | undefined {
+function imageOf({ spec }: KubernetesObject): string | undefined {
   const parsed = JSON.parse(JSON.stringify(spec ?? {}));
   const image = parsed.jobTemplate?.spec?.template?.spec?.containers?.[0]?.image;
   return typeof image === 'string' ? image : undefined;

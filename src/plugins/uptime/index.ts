@@ -3,7 +3,7 @@
  * HOLDFAST_UPTIME_URL is set. `push-client.ts` sends and interprets answers, `tokens.ts` reads the token at each push,
  * `manual-push.ts` is `holdfast push`, `doctor.ts` finds out why beats do not arrive.
  */
-import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { KubernetesToken } from '../../core/contracts/kubernetes.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
@@ -41,7 +41,7 @@ export const uptime = definePlugin({
     HOLDFAST_UPTIME_INSECURE: 'Whether push tokens may go to another machine over http; not unless `true`.',
   },
   errors: UptimeError,
-  wants: [SecretsStoreToken, ClusterToken],
+  wants: [SecretsStoreToken, KubernetesToken],
   provides: [UptimeMonitorToken],
   start({ actors, clock, dataDir, find }, { url, connect, caFile, insecure, timeoutMs, monitors }) {
     const store = find(SecretsStoreToken);
@@ -56,7 +56,7 @@ export const uptime = definePlugin({
       token: (monitor) => readPushToken(monitor, { dataDir, monitors, store }),
       access: (monitor) => tokenAccess(monitor, { dataDir, monitors, store }),
     });
-    return { actors, clock, client, cluster: find(ClusterToken) };
+    return { actors, clock, client, cluster: find(KubernetesToken) };
   },
   register(context, options) {
     context.command(pushCommand(options));

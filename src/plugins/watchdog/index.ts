@@ -37,6 +37,7 @@ export const watchdog = definePlugin({
   },
   options: watchdogOptions,
   wants: [ColumnarDatabaseToken, UptimeMonitorToken],
+  singleton: 'watchdog',
   start(services, options) {
     const { actors, bus, clock } = services;
     actors.send(runActor, options.monitor, { type: 'START', at: clock.now() });

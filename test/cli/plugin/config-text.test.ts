@@ -12,7 +12,7 @@ test('[C11] a plugin is added to the shipped configuration behind its imports, a
   const added = changed.split('\n').filter((line) => !text.split('\n').includes(line));
   t.deepEqual(added, [IMPORT, '    lamp(),']);
   t.regex(changed, /watchdog\/index\.ts';\nimport \{ lamp \}/);
-  t.regex(changed, /plugins: \[\n {4}lamp\(\),\n {4}\/\/ The router:/);
+  t.regex(changed, /plugins: \[\n {4}lamp\(\),\n {4}\/\/ Several hosts/);
 });
 
 test('[C11] comments and texts that look like the list or an import are passed over', (t) => {

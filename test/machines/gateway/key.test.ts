@@ -236,3 +236,110 @@ test('[G14,G16] a key reads about itself while it is good, not restricted and wi
     .then({ state: 'active', effects: [told(401, { rule: 'restricted' })] });
   t.pass();
 });
+
+test('[C13,G6] a host that is cut off refuses at once what may write, and all after its grace; nothing that ends a session', (t) => {
+  const cluster = (isolatedMs?: number) => ({
+    cluster: { host: 'a', hosts: 3, ...(isolatedMs !== undefined && { isolatedMs, graceMs: 300_000 }) },
+  });
+  const isolated = answer('host_isolated', { retryAfterMs: 2_000 });
+  const key = given(virtualKey, { events: [made()] });
+  const is = (more: Partial<CallRequest>, effect: ReturnType<typeof forward | typeof answer>) =>
+    key.when(call(more)).then({ state: 'active', effects: [effect] });
+  is({ ...cluster(), writes: true }, forward());
+  is({ ...cluster(2_001), writes: true }, isolated);
+  is({ ...cluster(2_001), writes: true, method: 'initialize' }, isolated);
+  is({ ...cluster(2_001), writes: true, method: 'reply' }, isolated);
+  is({ ...cluster(2_001), writes: true, method: 'close' }, forward());
+  is(cluster(299_999), forward());
+  is(cluster(300_000), isolated);
+  is({ ...cluster(300_000), method: 'tools/list' }, isolated);
+  // What is wrong with the call itself is said first.
+  is({ ...cluster(300_000), routes: ['cluster'] }, answer('not_entitled'));
+  is({ ...cluster(300_000), presented: 'k_2' }, answer('rotated_out'));
+  t.pass();
+});
+
+test('[C13,G16] a limit of what is open holds for all hosts, as they last said of each other; the own limit of a gateway for each', (t) => {
+  const cluster = { host: 'a', hosts: 3 };
+  const key = given(virtualKey, { events: [made({ maxParallel: 6 })] });
+  const open = (openCount: number, openAtBeat: number, openElsewhere: number) =>
+    key.when(call({ openCount, defaultLimit: 2, cluster: { ...cluster, openAtBeat, openElsewhere } }));
+  const refused = { state: 'active', effects: [answer('too_many_calls', { retryAfterMs: 1_000 })] } as const;
+  const admitted = { state: 'active', effects: [forward()] } as const;
+  open(1, 0, 0).then(admitted); // a third of six, until the others have heard
+  open(2, 0, 0).then(refused);
+  open(3, 2, 0).then(admitted);
+  open(4, 2, 0).then(refused);
+  open(5, 5, 0).then(admitted);
+  open(0, 0, 6).then(refused);
+  open(0, 0, 5).then(admitted);
+  given(virtualKey, { events: [made()] })
+    .when(call({ openCount: 1, defaultLimit: 2, cluster }))
+    .then(admitted)
+    .when(call({ openCount: 2, defaultLimit: 2, cluster }))
+    .then(refused);
+  t.pass();
+});
+
+test('[C13,G16] a change that came to every host is taken once, and one that comes behind it in turn', (t) => {
+  const revoked = { type: 'KEY_REVOKED', at: 3_000, order: 8 } as const;
+  given(virtualKey, { events: [{ ...made(), order: 5 }] })
+    .when({ ...made({ alias: 'again' }), order: 5 })
+    .then({ state: 'active', effects: [], context: { revision: 1, order: 5 } })
+    .when({ type: 'KEY_UPDATED', at: 2_000, set: { alias: 'desk' }, order: 7 })
+    .then({
+      state: 'active',
+      effects: [{ type: 'gateway.confine', params: { servers: ['memory'] } }, reply(200, 2)],
+      context: { order: 7 },
+    })
+    .when({ type: 'KEY_UPDATED', at: 1_500, set: { alias: 'laptop' }, order: 6 })
+    .then({ state: 'active', effects: [], context: { revision: 2 } })
+    .when(revoked)
+    .then({
+      state: 'revoked',
+      effects: [{ type: 'gateway.confine', params: { servers: [] } }, reply(200, 3)],
+    })
+    .when(revoked)
+    .then({ state: 'revoked', effects: [] });
+  t.pass();
+});
+
+test('[C13,G16] the first call of a minute waits for no slice, and asks for one; a limit of one host alone needs none', (t) => {
+  const cluster = { host: 'a', hosts: 2 };
+  const want = (wants: readonly Readonly<Record<string, string | number>>[]) => ({
+    type: 'gateway.want_slice',
+    params: { host: 'a', hosts: 2, wants },
+  });
+  given(virtualKey, { events: [made({ rpmLimit: 8, maxBudget: 4 })] })
+    .when(call({ cost: 1, cluster }))
+    .then({
+      state: 'active',
+      effects: [
+        forward({ cost: 1 }),
+        want([
+          { name: 'rpm', used: 1, need: 1 },
+          { name: 'budget', used: 1, need: 1, base: 0 },
+        ]),
+      ],
+    })
+    .when({
+      type: 'SLICE_WANTED',
+      at: 2_010,
+      order: 4,
+      sentAt: 9_000,
+      host: 'a',
+      here: 'a',
+      hosts: 2,
+      wants: [
+        { name: 'rpm', used: 1, need: 1 },
+        { name: 'budget', used: 1, need: 1, base: 0 },
+      ],
+    })
+    .then({ state: 'active', effects: [] })
+    .when(call({ at: 2_020, cluster }))
+    .then({ state: 'active', effects: [forward(), want([{ name: 'rpm', used: 2, need: 1, began: 4 }])] });
+  given(virtualKey, { events: [made({ rpmLimit: 8 })] })
+    .when(call())
+    .then({ state: 'active', effects: [forward()] });
+  t.pass();
+});

@@ -262,6 +262,7 @@ test('[O17] what a first step tells to type exists', (t) => {
     ...[
       'alerts.receiver_away',
       'uptime-monitor.down',
+      'cluster.x',
       'reconciler.x',
       'router.x',
       'gateway.x',

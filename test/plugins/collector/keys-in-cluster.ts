@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { kubernetes } from '../../../src/plugins/kubernetes/index.ts';
 import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
-import { ClusterApi, type PodRun, type Thing } from '../../support/cluster/index.ts';
+import { ClusterApi, type PodRun, type Thing } from '../../support/kubernetes/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { effectiveYaml } from './effective.ts';
 import type { Options } from './rig.ts';
@@ -32,7 +32,7 @@ export async function keysInCluster(t: Scope, dir: string, timeoutMs = 10_000): 
   const variables = new Map<string, string>();
   const here: KeysInCluster = {
     api,
-    others: [secretsFolder(), cluster({ kubeconfig: api.kubeconfig(dir), timeoutMs })],
+    others: [secretsFolder(), kubernetes({ kubeconfig: api.kubeconfig(dir), timeoutMs })],
     options: {
       collectorPods: { namespace: NAMESPACE, labels: { app: 'collector' }, everyMs: 100 },
       refresh: {

@@ -7,7 +7,7 @@ import type { ParityRow } from '../../../src/plugins/collector/key-parity.ts';
 import { collectorOptions } from '../../../src/plugins/collector/options.ts';
 import { judgeParity } from '../../../src/plugins/collector/parity-command.ts';
 import { secretsEnvironment, secretsFolder } from '../../../src/plugins/secrets/index.ts';
-import { Refusal } from '../../support/cluster/index.ts';
+import { Refusal } from '../../support/kubernetes/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { effectiveYaml } from './effective.ts';

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import concurrentTest from 'ava';
 import { z } from 'zod';
-import { type Cluster, ClusterToken } from '../../../src/core/contracts/cluster.ts';
 import {
   type ColumnarDatabase,
   ColumnarDatabaseToken,
 } from '../../../src/core/contracts/columnar-database.ts';
+import { type KubernetesApi, KubernetesToken } from '../../../src/core/contracts/kubernetes.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/definition.ts';
@@ -22,9 +22,9 @@ import { OwnKey } from '../../../src/plugins/collector/key-source.ts';
 import { fetchedOnce } from '../../../src/plugins/collector/rotation/effects.ts';
 import type { RotationView } from '../../../src/plugins/collector/rotation/view.ts';
 import { secretsEnvironment, secretsFolder } from '../../../src/plugins/secrets/index.ts';
-import { Refusal } from '../../support/cluster/index.ts';
 import { openColumnar } from '../../support/columnar.ts';
 import { Hyperdx } from '../../support/hyperdx.ts';
+import { Refusal } from '../../support/kubernetes/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -499,12 +499,12 @@ function clusterPlugin() {
       return {};
     },
     get: async () => undefined,
-  } as unknown as Cluster;
+  } as unknown as KubernetesApi;
   const plugin: () => PluginEntry = definePlugin({
     name: 'cluster',
     options: z.strictObject({}),
-    provides: [ClusterToken],
-    register: (context) => context.provide(ClusterToken, () => cluster),
+    provides: [KubernetesToken],
+    register: (context) => context.provide(KubernetesToken, () => cluster),
   });
   return { plugin, patched };
 }

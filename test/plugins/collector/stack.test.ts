@@ -6,12 +6,12 @@ import { createServer } from 'node:tls';
 import test from 'ava';
 import type { CheckResult } from '../../../src/core/host/plugin/diagnosis.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { cluster } from '../../../src/plugins/cluster/index.ts';
-import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
 import { collectorOptions } from '../../../src/plugins/collector/options.ts';
 import { lookAt } from '../../../src/plugins/collector/stack/checks.ts';
+import { kubernetes } from '../../../src/plugins/kubernetes/index.ts';
+import { RemoteKubernetes } from '../../../src/plugins/kubernetes/remote-kubernetes.ts';
 import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
-import { ClusterApi, Refusal } from '../../support/cluster/index.ts';
+import { ClusterApi, Refusal } from '../../support/kubernetes/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { startRig } from './rig.ts';
@@ -99,7 +99,7 @@ async function healthy(t: Scope) {
     data: { 'tls.crt': Buffer.from(pem).toString('base64'), 'tls.key': '' },
   });
   store.create(secret(usual));
-  const kube = new KubeCluster(
+  const kube = new RemoteKubernetes(
     { kubeconfig: api.kubeconfig(dir), timeoutMs: 15_000, answerLimit: 1e6 },
     systemClock,
   );
@@ -724,7 +724,7 @@ test.serial('[O29] doctor stack asks the running instance, and says unknown with
   store.set('Backup', 'night-1', 'velero', backup);
   const rig = await startRig(t, tempDir(t), { stack }, [
     secretsFolder(),
-    cluster({ kubeconfig: api.kubeconfig(dir) }),
+    kubernetes({ kubeconfig: api.kubeconfig(dir) }),
   ]);
   const checks = async () => {
     const { out } = await rig.holdfast('doctor', 'stack', '--json');

@@ -100,6 +100,8 @@ function linkFor({ rig }: ApprovalRig, approval: string): URL {
   const { services } = rig.runtime;
   const limits = { deadlineMs: 1, maxWaiting: 1, maxWaitingPerKey: 1 };
   const links = new ApprovalLinks({
+    sharedKey: undefined,
+    deadlineMs: 900_000,
     approvals: new Approvals(services, limits),
     clock: systemClock,
     dataDir: rig.dataDir,

@@ -9,7 +9,7 @@ import { PluginHost } from '../../../src/core/host/plugin/host.ts';
 import { type Clock, systemClock } from '../../../src/core/kernel/clock.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { verifyLog } from '../../../src/core/kernel/replay/verify-log.ts';
-import type { ApprovalView } from '../../../src/plugins/gateway/approvals/operations.ts';
+import type { ApprovalView } from '../../../src/plugins/gateway/approvals/view.ts';
 import { credentialFree, gateway } from '../../../src/plugins/gateway/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

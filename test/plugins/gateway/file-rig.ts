@@ -5,6 +5,7 @@ import { ConfigFile } from '../../../src/core/host/config/config-file.ts';
 import { loadConfig } from '../../../src/core/host/config/load.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
+import type { PluginEntry } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../src/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { Rig } from './rig.ts';
@@ -25,13 +26,15 @@ export class FileRig extends Rig {
     routes: string,
     folder = tempDir(t),
     before: Before = NOTHING,
+    others: (dataDir: string) => readonly PluginEntry[] = () => [],
   ): Promise<FileRig> {
     writeConfig(folder, routes, before);
     const { plugins, file } = await loadConfig({ cwd: folder, env: {}, fresh: true });
     const dataDir = join(folder, 'data');
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    const beside = others(dataDir).map(({ definition }) => ({ definition, options: {} }));
     const runtime = createRuntime({
-      plugins,
+      plugins: [...plugins, ...beside],
       dataDir,
       configFile: new ConfigFile(file, {}),
       logger: createLogger({ level: 'silent' }),

@@ -4,7 +4,8 @@ import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { given, impurities } from '../../../src/core/host/testing/index.ts';
-import { toolPins } from '../../../src/machines/gateway/tool-pins.ts';
+import { Story } from '../../../src/core/host/testing/story.ts';
+import { type ToolPinsContext, toolPins } from '../../../src/machines/gateway/tool-pins.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { readRouteEntries } from '../../../src/plugins/gateway/routes/entries.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -147,4 +148,43 @@ test('[C1] the machine of pinned tools is pure, and accepts the first sight alon
         },
       ],
     });
+});
+
+test('[C13,G19] what was accepted on another host counts when this one sees it, once, and nothing else does', (t) => {
+  const seen = (tools: object, digest: string) =>
+    ({ type: 'SEEN', at: 1, policy: 'ask', tools, changes: [], digest }) as never;
+  const accepted = (digest: string, order: number) =>
+    ({ type: 'ACCEPTED', at: 2, by: 'ann', digest, order }) as const;
+  const states = (...events: readonly object[]) => {
+    let story = Story.begin(toolPins, { route: 'notes' });
+    return events.map((event) => {
+      story = story.next(event as never);
+      const { accepted: holds } = story.step.context as ToolPinsContext;
+      return `${story.step.value} ${Object.values(holds?.tools ?? {}).join()} by ${holds?.by}`;
+    });
+  };
+  const first = seen({ a: '1' }, 'one');
+  t.deepEqual(states(first, accepted('two', 4), seen({ a: '2' }, 'two')), [
+    'accepted 1 by first sight',
+    'accepted 1 by first sight',
+    'accepted 2 by ann',
+  ]);
+  const others = states(
+    first,
+    accepted('two', 4),
+    seen({ a: '3' }, 'three'), // not what was accepted
+    seen({ a: '2' }, 'two'),
+    first,
+    accepted('one', 4), // it comes again
+    accepted('two', 5), // of what this host does not see any more
+    accepted('one', 6),
+  );
+  t.deepEqual(others.slice(2), [
+    'changed 1 by first sight',
+    'accepted 2 by ann',
+    'changed 2 by ann',
+    'changed 2 by ann',
+    'changed 2 by ann',
+    'accepted 1 by ann',
+  ]);
 });

@@ -12,13 +12,13 @@ import { clearsAfter } from '../../../src/machines/jobs/failure.ts';
 import { documentedRules } from '../../../src/plugins/alerts/rules/documented.ts';
 import { queryOf } from '../../../src/plugins/alerts/rules/evaluate.ts';
 import { ruleOptions } from '../../../src/plugins/alerts/rules/rule.ts';
-import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { jobs } from '../../../src/plugins/jobs/index.ts';
 import { jobsView } from '../../../src/plugins/jobs/view.ts';
 import { jobActor } from '../../../src/plugins/jobs/watch.ts';
+import { kubernetes } from '../../../src/plugins/kubernetes/index.ts';
 import { call, writeConfig } from '../../support/cli.ts';
-import { ClusterApi, Refusal } from '../../support/cluster/index.ts';
-import { beginJob, cronJob, endJob, type Fate, makeJob } from '../../support/cluster/jobs.ts';
+import { ClusterApi, Refusal } from '../../support/kubernetes/index.ts';
+import { beginJob, cronJob, endJob, type Fate, makeJob } from '../../support/kubernetes/jobs.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { PATIENCE_MS } from '../../support/until.ts';
@@ -49,7 +49,7 @@ async function rig(t: Scope, { kubeconfig, telemetry, heartbeatJobs = ['clicksta
   });
   const entries = [
     jobs({ everyMs: 100, heartbeatJobs }),
-    ...(kubeconfig === undefined ? [] : [cluster({ kubeconfig })]),
+    ...(kubeconfig === undefined ? [] : [kubernetes({ kubeconfig })]),
     ...(telemetry ? [provider()] : []),
   ];
   const { plugins } = resolveConfig({ plugins: entries }, { env: {} });

@@ -1,16 +1,16 @@
 import test from 'ava';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { actorRef } from '../../../src/core/kernel/ids.ts';
-import { clusterOptions } from '../../../src/plugins/cluster/connection.ts';
-import { cluster } from '../../../src/plugins/cluster/index.ts';
-import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
+import { kubernetesOptions } from '../../../src/plugins/kubernetes/connection.ts';
+import { kubernetes } from '../../../src/plugins/kubernetes/index.ts';
+import { RemoteKubernetes } from '../../../src/plugins/kubernetes/remote-kubernetes.ts';
 import { goodAmong } from '../../../src/plugins/memory/backups/cluster-backups.ts';
 import { EMPTY_STORE } from '../../../src/plugins/memory/backups/effects.ts';
 import { lookAtDeployment, missingSettings } from '../../../src/plugins/memory/deployment.ts';
 import { memoryChecks } from '../../../src/plugins/memory/doctor.ts';
 import { memoryOptions } from '../../../src/plugins/memory/options.ts';
 
-import { ClusterApi, Refusal } from '../../support/cluster/index.ts';
+import { ClusterApi, Refusal } from '../../support/kubernetes/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { PATIENCE_MS } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -132,7 +132,7 @@ test('[B7, B8, B10] the deployment and its volume backups are looked at in the c
   const { runtime } = await startMemory(t, {
     clock,
     memory: { url: elsewhere.url },
-    plugins: [cluster({ kubeconfig })],
+    plugins: [kubernetes({ kubeconfig })],
   });
   const { store } = api;
   for (const name of ['agent-memory', 'velero']) {
@@ -238,8 +238,8 @@ test('[B7, B8, B10] the deployment and its volume backups are looked at in the c
 
 test('[B7,B10] the deployment is good only when all that its assurance rests on was read, and read lately', async (t) => {
   const api = await ClusterApi.start(t);
-  const kube = new KubeCluster(
-    clusterOptions.parse({ kubeconfig: api.kubeconfig(tempDir(t)), timeoutMs: 15_000 }),
+  const kube = new RemoteKubernetes(
+    kubernetesOptions.parse({ kubeconfig: api.kubeconfig(tempDir(t)), timeoutMs: 15_000 }),
     systemClock,
   );
   const { store } = api;

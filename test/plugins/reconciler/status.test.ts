@@ -195,6 +195,11 @@ test('[R24] every record of a leg has words, or is routine, or speaks for itself
     ),
     'still lacks its address in ncid n1…',
   );
+  t.is(
+    record({ type: 'LEG_READ', ncid: 'n1', addresses: [] }, { to: { value: 'refused' } }),
+    'still lacks its address in ncid n1…',
+    'as before: the context did not change',
+  );
   const odd = { toString: 0 };
   for (const type of ['ADDED', 'REFUSED', 'CONFIGURE', 'LEG_ABSENT'])
     t.regex(record({ type, ncid: odd, posted: [odd], errors: [odd], leg: { address: odd } }) ?? '', /\?/);

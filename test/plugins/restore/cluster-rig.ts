@@ -1,5 +1,5 @@
-import { runsDeployments } from '../../support/cluster/behaviours.ts';
-import type { ClusterApi, Thing } from '../../support/cluster/index.ts';
+import { runsDeployments } from '../../support/kubernetes/behaviours.ts';
+import type { ClusterApi, Thing } from '../../support/kubernetes/index.ts';
 import type { FieldStore } from './field-store.ts';
 
 const places = { namespace: 'agent-memory', claim: 'qdrant-data' };

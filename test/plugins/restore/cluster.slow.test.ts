@@ -5,11 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
-import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { kubernetes } from '../../../src/plugins/kubernetes/index.ts';
 import type { ListAnswer, StatusAnswer } from '../../../src/plugins/memory/backups/answers.ts';
 import { statusLines } from '../../../src/plugins/memory/backups/output.ts';
 import { storeObjects } from '../../../src/plugins/restore/scratch/cluster.ts';
-import { ClusterApi, Refusal, type Thing } from '../../support/cluster/index.ts';
+import { ClusterApi, Refusal, type Thing } from '../../support/kubernetes/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -31,7 +31,7 @@ async function rig(t: Scope, readyMs?: number, options: Parameters<typeof startD
     memory: { url: live.url },
     restore: { readyMs: 1_000 },
     ...options,
-    plugins: [cluster({ kubeconfig: api.kubeconfig(tempDir(t)) })],
+    plugins: [kubernetes({ kubeconfig: api.kubeconfig(tempDir(t)) })],
   });
   return { api, live, scratch, drills };
 }

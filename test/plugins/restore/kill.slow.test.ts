@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { Result } from '../../../src/machines/restore/drill-shapes.ts';
 import type { DrillStatus } from '../../../src/plugins/restore/control.ts';
-import { ClusterApi } from '../../support/cluster/index.ts';
+import { ClusterApi } from '../../support/kubernetes/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { read } from '../../support/until.ts';
 import { storePoints } from '../memory-store/rig.ts';
@@ -106,7 +106,7 @@ for (const { path, places } of [
     const kubeconfig = JSON.stringify(api.kubeconfig(tempDir(t)));
     const child = new KilledChild(t, {
       memory: `memory({ url: '${live.url}' })`,
-      cluster: `cluster({ kubeconfig: ${kubeconfig} })`,
+      kubernetes: `kubernetes({ kubeconfig: ${kubeconfig} })`,
       restore: `restore(${QUICK})`,
     });
     await child.start();

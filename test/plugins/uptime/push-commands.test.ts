@@ -4,22 +4,22 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { parseAllDocuments } from 'yaml';
-import type { Cluster, ClusterObject } from '../../../src/core/contracts/cluster.ts';
+import type { KubernetesApi, KubernetesObject } from '../../../src/core/contracts/kubernetes.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
-import { clusterOptions } from '../../../src/plugins/cluster/connection.ts';
-import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
+import { kubernetesOptions } from '../../../src/plugins/kubernetes/connection.ts';
+import { RemoteKubernetes } from '../../../src/plugins/kubernetes/remote-kubernetes.ts';
 import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
 import { readStatus } from '../../../src/plugins/uptime/cluster-status.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { IMAGE, pinned } from '../../deploy/manifests.ts';
 import { call, root, writeConfig } from '../../support/cli.ts';
-import { ClusterApi } from '../../support/cluster/index.ts';
-import { complaints } from '../../support/cluster/schema.ts';
+import { ClusterApi } from '../../support/kubernetes/index.ts';
+import { complaints } from '../../support/kubernetes/schema.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const TOKEN = 'pushtokenpushtoken';
@@ -221,7 +221,10 @@ test('[O23] the two throwaway pods hold no token and no service account, and pod
 test('[O23] a real API says whether the secret is synced, and which image the job has', async (t) => {
   const api = await ClusterApi.start(t);
   const kubeconfig = api.kubeconfig(tempDir(t));
-  const cluster = new KubeCluster(clusterOptions.parse({ kubeconfig, timeoutMs: 10_000 }), systemClock);
+  const cluster = new RemoteKubernetes(
+    kubernetesOptions.parse({ kubeconfig, timeoutMs: 10_000 }),
+    systemClock,
+  );
   t.teardown(() => cluster.close());
   const { signal } = new AbortController();
   const metadata = { name: 'clickstack-watchdog', namespace: 'clickstack' };
@@ -255,8 +258,8 @@ test('[O23] the secret is synced when its object says so, and was refreshed with
       get: async ({ kind }: { kind: string }) =>
         (kind === 'CronJob'
           ? { spec: { jobTemplate: { spec: { template: { spec: { containers: [{ image: 'job:2' }] } } } } } }
-          : conditions && { spec, status: { conditions, refreshTime: at } }) as ClusterObject | undefined,
-    }) as unknown as Cluster;
+          : conditions && { spec, status: { conditions, refreshTime: at } }) as KubernetesObject | undefined,
+    }) as unknown as KubernetesApi;
   const { signal } = new AbortController();
   const ready = { type: 'Ready', status: 'True', reason: 'SecretSynced' };
   t.like(await readStatus(cluster([ready]), 'ns', signal, NOW), { secret: 'synced', image: 'job:2' });

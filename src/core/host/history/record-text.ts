@@ -2,6 +2,7 @@ import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../../kernel/actors/eff
 import { parseActorRef } from '../../kernel/ids.ts';
 import { isObject } from '../../kernel/json.ts';
 import {
+  ADOPT,
   CLOCK_SET,
   delayOf,
   type EffectRequest,
@@ -58,6 +59,8 @@ function eventText({ event, actor, correlation, at }: LogRecord): string {
   const timer = delayOf(type);
   if (timer !== undefined) return `after ${timer}`;
   if (type === INIT) return ['starts', ...shortFields(isObject(fields.input) ? fields.input : {})].join(' ');
+  if (type === ADOPT)
+    return `taken over from host ${plainText(String(fields.host))}, as of its record ${shortValue(fields.seq)}`;
   if (type === EFFECT_DONE) return `${shortValue(fields.effect)} done`;
   if (type === CLOCK_SET) return `follows the clock, which was set ${setText(Number(fields.byMs))}`;
   if (type === EFFECT_LOST) return `${shortValue(fields.effect)} was lost with the process`;

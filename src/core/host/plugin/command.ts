@@ -1,6 +1,7 @@
 import type { styleText } from 'node:util';
 import type { ActorDefinition, RecordWords } from '../../kernel/actors/definition.ts';
 import type { PortableHeader } from '../../kernel/log/portable/format.ts';
+import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import type { RetentionSettings } from '../retention/settings.ts';
 import type { WitnessSettings } from '../witness/settings.ts';
 import type { ConfiguredPlugin, StoppedReports } from './definition.ts';
@@ -92,7 +93,58 @@ export interface CommandContext {
   readonly stoppedReports: (types: Iterable<string>) => Promise<StoppedReports>;
   /** The forms in which `log export` writes beside its own. */
   readonly exportForms: () => Promise<ExportForms>;
+  /**
+   * The logs of hosts that work as one system, from where each of them keeps a copy. Close it.
+   *
+   * @throws HF_CLI_USAGE the program has no such feature; what the feature says
+   */
+  readonly hostLogs: () => Promise<HostLogs>;
 }
+
+/** Records of a host that do not count, because another host did that work then. Bounds are inclusive. */
+export interface OrphanedRecords {
+  readonly from: number;
+  readonly to: number;
+  /** What they were made for, and the host that had it. */
+  readonly singleton: string;
+  readonly by: string;
+  /** Types of the actors whose records they are. */
+  readonly types: readonly string[];
+}
+
+/** The log of a host as it is kept elsewhere. Close its reader. */
+export interface StoredHostLog {
+  readonly host: string;
+  /** Chain and signatures are checked. */
+  readonly reader: SqliteReader;
+  /** The key that signed it. */
+  readonly key: string;
+  /** How far the host's clock is behind one that all hosts share, milliseconds; negative when it is ahead. */
+  readonly clockBehindMs: number;
+  /** Why it does not hold all that the host recorded, as far as is known; undefined when it does. */
+  readonly lacks?: string | undefined;
+  /** In order. */
+  readonly orphaned: readonly OrphanedRecords[];
+}
+
+/** Logs of hosts, kept elsewhere. */
+export interface HostLogs {
+  /** The name of this host among them. */
+  readonly own: string;
+  /** The hosts' names, in order. */
+  hosts(): Promise<readonly string[]>;
+  /** @throws HF_LOG_CORRUPT it is not what the host wrote; what the feature says */
+  open(host: string, signal?: AbortSignal): Promise<StoredHostLog>;
+  /** Whether a host is running, as far as the others know. */
+  isRunning(host: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** What brings them, by the configuration or the environment. */
+export type OpenHostLogs = (
+  context: Pick<CommandContext, 'config'>,
+  env: Readonly<Record<string, string | undefined>>,
+) => Promise<HostLogs>;
 
 /** A part of a log that is exported. */
 export interface LogPart {

@@ -1,5 +1,5 @@
 import 'reflect-metadata'; // tsyringe refuses to load without it, though no decorator is used here
-import { type DependencyContainer, instanceCachingFactory, container as root } from 'tsyringe';
+import { type DependencyContainer, container as root } from 'tsyringe';
 import type { Token } from '../../contracts/token.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';
@@ -9,11 +9,12 @@ import type { PluginDefinition } from './definition.ts';
 export type TokenUser = Pick<PluginDefinition, 'name' | 'requires' | 'wants' | 'provides' | 'collects'>;
 
 /**
- * The adapters of one runtime by typed token (C11). tsyringe makes each at its first use and keeps it; what is added here
- * is that only a plugin whose definition lists a token may provide or read it.
+ * The adapters of one runtime by typed token (C11). Each is made at its first use and kept until its plugin
+ * stops; only a plugin whose definition lists a token may provide or read it.
  */
 export class Container {
   readonly #adapters: DependencyContainer = root.createChildContainer();
+  readonly #made = new Map<string, { readonly adapter: unknown }>();
 
   /**
    * Registers the factory of a token; it runs when the token is first read.
@@ -24,7 +25,17 @@ export class Container {
   provide<T>(plugin: TokenUser, token: Token<T>, factory: () => T): void {
     if (!lists(plugin.provides, token)) throw breach(plugin, `it provides ${token.name} without listing it`);
     if (this.has(token)) throw breach(plugin, `it provides ${token.name} twice`);
-    this.#adapters.register(token.name, { useFactory: instanceCachingFactory(factory) });
+    const kept = () => {
+      const made = this.#made.get(token.name) ?? { adapter: factory() };
+      this.#made.set(token.name, made);
+      return made.adapter;
+    };
+    this.#adapters.register(token.name, { useFactory: kept });
+  }
+
+  /** What a plugin provided is made again when it is next read: the plugin has stopped, and may start again. */
+  forget({ provides = [] }: TokenUser): void {
+    for (const { name } of provides) this.#made.delete(name);
   }
 
   has(token: Token<unknown>): boolean {

@@ -87,6 +87,32 @@ export interface Services {
   ) => readonly Contributed<T>[];
 }
 
+/** How messages find their way along a route. @public */
+export interface RouteOptions {
+  /**
+   * In a cluster of several hosts, every host gives each message to its actors, whichever host it was published on, all in one
+   * order that `envelope.order` tells. A message may come twice: the machine ignores an order that it has seen. A message with
+   * bodies (`blobs`) never leaves its host, so it is refused. Without a cluster the option changes nothing (docs/cluster.md).
+   */
+  readonly everyHost?: boolean;
+  /**
+   * Of a route to actors of a singleton: takes the messages of the host that the singleton is on, and no others. For what every
+   * host sees by itself, such as events of a device elsewhere; otherwise the messages of all hosts go to the holder.
+   */
+  readonly ownHost?: boolean;
+  /** The actors hear the messages of all hosts and yet are each host's own: a host that joins gets no state of another. */
+  readonly ownState?: boolean;
+}
+
+/** Where a part of a plugin is that runs on every host. @public */
+export interface PlacementOptions {
+  /**
+   * The part is on one host of a cluster at a time: where the lease of this name is held, as `singleton` of a definition says.
+   * It stays on its host where that would.
+   */
+  readonly singleton?: string;
+}
+
 /** What a plugin reports of itself when asked; cheap, for it runs at every request of a health page. */
 export type HealthReport = () => Json | undefined;
 
@@ -105,8 +131,9 @@ export type StoppedReports = Readonly<Record<string, StoppedReport>>;
 
 export interface PluginStatus {
   readonly name: string;
-  readonly state: 'registered' | 'started' | 'failed' | 'stopped';
-  /** Why it failed. */
+  /** `waiting`: it belongs to a singleton, whose work is on another host. */
+  readonly state: 'registered' | 'waiting' | 'started' | 'failed' | 'stopped';
+  /** Why it failed, or where it runs instead. */
   readonly reason?: string;
   /** How long its start took. */
   readonly startMs?: number;
@@ -129,7 +156,7 @@ export interface PluginContext<S = Services> {
    * collected, which is after the start, and again when the configuration file has changed
    */
   contribute<T>(point: ContributionPoint<T>, contribution: T | ((started: S) => T)): void;
-  actor(definition: ActorDefinition): void;
+  actor(definition: ActorDefinition, options?: PlacementOptions): void;
   /**
    * Messages of a topic become events of actors; the compiler checks them against the machine.
    *
@@ -140,6 +167,7 @@ export interface PluginContext<S = Services> {
     topic: Topic<T>,
     actor: ActorDefinition<M>,
     map: (envelope: Envelope<T>, started: S) => R,
+    options?: RouteOptions,
   ): void;
   /** Carries out what machines ask for by that name. What is asked for while the plugin starts waits until it has. */
   effect<P>(type: string, handler: EffectHandler<P, S>, options: EffectOptions): void;
@@ -153,10 +181,10 @@ export interface PluginContext<S = Services> {
    * Routes on the data folder's control socket, by which commands write through the running instance. Only the user
    * that runs it can connect. Paths begin with the plugin's name, e.g. `/lamp/on`.
    */
-  control(build: (surface: HttpSurface, started: S) => void): void;
+  control(build: (surface: HttpSurface, started: S) => void, options?: PlacementOptions): void;
   command(command: CommandDefinition): void;
   /** Publishes an empty message on `topic` at each time of a cron pattern (croner's syntax, UTC). */
-  schedule(cron: string, topic: Topic<Record<string, never>>): void;
+  schedule(cron: string, topic: Topic<Record<string, never>>, options?: PlacementOptions): void;
   /**
    * Names a file of the data folder, relative to it, that the plugin or a library of it overwrites in place. The check of
    * the data folder takes such a change of any other file for damage; databases and appended files need no mention.
@@ -224,6 +252,26 @@ export interface PluginDefinition<O extends z.ZodObject = z.ZodObject, S = unkno
   /** What it collects of other plugins' contributions: it starts after all plugins that collect nothing. */
   readonly collects?: readonly ContributionPoint<unknown>[];
   readonly onFailure?: OnFailure;
+  /**
+   * Work that one host of a cluster does at a time, by its name, e.g. `lamps`. Plugins of one name start, move and stop
+   * together, where the lease of that name is held; elsewhere they wait, and their actors take no events. Without a cluster it
+   * changes nothing. A plugin of a singleton has no surface or listener, and what it provides is for plugins of the same
+   * singleton, or for those that want it and can do without.
+   *
+   * It is not moved where it belongs to its host: when it or another plugin of that singleton is bound to the host, or
+   * requires or wants what a bound plugin provides. Then it runs on every host, as without a cluster (docs/cluster.md).
+   */
+  readonly singleton?: string;
+  /**
+   * Whether it belongs to the host that it runs on, with these options: it keeps data there, or controls the machine. Who
+   * requires what a bound plugin provides is bound, too.
+   */
+  readonly hostBound?: boolean | { bound(options: z.output<O>): boolean }['bound'];
+  /**
+   * The key by which fingerprints are made, 32 bytes, where several hosts make the same ones of the same secrets; at most one
+   * plugin has one. Without it the data folder has a key of its own. What is sealed stays bound to the data folder.
+   */
+  fingerprintKey?(options: z.output<O>): Uint8Array;
   /** Its classes of errors (`defineErrors`): their codes begin with `HF_` and the plugin's name. */
   readonly errors?: PluginErrors | readonly PluginErrors[];
   /**

@@ -1,17 +1,19 @@
 import { alertRaised } from '../../contracts/alerts.ts';
+import { type Cluster, ClusterToken } from '../../contracts/cluster.ts';
 import type { Contributed, ContributionPoint, Token } from '../../contracts/token.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import type { Json } from '../../kernel/json.ts';
 import { HostError } from '../errors/host-error.ts';
-import { collect, findGap, refuseConflicts } from './collect.ts';
+import { CORE, collect, findGap, refuseConflicts } from './collect.ts';
 import { Container } from './container.ts';
 import type { ConfiguredPlugin, PluginStatus, Services } from './definition.ts';
 import { startOrder } from './order.ts';
 import { summarise } from './registrar.ts';
-import type { Owned, Registrations } from './registrations.ts';
+import type { Placed, Registrations } from './registrations.ts';
 import { bootReport } from './report.ts';
 import { type Phase, PluginRun } from './run.ts';
+import { movableSingletons, refuseUnmovable } from './singletons.ts';
 
 /** The services that the runtime gives; the host adds the others, and binds the logger to each plugin. */
 export type RuntimeServices = Omit<
@@ -38,6 +40,8 @@ export class PluginHost {
   /** In start order. */
   readonly #runs: readonly PluginRun[];
   readonly #providers = new Map<string, PluginRun>();
+  /** The plugins of each singleton that can be on another host; none without a cluster. */
+  #movable: ReadonlyMap<string, readonly PluginRun[]> = new Map();
   readonly #container = new Container();
   readonly #clock: Clock;
   readonly #stopFailures = new Map<PluginRun, HoldfastError>();
@@ -67,6 +71,37 @@ export class PluginHost {
     }
   }
 
+  /** Whether a plugin is listed that makes several hosts one system. */
+  get isClustered(): boolean {
+    return this.#providers.has(ClusterToken.name);
+  }
+
+  /**
+   * The key for fingerprints that a plugin brings.
+   *
+   * @throws HF_PLUGIN_CONFLICT two plugins bring one; HF_CONFIG_SECRET_* it cannot be read
+   */
+  fingerprintKey(): Uint8Array | undefined {
+    const [first, second] = this.#runs.filter(({ definition }) => definition.fingerprintKey !== undefined);
+    if (first && second) {
+      const both = { first: first.name, second: second.name };
+      throw new HostError('HF_PLUGIN_CONFLICT', { what: 'The key for fingerprints', ...both });
+    }
+    return first?.fingerprintKey();
+  }
+
+  /** The other hosts, once the plugin that knows them has started. */
+  cluster(): Cluster | undefined {
+    if (this.#providers.get(ClusterToken.name)?.status.state !== 'started') return undefined;
+    return this.#container.get({ name: CORE, requires: [ClusterToken] }, ClusterToken);
+  }
+
+  /** The singletons that can be on another host, each with the names of its plugins in start order. */
+  movable(): ReadonlyMap<string, readonly string[]> {
+    this.register();
+    return new Map([...this.#movable].map(([singleton, runs]) => [singleton, runs.map(({ name }) => name)]));
+  }
+
   /**
    * Lets every plugin declare, checks all declarations as a whole, and freezes them.
    *
@@ -74,12 +109,14 @@ export class PluginHost {
    * @throws HF_PLUGIN_FAILED, HF_PLUGIN_CONTRACT, HF_ACTOR_BATCHED, HF_EFFECT_UNHANDLED, HF_ROUTE_TARGET of a plugin that must not fail
    */
   register(): Registrations {
-    this.#registrations ??= this.#register();
+    if (this.#registrations) return this.#registrations;
+    this.#registrations = this.#register();
+    if (this.isClustered) this.#movable = movableSingletons(this.#runs);
     return this.#registrations;
   }
 
   /**
-   * Starts the plugins in order, each after those it requires.
+   * Starts the plugins in order, each after those it requires; those of a singleton that can be on another host wait.
    *
    * @throws HF_PLUGIN_DEADLINE, HF_PLUGIN_FAILED a plugin that must not fail did; what had started is stopped
    * @throws HF_PLUGIN_INTERRUPTED `stop` was called meanwhile
@@ -100,8 +137,49 @@ export class PluginHost {
     return this.#stopping;
   }
 
+  /**
+   * Starts the plugins of a singleton in order. When one fails, those before it go on until `stopSingleton`.
+   *
+   * @throws HF_PLUGIN_DEADLINE, HF_PLUGIN_FAILED
+   */
+  async startSingleton(singleton: string): Promise<void> {
+    const services = this.#services;
+    if (!services) throw new Error('the plugins have not been started');
+    for (const run of this.#movable.get(singleton) ?? []) {
+      if (this.#stopping !== undefined) throw new HostError('HF_PLUGIN_INTERRUPTED');
+      await this.#startOne(run, services);
+    }
+  }
+
+  /** Tells a `start` of a singleton that is under way that nobody waits for it any more. */
+  interruptSingleton(singleton: string): void {
+    for (const run of this.#movable.get(singleton) ?? []) run.interrupt();
+  }
+
+  /** Stops the plugins of a singleton in reverse order; from then on they wait. Failures are logged. */
+  async stopSingleton(singleton: string, reason: string): Promise<void> {
+    for (const run of (this.#movable.get(singleton) ?? []).toReversed()) {
+      await this.#stopOne(run, reason);
+    }
+  }
+
+  /** @returns what is answered for a part of a plugin that is on another host */
+  elsewhere(plugin: string, singleton: string): HoldfastError {
+    return new HostError('HF_PLUGIN_ELSEWHERE', {
+      what: `Plugin ${plugin}`,
+      where: this.#placeOf(singleton),
+    });
+  }
+
+  /** @returns the declarations of plugins that have started, without those that can be on another host */
+  alwaysHere<T>(declared: readonly Placed<T>[]): readonly Placed<T>[] {
+    return this.started(declared).filter(
+      ({ singleton }) => singleton === undefined || !this.#movable.has(singleton),
+    );
+  }
+
   /** @returns the declarations of plugins that have started: nothing listens or ticks for a plugin that failed */
-  started<T>(declared: readonly Owned<T>[]): readonly Owned<T>[] {
+  started<T extends { readonly owner: string }>(declared: readonly T[]): readonly T[] {
     const running = this.#runs.filter(({ status }) => status.state === 'started');
     const names = new Set(running.map(({ name }) => name));
     return declared.filter(({ owner }) => names.has(owner));
@@ -160,7 +238,10 @@ export class PluginHost {
       const registrations = collect(this.#runs);
       refuseConflicts(registrations);
       const gap = findGap(registrations);
-      if (!gap) return registrations;
+      if (!gap) {
+        refuseUnmovable(this.#runs.filter(({ error }) => !error));
+        return registrations;
+      }
       for (const run of this.#runs) {
         if (run.error) continue;
         const error = run.name === gap.plugin ? gap.error : this.#lostProvider(run, 'register');
@@ -174,9 +255,11 @@ export class PluginHost {
     this.#services = services;
     const began = this.#clock.monotonic();
     for (const run of this.#runs) if (run.error) this.#log(run, run.error, 'plugin.failed');
+    for (const [singleton, runs] of this.#movable) for (const run of runs) this.#wait(run, singleton);
     for (const run of this.#runs) {
       if (this.#stopping !== undefined) break;
-      if (!run.error) await this.#startOne(run, services);
+      if (run.error || run.status.state === 'waiting') continue;
+      await this.#startFirst(run, services);
     }
     this.#startMs = Math.round(this.#clock.monotonic() - began);
     if (this.#stopping !== undefined) throw new HostError('HF_PLUGIN_INTERRUPTED');
@@ -187,8 +270,22 @@ export class PluginHost {
     }
   }
 
-  async #startOne(run: PluginRun, services: RuntimeServices): Promise<void> {
+  /** At the start of the runtime: the rest goes on without a plugin that may fail. */
+  async #startFirst(run: PluginRun, services: RuntimeServices): Promise<void> {
     this.#current = run;
+    try {
+      await this.#startOne(run, services);
+    } catch (error) {
+      if (this.#stopping !== undefined || run.onFailure === 'continue') return;
+      await this.#stopAll(`start of ${run.name} failed`);
+      throw error;
+    } finally {
+      this.#current = undefined;
+    }
+  }
+
+  /** @throws what the start threw; what there is of the plugin is then stopped */
+  async #startOne(run: PluginRun, services: RuntimeServices): Promise<void> {
     try {
       const lost = this.#lostProvider(run, 'start');
       if (lost) throw lost;
@@ -199,14 +296,18 @@ export class PluginHost {
       await this.#stopOne(run, failure.what);
       // A `start` that overran its deadline may still end, and what it then holds must be stopped, too.
       void run.startEnded().then(() => this.#stopOne(run, failure.what));
-      if (this.#stopping !== undefined) return;
-      this.#log(run, failure, 'plugin.failed');
-      if (run.onFailure === 'continue') return;
-      await this.#stopAll(`start of ${run.name} failed`);
+      if (this.#stopping === undefined) this.#log(run, failure, 'plugin.failed');
       throw failure;
-    } finally {
-      this.#current = undefined;
     }
+  }
+
+  #wait(run: PluginRun, singleton: string): void {
+    run.wait(() => this.#placeOf(singleton));
+  }
+
+  #placeOf(singleton: string): string {
+    const holder = this.cluster()?.holderOf(singleton);
+    return holder === undefined ? 'no host runs it now' : `it runs on ${holder}`;
   }
 
   async #stop(reason: string): Promise<readonly HoldfastError[]> {
@@ -260,7 +361,7 @@ export class PluginHost {
       get: <T>(token: Token<T>) => this.#container.get(run.definition, token),
       find: <T>(token: Token<T>) => {
         const provider = this.#providers.get(token.name);
-        return provider && !provider.error ? this.#container.get(run.definition, token) : undefined;
+        return provider?.isUsable ? this.#container.get(run.definition, token) : undefined;
       },
       contributions: <T>(point: ContributionPoint<T>, plugins?: readonly ConfiguredPlugin[]) =>
         this.#contributions(run, point, plugins),

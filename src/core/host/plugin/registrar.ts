@@ -7,7 +7,7 @@ import type { EffectRegistration } from '../../kernel/actors/effect.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { Listener, ListenerDeclaration } from '../http/contract.ts';
 import type { Container } from './container.ts';
-import type { PluginContext, PluginDefinition } from './definition.ts';
+import type { PlacementOptions, PluginContext, PluginDefinition, RouteOptions } from './definition.ts';
 import type { Owned, PluginSummary, Registrations } from './registrations.ts';
 
 /** With lists that can still be added to. */
@@ -26,17 +26,21 @@ export interface Registrar {
   started(value: unknown): void;
   /** From here on the plugin's effects fail with this error. */
   failed(error: Error): void;
+  /** The plugin has stopped, and may start again: until then its handlers throw this error. */
+  stopped(reason: () => Error): void;
+  /** It starts again: what is asked of its handlers waits until it has. */
+  restarting(): void;
 }
 
 /** Makes the context that a plugin's `register` is called with. It only collects; nothing runs. */
 export function createRegistrar(definition: PluginDefinition, container: Container): Registrar {
   const plugin = definition.name;
   const declared = emptyDeclared();
-  const starting = Promise.withResolvers<unknown>();
-  starting.promise.catch(() => {}); // an effect that waits for it fails; without one, nobody has to know
+  let starting = unheard();
   let frozen = false;
   let started: { readonly value: unknown } | undefined;
-  let failure: Error | undefined;
+  let failure: (() => Error) | undefined;
+  let isStopped = false;
 
   const refuseLate = (what: string): void => {
     if (frozen) throw new HostError('HF_PLUGIN_FROZEN', { plugin, what });
@@ -45,9 +49,11 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
     refuseLate(what);
     list.push(Object.freeze({ ...item, owner: plugin }));
   };
+  const placed = ({ singleton = definition.singleton }: PlacementOptions = {}): PlacementOptions =>
+    singleton === undefined ? {} : { singleton };
   const startedValue = (): unknown => {
-    if (!started) throw new HostError('HF_PLUGIN_EARLY', { plugin });
-    return started.value;
+    if (started) return started.value;
+    throw isStopped && failure ? failure() : new HostError('HF_PLUGIN_EARLY', { plugin });
   };
 
   const context: PluginContext<unknown> = {
@@ -63,19 +69,28 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
         : { make: () => contribution, value: contribution };
       add(declared.contributions, { point: point.name, ...registration }, `a contribution to ${point.name}`);
     },
-    actor: (actor) => add(declared.actors, actor, `actor ${actor.type}`),
+    actor: (actor, options) => add(declared.actors, { ...actor, ...placed(options) }, `actor ${actor.type}`),
     route<T>(
       topic: Topic<T>,
       actor: ActorDefinition,
       map: (envelope: Envelope<T>, started: unknown) => readonly RouteTarget[],
+      { everyHost, ownHost, ownState }: RouteOptions = {},
     ) {
       // A map that takes the message alone serves those too that come while the plugin starts.
       const mapped = (envelope: Envelope<T>) => map(envelope, map.length > 1 ? startedValue() : undefined);
-      add(declared.routes, { topic, to: actor.type, map: mapped }, `a route of ${topic.name}`);
+      const route = {
+        topic,
+        to: actor.type,
+        map: mapped,
+        ...(everyHost && { everyHost }),
+        ...(ownHost && { ownHost }),
+        ...(ownState && { ownState }),
+      };
+      add(declared.routes, route, `a route of ${topic.name}`);
     },
     effect(type, handler, options) {
       const guarded: EffectRegistration['handler'] = (params, effect) => {
-        if (failure) throw failure;
+        if (failure) throw failure();
         if (started) return handler(params, effect, started.value);
         return starting.promise.then((value) => handler(params, effect, value));
       };
@@ -99,10 +114,10 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
         add(declared.listeners, later, `listener ${nameOrListener}`);
       }
     },
-    control: (build) =>
+    control: (build, options) =>
       add(
         declared.controls,
-        { build: (surface) => build(surface, startedValue()) },
+        { build: (surface) => build(surface, startedValue()), ...placed(options) },
         'routes on the control socket',
       ),
     command: (command) => add(declared.commands, command, `command ${command.name}`),
@@ -113,10 +128,10 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
         { name, report: () => report(startedValue()), ...(stopped && { stopped }) },
         `health fact ${name}`,
       ),
-    schedule(cron, topic) {
+    schedule(cron, topic, options) {
       refuseLate(`a schedule of ${topic.name}`);
       new Cron(cron, { paused: true }).stop(); // throws here, with the plugin's name, instead of at its first time
-      add(declared.schedules, { cron, topic }, `a schedule of ${topic.name}`);
+      add(declared.schedules, { cron, topic, ...placed(options) }, `a schedule of ${topic.name}`);
     },
     overwrites: (path) => add(declared.overwrittenFiles, { path }, `the file ${path}`),
     onReady: (work) => add(declared.readyWork, { work: () => work(startedValue()) }, 'work when ready'),
@@ -140,10 +155,29 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
       starting.resolve(value);
     },
     failed(error) {
-      failure = error;
+      failure = () => error;
       starting.reject(error);
     },
+    stopped(reason) {
+      failure = reason;
+      isStopped = true;
+      started = undefined;
+      container.forget(definition);
+    },
+    restarting() {
+      starting = unheard();
+      failure = undefined;
+      isStopped = false;
+      started = undefined;
+    },
   };
+}
+
+/** An effect that waits for it fails; without one, nobody has to know that it was rejected. */
+function unheard(): PromiseWithResolvers<unknown> {
+  const one = Promise.withResolvers<unknown>();
+  one.promise.catch(() => {});
+  return one;
 }
 
 /** A listener of which only the name is known before it is to listen. */
@@ -190,5 +224,6 @@ export function summarise(definition: PluginDefinition): PluginSummary {
     wants: (definition.wants ?? []).map(({ name }) => name),
     provides: (definition.provides ?? []).map(({ name }) => name),
     onFailure: definition.onFailure ?? 'abort',
+    ...(definition.singleton !== undefined && { singleton: definition.singleton }),
   });
 }

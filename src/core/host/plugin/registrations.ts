@@ -9,6 +9,9 @@ import type { CheckDefinition } from './diagnosis.ts';
 /** Something a plugin declared, with the name of that plugin. */
 export type Owned<T> = T & { readonly owner: string };
 
+/** The same of what can belong to a singleton: one host of a cluster does it at a time. */
+export type Placed<T> = Owned<T> & { readonly singleton?: string };
+
 /** An HTTP listener that a plugin wants to have; the runtime makes the surface and hands it to `build`. */
 export interface SurfaceRegistration {
   readonly options: SurfaceOptions;
@@ -62,6 +65,8 @@ export interface PluginSummary {
   readonly wants: readonly string[];
   readonly provides: readonly string[];
   readonly onFailure: OnFailure;
+  /** The work of it that one host of a cluster does at a time. */
+  readonly singleton?: string;
 }
 
 /**
@@ -72,7 +77,7 @@ export interface PluginSummary {
 export interface Registrations {
   readonly plugins: readonly PluginSummary[];
   /** Actor types; no two of one `type`. Each has a handler here for every effect its machine can ask for. */
-  readonly actors: readonly Owned<ActorDefinition>[];
+  readonly actors: readonly Placed<ActorDefinition>[];
   /** Topic to actor; every `to` is an actor type above. */
   readonly routes: readonly Owned<Route>[];
   /** Effect handlers; no two of one `type`. The handler of a plugin that failed throws that plugin's error. */
@@ -82,14 +87,14 @@ export interface Registrations {
   /** Listeners of other protocols; their names are none of a surface's. */
   readonly listeners: readonly Owned<Listener>[];
   /** Routes on the control socket, which listens when there are any. */
-  readonly controls: readonly Owned<ControlRegistration>[];
+  readonly controls: readonly Placed<ControlRegistration>[];
   /** Commands of the command line; no two of the same words. */
   readonly commands: readonly Owned<CommandDefinition>[];
   /** Facts for health pages; no two of one `name`. */
   readonly health: readonly Owned<HealthRegistration>[];
   /** What `holdfast doctor` looks at; no two of one `name`. */
   readonly checks: readonly Owned<CheckDefinition>[];
-  readonly schedules: readonly Owned<ScheduleRegistration>[];
+  readonly schedules: readonly Placed<ScheduleRegistration>[];
   readonly contributions: readonly Owned<ContributionRegistration>[];
   /** Files of the data folder that change in place, relative to it. */
   readonly overwrittenFiles: readonly Owned<{ readonly path: string }>[];

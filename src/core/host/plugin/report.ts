@@ -38,6 +38,7 @@ function label(plugin: PluginSummary | undefined, status: PluginStatus | undefin
   if (!plugin || !status) return '';
   const provides = plugin.provides.length > 0 ? ` · provides ${plugin.provides.join(', ')}` : '';
   const ms = status.startMs === undefined ? '' : ` ${status.startMs} ms`;
+  if (status.state === 'waiting') return `${plugin.name} waits: ${status.reason ?? ''}`;
   if (status.state === 'failed') return `${plugin.name} failed${ms && ` after${ms}`}: ${status.reason ?? ''}`;
   return `${plugin.name}${ms}${provides}`;
 }

@@ -12,7 +12,32 @@ const NAMES_PLUGIN = /^HF_(PLUGIN_|ACTOR_BATCHED$|EFFECT_UNHANDLED$|ROUTE_TARGET
 
 export type Phase = 'register' | 'start' | 'stop';
 
-/** One plugin of one runtime, from `register` to `stop`. The host decides when; this keeps its state and errors. */
+/** One start of a plugin, and the stop that belongs to it. */
+class Attempt {
+  readonly abort = new AbortController();
+  readonly starting: Promise<{ readonly value: unknown }>;
+  /** What its `start` returned. */
+  started: { readonly value: unknown } | undefined;
+  isStarting = true;
+  startMs: number | undefined;
+  stopWork: Promise<void> | undefined;
+
+  constructor(start: (signal: AbortSignal) => Promise<unknown>) {
+    this.starting = start(this.abort.signal)
+      .then((value) => {
+        this.started = { value };
+        return this.started;
+      })
+      .finally(() => {
+        this.isStarting = false;
+      });
+  }
+}
+
+/**
+ * One plugin of one runtime, from `register` to `stop`. The host decides when; this keeps its state and errors. A plugin of a
+ * singleton waits, starts and stops any number of times between.
+ */
 export class PluginRun {
   readonly definition: PluginDefinition;
   readonly #registrar: Registrar;
@@ -20,13 +45,10 @@ export class PluginRun {
   readonly #container: Container;
   readonly #clock: Clock;
   readonly #deadlineMs: number;
-  readonly #abort = new AbortController();
-  #starting: Promise<void> | undefined;
-  #started: { readonly value: unknown } | undefined;
-  #startRunning = false;
-  #stopWork: Promise<void> | undefined;
+  #attempt: Attempt | undefined;
   #state: PluginStatus['state'] = 'registered';
-  #startMs: number | undefined;
+  /** Why it waits. */
+  #elsewhere: (() => string) | undefined;
   #error: HoldfastError | undefined;
 
   constructor(plugin: ConfiguredPlugin, container: Container, clock: Clock, deadlineMs: number) {
@@ -52,12 +74,30 @@ export class PluginRun {
   }
 
   get status(): PluginStatus {
+    const startMs = this.#attempt?.startMs;
+    const reason = this.#state === 'waiting' ? this.#elsewhere?.() : this.#error?.message;
     return {
       name: this.name,
       state: this.#state,
-      ...(this.#error && { reason: this.#error.message }),
-      ...(this.#startMs !== undefined && { startMs: this.#startMs }),
+      ...(reason !== undefined && { reason }),
+      ...(startMs !== undefined && { startMs }),
     };
+  }
+
+  /** Whether it belongs to this host, with its options. */
+  get isHostBound(): boolean {
+    const { hostBound = false } = this.definition;
+    return typeof hostBound === 'boolean' ? hostBound : hostBound(this.#options);
+  }
+
+  /** Whether others can use what it provides: it has not failed, and is not on another host. */
+  get isUsable(): boolean {
+    return !this.#error && this.#state !== 'waiting';
+  }
+
+  /** The key that it brings for fingerprints. @throws what reading it throws */
+  fingerprintKey(): Uint8Array | undefined {
+    return this.definition.fingerprintKey?.(this.#options);
   }
 
   /** What it declared. Complete once `register` has returned. */
@@ -72,8 +112,9 @@ export class PluginRun {
    * @param plugin as a changed configuration lists it: what it would contribute with these options
    */
   contributions(point: string, plugin?: ConfiguredPlugin): readonly Contributed<unknown>[] {
-    if (this.#state !== 'started' || !this.#started) return [];
-    const { declared } = plugin ? redeclared(plugin, this.#started.value) : this.#registrar;
+    const started = this.#attempt?.started;
+    if (this.#state !== 'started' || !started) return [];
+    const { declared } = plugin ? redeclared(plugin, started.value) : this.#registrar;
     const options = plugin?.options ?? this.#options;
     return declared.contributions
       .filter((contribution) => contribution.point === point)
@@ -110,43 +151,66 @@ export class PluginRun {
    * @throws HF_PLUGIN_DEADLINE, HF_PLUGIN_FAILED
    */
   async start(services: Services): Promise<void> {
+    // Two of them at once would undo each other's work. One that hangs is stopped when it ends.
+    if (this.#attempt && !this.#attempt.stopWork) {
+      throw this.fail('start', new Error('an earlier start of it still hangs'));
+    }
+    await this.#attempt?.stopWork?.catch(() => {});
+    if (this.#elsewhere) this.#registrar.restarting();
+    this.#error = undefined;
     const began = this.#clock.monotonic();
-    this.#startRunning = true;
-    this.#starting = this.#start(services).finally(() => {
-      this.#startRunning = false;
-    });
+    const attempt = new Attempt((signal) => this.#start(services, signal));
+    this.#attempt = attempt;
     try {
-      await this.#inTime('start', this.#starting);
+      await this.#inTime('start', attempt.starting);
       this.#state = 'started';
     } catch (error) {
-      this.#abort.abort(error);
+      attempt.abort.abort(error);
       throw this.fail('start', error);
     } finally {
-      this.#startMs = Math.round(this.#clock.monotonic() - began);
+      attempt.startMs = Math.round(this.#clock.monotonic() - began);
     }
   }
 
   /** Tells a `start` that still runs that nobody waits for it any more. */
   interrupt(): void {
-    this.#abort.abort();
+    this.#attempt?.abort.abort();
   }
 
   /** Resolves when its `start` has ended, well or not, however long past its deadline. */
   async startEnded(): Promise<void> {
-    await this.#starting?.catch(() => {});
+    await this.#attempt?.starting.catch(() => {});
   }
 
   /**
-   * Runs the stop work once, in reverse; a throw of one does not keep the others from running. Does nothing for a
+   * Runs the stop work once for each start, in reverse; a throw of one does not keep the others from running. Does nothing for a
    * plugin that never began to start, nor while its `start` hangs past the deadline: it is stopped when that ends.
    *
    * @param reason handed to the stop work
    * @throws HF_PLUGIN_DEADLINE, HF_PLUGIN_FAILED
    */
   async stop(reason: string): Promise<void> {
-    if (this.#starting === undefined || this.#startRunning) return;
-    this.#stopWork ??= this.#stop(reason);
-    await this.#stopWork;
+    const attempt = this.#attempt;
+    if (!attempt || attempt.isStarting) return;
+    attempt.stopWork ??= this.#stop(reason);
+    await attempt.stopWork;
+  }
+
+  /**
+   * Except between a start and its stop, its work is on another host. Whoever asks something of its handlers hears that.
+   *
+   * @param where says so, e.g. `it runs on b`
+   */
+  wait(where: () => string): void {
+    this.#elsewhere = where;
+    this.#state = 'waiting';
+    this.#registrar.stopped(() => this.elsewhere());
+  }
+
+  /** That it is on another host, as an answer to whoever wants something of it. */
+  elsewhere(): HoldfastError {
+    const where = this.#elsewhere?.() ?? 'it has not been started';
+    return new HostError('HF_PLUGIN_ELSEWHERE', { what: `Plugin ${this.name}`, where });
   }
 
   /** Marks the plugin as failed and returns the coded error that says why. */
@@ -160,12 +224,12 @@ export class PluginRun {
     return coded;
   }
 
-  async #start(services: Services): Promise<void> {
+  async #start(services: Services, signal: AbortSignal): Promise<unknown> {
     const { start } = this.definition;
-    const started = start ? await start(services, this.#options, this.#abort.signal) : services;
+    const started = start ? await start(services, this.#options, signal) : services;
     this.#registrar.started(started);
-    this.#started = { value: started };
     for (const token of this.definition.provides ?? []) services.get(token);
+    return started;
   }
 
   async #stop(reason: string): Promise<void> {
@@ -185,7 +249,9 @@ export class PluginRun {
     } catch (error) {
       throw this.fail('stop', error);
     } finally {
-      if (this.#state === 'started') this.#state = 'stopped';
+      // That it failed to start here remains to be seen.
+      if (this.#state === 'started') this.#state = this.#elsewhere ? 'waiting' : 'stopped';
+      if (this.#elsewhere) this.#registrar.stopped(() => this.elsewhere());
     }
   }
 

@@ -15,7 +15,8 @@ import type { RetentionContext } from './machine.ts';
 import type { PruneRequest } from './plan.ts';
 import { pruneRunning } from './prune-running.ts';
 import { RETENTION, retentionOf } from './records.ts';
-import type { RetentionSettings } from './settings.ts';
+import { freeOn } from './reserve.ts';
+import { type RetentionSettings, USUAL_RESERVE_BYTES } from './settings.ts';
 
 /** The start has enough to do; after it, each look costs a millisecond. */
 const FIRST_MS = 60_000;
@@ -25,6 +26,9 @@ const RETRY_MS = 3_600_000;
 
 /** One archive holds at most so many bytes of the live log: it is read and deleted as a whole. */
 const ARCHIVE_BYTES = 64 * 2 ** 20;
+
+/** With less free on the disk, what is needed elsewhere goes, too. */
+const LEAST_FREE_BYTES = 3 * USUAL_RESERVE_BYTES;
 
 const DAY_MS = 86_400_000;
 /** More goes than must, so that records go by the thousand, not one by one. */
@@ -49,11 +53,21 @@ export class AutomaticRetention {
   readonly #services: Services;
   readonly #settings: RetentionSettings;
   readonly #archiveBytes: number;
+  readonly #leastFreeBytes: number;
   readonly #work: RecurringWork<void>;
   #problem: string | undefined;
 
-  /** @param archiveBytes of the live log in one archive, about */
-  constructor(services: Services, settings: RetentionSettings, archiveBytes: number = ARCHIVE_BYTES) {
+  /**
+   * @param archiveBytes of the live log in one archive, about
+   * @param leastFreeBytes on the disk, for records that are needed elsewhere to be kept
+   */
+  constructor(
+    services: Services,
+    settings: RetentionSettings,
+    archiveBytes: number = ARCHIVE_BYTES,
+    leastFreeBytes: number = LEAST_FREE_BYTES,
+  ) {
+    this.#leastFreeBytes = leastFreeBytes;
     this.#services = services;
     this.#settings = settings;
     this.#archiveBytes = archiveBytes;
@@ -122,11 +136,12 @@ export class AutomaticRetention {
   /** What must go from the live log now; undefined while it keeps its limits. */
   #wanted(): PruneRequest | undefined {
     const { dataDir, clock, actors } = this.#services;
+    const keepFrom = this.#keptFrom();
     const { keepBytes, olderThanMs } = this.#settings;
     const reader = new SqliteReader(dataDir);
     try {
       const [first, last] = [reader.firstSeq(), reader.lastSeq()];
-      if (first === 0 || last <= first) return undefined;
+      if (first === 0 || last <= first || keepFrom <= first) return undefined;
       const bySize = keepBytes !== undefined && reader.usedBytes() > keepBytes;
       const jumps = jumpsOf(actors.snapshot(CLOCK.actor));
       const age = clock.now() - timeByPresentClock(reader.record(first).at, first, jumps);
@@ -136,11 +151,21 @@ export class AutomaticRetention {
         keepBytes: bySize ? Math.floor(keepBytes * (1 - SPARE_SIZE)) : undefined,
         olderThanMs: byAge ? olderThanMs - Math.min(DAY_MS, olderThanMs * SPARE_AGE) : undefined,
         mostBytes: this.#archiveBytes,
+        keepFrom,
         openStays: false,
       };
     } finally {
       reader.close();
     }
+  }
+
+  /** What somebody still needs is kept, until the disk is nearly full: then the log itself comes first. */
+  #keptFrom(): number {
+    const { log, dataDir, logger } = this.#services;
+    const keptFrom = log.keptFrom();
+    if (keptFrom > log.lastSeq() || freeOn(dataDir) >= this.#leastFreeBytes) return keptFrom;
+    logger.error({ from: keptFrom }, 'log.needed_records_pruned');
+    return Number.POSITIVE_INFINITY;
   }
 
   /** @returns whether anything went */

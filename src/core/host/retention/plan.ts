@@ -12,6 +12,8 @@ export interface PruneRequest {
   readonly keepBytes?: number | undefined;
   /** At most so many bytes of database at once, about. */
   readonly mostBytes?: number | undefined;
+  /** Records from this one on stay. */
+  readonly keepFrom?: number | undefined;
   /** Whether an open effect or timer keeps the record that it came from, and all later ones; true unless set. */
   readonly openStays?: boolean | undefined;
 }
@@ -55,7 +57,8 @@ export function planPrune(reader: SqliteReader, request: PruneRequest, now: numb
   const over = request.keepBytes === undefined ? 0 : reader.usedBytes() - request.keepBytes;
   const bySize = over > 0 ? from - 1 + Math.ceil(over / perRecord) : 0;
   const most = from - 1 + Math.ceil((request.mostBytes ?? Number.POSITIVE_INFINITY) / perRecord);
-  const wanted = Math.min(Math.max(byAge, bySize), most, last - 1);
+  const kept = (request.keepFrom ?? Number.POSITIVE_INFINITY) - 1;
+  const wanted = Math.min(Math.max(byAge, bySize), most, last - 1, kept);
   const held = wanted >= from && request.openStays !== false ? oldestOpen(reader) : undefined;
   const holds = held !== undefined && held.seq <= wanted;
   const to = holds ? held.seq - 1 : wanted;

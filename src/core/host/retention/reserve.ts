@@ -144,7 +144,8 @@ export class DiskReserve {
   }
 }
 
-function freeOn(dataDir: string): number {
+/** Bytes that a user may still write to the disk of a folder. */
+export function freeOn(dataDir: string): number {
   const { bavail, bsize } = statfsSync(dataDir);
   return bavail * bsize;
 }

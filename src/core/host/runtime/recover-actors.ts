@@ -1,4 +1,5 @@
 import type { Bus } from '../../../bus/bus.ts';
+import type { EffectGuard } from '../../kernel/actors/effect.ts';
 import { EffectDispatcher } from '../../kernel/actors/effects.ts';
 import { recover } from '../../kernel/actors/recover.ts';
 import { ActorSystem } from '../../kernel/actors/system.ts';
@@ -24,12 +25,23 @@ interface ActorServices {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** The work that can be on another host; absent without a cluster. */
+  readonly singletons?: MovableActors | undefined;
+}
+
+/** Types of actors that can be on another host, and when their effects may be carried out here. */
+interface MovableActors {
+  readonly actorTypes: readonly string[];
+  guardOf(actorType: string): EffectGuard | undefined;
 }
 
 /** The effects and timers of recovered actors. */
 export interface RecoveredEffects {
   /** Continues the effects and timers that the log left open. The plugins must have started: their handlers run. */
   readonly resume: () => void;
+  /** Takes up what actors left open that begin to act here later; see `EffectDispatcher`. */
+  readonly leftOpen: EffectDispatcher['leftOpen'];
+  readonly endOf: EffectDispatcher['endOf'];
   /** @param drainMs how long handlers may go on before they are interrupted, milliseconds */
   readonly stop: (drainMs: number) => Promise<void>;
 }
@@ -43,12 +55,13 @@ export interface RecoveredEffects {
  */
 export function recoverActors(
   registrations: Registrations,
-  { bus, log, dataDir, pendingReplies, senders, metrics, clock, logger }: ActorServices,
+  { bus, log, dataDir, pendingReplies, senders, metrics, clock, logger, singletons }: ActorServices,
 ): { readonly actors: ActorSystem; readonly effects: RecoveredEffects } {
   const recovered = readStates(dataDir);
   const actors = new ActorSystem(log, clock, recovered.newest, observeFailures(bus, logger));
   for (const definition of registrations.actors) actors.register(definition);
   actors.onClockJump((jump) => logger.warn({ ...jump }, 'clock.jumped'));
+  if (singletons) actors.holdBack(singletons.actorTypes);
   actors.restore(recovered, jumpBeforeStart(recovered, clock));
   actors.recordSendersOf(senders);
   const handlers = [...builtinEffects(pendingReplies, bus), ...registrations.effects];
@@ -58,10 +71,19 @@ export function recoverActors(
     new Map(handlers.map((handler) => [handler.type, handler])),
     observeEffects(metrics, logger),
   );
+  if (singletons) dispatcher.guardWith((type) => singletons.guardOf(type));
   actors.runEffectsWith(dispatcher);
   // Read now: effects that are requested from here on are not left open, they run.
   const resume = dispatcher.leftOpen(actors.states());
-  return { actors, effects: { resume, stop: (drainMs) => dispatcher.stop(drainMs) } };
+  return {
+    actors,
+    effects: {
+      resume,
+      leftOpen: (states) => dispatcher.leftOpen(states),
+      endOf: (types) => dispatcher.endOf(types),
+      stop: (drainMs) => dispatcher.stop(drainMs),
+    },
+  };
 }
 
 function readStates(dataDir: string): ReturnType<typeof recover> {

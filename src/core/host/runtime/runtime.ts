@@ -33,11 +33,14 @@ import { WitnessSender } from '../witness/sender.ts';
 import { type WitnessSettings, witnessPath } from '../witness/settings.ts';
 import { openWitness } from '../witness/witness.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { recoverActors } from './recover-actors.ts';
+import { MovingControls } from './moving-controls.ts';
+import { type RecoveredEffects, recoverActors } from './recover-actors.ts';
+import { Routes } from './routes.ts';
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
 import { startSchedules } from './schedules.ts';
+import { Singletons } from './singletons.ts';
 import { dataControl, Surfaces } from './surfaces.ts';
-import { connectRoutes, observeActors, observeAlerts, observeBus, observeLog } from './wiring.ts';
+import { observeActors, observeAlerts, observeBus, observeLog } from './wiring.ts';
 
 /** What a runtime consists of, and where it keeps its data. @public */
 export interface RuntimeOptions {
@@ -95,6 +98,8 @@ export class Runtime {
   readonly #configFile: OptionsFile | undefined;
   readonly #plugins: readonly ConfiguredPlugin[];
   readonly #host: PluginHost;
+  /** The work that can be on another host; absent without a cluster. */
+  readonly #singletons: Singletons | undefined;
   readonly #undo: (() => unknown)[] = [];
   readonly #senders = makeSenders();
   #services: RuntimeServices | undefined;
@@ -121,6 +126,7 @@ export class Runtime {
     };
     this.#host = new PluginHost(plugins, { clock: this.#options.clock });
     this.registrations = this.#host.register();
+    this.#singletons = this.#host.isClustered ? new Singletons(this.#host) : undefined;
   }
 
   /** What plugins get, for programs that embed the runtime and for tests. */
@@ -175,15 +181,18 @@ export class Runtime {
   async #start(): Promise<void> {
     const startedAt = new Date(this.#options.clock.now()).toISOString();
     const { log, vault } = this.#openDataFolder();
-    const { services, effects, checkpoints } = this.#recover(log, vault);
+    const { services, effects, checkpoints, routes } = this.#recover(log, vault);
     this.#beginRecordingRun(services, checkpoints);
     await this.#checkForeignMachines();
     await this.#host.start(services);
+    routes.join(this.#host.cluster());
     this.#undo.push(() => effects.stop(DRAIN_MS));
     effects.resume();
-    await this.#listen(services);
+    const controls = this.#movingControls();
+    await this.#listen(services, controls);
     this.#startRecurringWork(services);
     this.#announceReady(startedAt, new CertificateWatch(() => this.surfaces, services));
+    this.#compete(services, effects, controls);
   }
 
   /** In development alone: production neither loads the check nor spends time on it. */
@@ -203,7 +212,7 @@ export class Runtime {
     // When the log is closed, it has signed its last record.
     this.#undo.push(() => this.#witness?.finish());
     this.#undo.push(() => (this.#isReady ? noteAtStop(dataDir) : undefined));
-    const vault = openVault(dataDir);
+    const vault = openVault(dataDir, this.#host.fingerprintKey());
     const log = new SqliteLog({ dataDir, lingerMs, signEvery, patienceMs, checkpointEvery, clock });
     this.#undo.push(() => log.close());
     return { log, vault };
@@ -216,7 +225,11 @@ export class Runtime {
     const metrics = new Metrics();
     const pendingReplies = new PendingReplies();
     const parts = { bus, log, pendingReplies, vault, clock, metrics, logger, dataDir };
-    const { actors, effects } = recoverActors(this.registrations, { ...parts, senders: this.#senders });
+    const singletons = this.#singletons;
+    const { actors, effects } = recoverActors(this.registrations, {
+      ...{ ...parts, singletons },
+      senders: this.#senders,
+    });
     const checkpoints = new Checkpoints(log, actors, bus);
     observeLog(log, bus, metrics, logger);
     log.onFrozen((reason) => {
@@ -234,8 +247,8 @@ export class Runtime {
       surfaces: () => this.surfaces,
     };
     this.#services = services;
-    connectRoutes(this.registrations.routes, services);
-    return { services, effects, checkpoints };
+    const routes = new Routes(this.registrations.routes, services, singletons);
+    return { services, effects, checkpoints, routes };
   }
 
   /** Records that a run begins, before a plugin starts; the undo steps end the run after the last plugin has stopped. */
@@ -252,14 +265,15 @@ export class Runtime {
   }
 
   /** Opens the surfaces, the other listeners and the control socket of the plugins that have started. */
-  async #listen(services: RuntimeServices): Promise<void> {
+  async #listen(services: RuntimeServices, moving: MovingControls): Promise<void> {
     const surfaces = new Surfaces(
       this.#host.started(this.registrations.surfaces),
       this.#host.started(this.registrations.listeners),
       [
         { owner: 'core', build: (surface) => dataControl(surface, services, () => this.#checkData()) },
-        ...this.#host.started(this.registrations.controls),
+        ...this.#host.alwaysHere(this.registrations.controls),
       ],
+      moving,
       { ...services, senders: this.#senders },
       (plugin, error) => this.#host.surfaceFailed(plugin, error),
     );
@@ -271,7 +285,7 @@ export class Runtime {
   /** What happens by the clock: the plugins' schedules, the check of the data folder, and the archiving of old records. */
   #startRecurringWork(services: RuntimeServices): void {
     const { actors, bus, clock, dataDir } = services;
-    const schedules = this.#host.started(this.registrations.schedules);
+    const schedules = this.#host.alwaysHere(this.registrations.schedules);
     this.#undo.push(startSchedules(schedules, bus, clock, (listener) => actors.onClockJump(listener)));
     const watch = new ClockLooks(services);
     this.#host.addFact('clock', () => watch.fact());
@@ -300,6 +314,25 @@ export class Runtime {
     automatic = new AutomaticRetention(services, retention);
     const ended = automatic;
     this.#undo.push(() => ended.stop());
+  }
+
+  #movingControls(): MovingControls {
+    const movable = this.#host.movable();
+    const moving = new Map<string, string>();
+    for (const { owner, singleton } of this.registrations.controls) {
+      if (singleton !== undefined && movable.has(singleton)) moving.set(owner, singleton);
+    }
+    return new MovingControls(moving, this.#options.logger, (plugin, singleton) =>
+      this.#host.elsewhere(plugin, singleton),
+    );
+  }
+
+  /** From here on singletons begin and end here. A stop ends them first, so that the cluster can let others have them. */
+  #compete(services: RuntimeServices, effects: RecoveredEffects, controls: MovingControls): void {
+    const [singletons, cluster] = [this.#singletons, this.#host.cluster()];
+    if (!singletons || !cluster) return;
+    this.#undo.push(() => singletons.stop(this.#reason));
+    singletons.compete({ cluster, services, effects, controls });
   }
 
   async #checkData(): Promise<DataCheckResult> {

@@ -10,6 +10,7 @@ import { serveOperation } from '../operations/serve.ts';
 import type { RuntimeServices } from '../plugin/host.ts';
 import type { ControlRegistration, Owned, SurfaceRegistration } from '../plugin/registrations.ts';
 import { pruneRunning } from '../retention/prune-running.ts';
+import type { MovingControls } from './moving-controls.ts';
 
 /** The listeners of one runtime. */
 export class Surfaces {
@@ -28,12 +29,13 @@ export class Surfaces {
     registrations: readonly Owned<SurfaceRegistration>[],
     listeners: readonly Owned<Listener>[],
     controls: readonly Owned<ControlRegistration>[],
+    moving: MovingControls,
     { logger, metrics, dataDir, senders }: RuntimeServices & Pick<SurfaceDependencies, 'senders'>,
     failed: (plugin: string, error: unknown) => void,
   ) {
     this.#failed = failed;
     this.#logger = logger;
-    this.#control = controlOf(controls, dataDir, { logger, metrics, senders });
+    this.#control = controlOf(controls, moving, dataDir, { logger, metrics, senders });
     this.#maxConnections = connectionShare(openFilesLimit(), registrations.length + listeners.length);
     for (const { options, build, owner } of registrations) {
       try {
@@ -93,6 +95,7 @@ export class Surfaces {
 /** The surface through which commands on this machine write; undefined when nobody declares routes on it. */
 function controlOf(
   controls: readonly Owned<ControlRegistration>[],
+  moving: MovingControls,
   dataDir: string,
   dependencies: SurfaceDependencies,
 ): Surface | undefined {
@@ -108,6 +111,7 @@ function controlOf(
   };
   const surface = createSurface(options, dependencies);
   for (const { build } of controls) build(surface.http);
+  moving.serve(surface.http);
   return surface;
 }
 

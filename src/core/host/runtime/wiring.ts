@@ -1,62 +1,20 @@
-import { type Bus, type Envelope, subscriberFailed } from '../../../bus/bus.ts';
+import { type Bus, subscriberFailed } from '../../../bus/bus.ts';
 import { ALERT_RAISE, type AlertRaised, alertRaised } from '../../contracts/alerts.ts';
-import type { Route } from '../../kernel/actors/definition.ts';
 import { EFFECT_DONE, type EffectHandler, type EffectRegistration } from '../../kernel/actors/effect.ts';
 import type { EffectEnd } from '../../kernel/actors/effects.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
-import { KernelError } from '../../kernel/errors/kernel-error.ts';
-import { actorRef } from '../../kernel/ids.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import type { LogRecord } from '../../kernel/log/record.ts';
 import { HTTP_REPLY, type PendingReplies, type Reply } from '../http/pending-replies.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { RuntimeServices } from '../plugin/host.ts';
-import type { Owned } from '../plugin/registrations.ts';
 
-// How the parts of a runtime are connected: the bus to the actors, actors to HTTP requests and alerts, and whatever
-// happens in them to metrics and log lines.
+// How the parts of a runtime are connected: actors to HTTP requests and alerts, and whatever happens in them to metrics and
+// log lines.
 
 /** Upper bounds in seconds: an fsync takes 0.1 ms on a good disk and a second on a bad card. */
 const COMMIT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
-
-/**
- * Sends what is published on the bus to the actors that routes name. A request that waits
- * for a decision is refused while the log cannot take one; other messages wait in the mailbox.
- */
-export function connectRoutes(
-  routes: readonly Owned<Route>[],
-  { bus, actors, pendingReplies, log, logger, metrics }: RuntimeServices,
-): void {
-  const dropped = metrics.counter('events_dropped_total', {
-    help: 'Events that found the mailbox full.',
-    labels: ['topic'],
-  });
-  for (const { topic, to, map, owner } of routes) {
-    bus.subscribe(topic, `route of ${owner}`, (envelope: Envelope) => {
-      const { correlation, cause, blobs } = envelope;
-      if (!actors.accepting() && pendingReplies.has(correlation)) {
-        const { reason = 'too much waits for it already' } = log.status();
-        pendingReplies.fail(correlation, new KernelError('HF_LOG_WRITE', { reason }));
-        return;
-      }
-      for (const { key, event } of map(envelope)) {
-        try {
-          actors.deliver(actorRef(to, key), event, { correlation, cause, blobs });
-        } catch (error) {
-          pendingReplies.fail(correlation, error);
-          if (!isCoded(error, 'HF_ACTOR_OVERLOADED')) throw error;
-          dropped.inc({ topic: topic.name });
-          logger.error(
-            { code: error.code, topic: topic.name, actor: actorRef(to, key), correlation },
-            'event.dropped',
-          );
-        }
-      }
-    });
-  }
-}
 
 /**
  * The effects that every machine may ask for without a plugin: the answer to the HTTP request of the same correlation,

@@ -85,11 +85,15 @@ export class Vault {
  * The vault of a data folder. Its keys lie in `<dataDir>/secrets`, are made at the first start, and are never
  * replaced: what they sealed could not be read again.
  *
+ * Hosts of one cluster make the same fingerprints, by a key that they share. What a host seals it alone can open: the bodies
+ * that its records name, e.g. configurations and answers to approvals, stay on it (docs/cluster.md).
+ *
  * @param dataDir absolute path of the data folder
+ * @param sharedKey 32 bytes by which fingerprints are made instead of by the folder's own key
  * @throws HF_CONFIG_SECRET_MODE a key may be read by others; HF_CONFIG_SECRET_FOLDER the folder may be changed by them
  * @throws HF_CONFIG_SECRET_INVALID a key file does not hold 32 bytes
  */
-export function openVault(dataDir: string): Vault {
+export function openVault(dataDir: string, sharedKey?: Uint8Array): Vault {
   const folder = join(dataDir, 'secrets');
   const sealed = databaseIn(dataDir);
   for (const key of ['fingerprint-key', 'sealing-key']) {
@@ -97,8 +101,9 @@ export function openVault(dataDir: string): Vault {
     const reason = `it is gone, and ${sealed} holds what was sealed with it`;
     throw new KernelError('HF_CONFIG_SECRET_INVALID', { file: join(folder, key), reason });
   }
+  const own = readOrCreateKey(join(folder, 'fingerprint-key'));
   return new Vault({
-    fingerprint: readOrCreateKey(join(folder, 'fingerprint-key')),
+    fingerprint: sharedKey ? createSecretKey(sharedKey) : own,
     sealing: readOrCreateKey(join(folder, 'sealing-key')),
   });
 }

@@ -3,6 +3,7 @@ import type { Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
 import { type JsonObject, jsonEqual } from '../json.ts';
 import {
+  type ADOPT,
   delayOf,
   type INIT,
   type LogEvent,
@@ -35,7 +36,11 @@ export interface UncheckedEvent {
  * @public
  */
 export type RecordOf<M extends AnyStateMachine> = LogRecord & {
-  readonly event: EventOf<M> | { readonly type: typeof INIT } | { readonly type: typeof MIGRATE };
+  readonly event:
+    | EventOf<M>
+    | { readonly type: typeof INIT }
+    | { readonly type: typeof MIGRATE }
+    | { readonly type: typeof ADOPT };
 };
 
 /**
@@ -176,6 +181,12 @@ export interface Route<T = unknown> {
   readonly to: string;
   /** Pure. An empty list means that the message concerns no actor. */
   map(envelope: Envelope<T>): readonly { readonly key: string; readonly event: UncheckedEvent }[];
+  /** Each host of a cluster takes the messages of all hosts, in one order. */
+  readonly everyHost?: boolean;
+  /** Only messages of the host that the actors are on. */
+  readonly ownHost?: boolean;
+  /** Its actors hear all hosts and are each host's own. */
+  readonly ownState?: boolean;
 }
 
 /** Binds a topic to a type of actor; the events are checked against its machine. */

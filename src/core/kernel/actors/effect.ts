@@ -3,7 +3,10 @@ import type { Blobs } from '../log/event-log.ts';
 
 /** What an effect handler gets besides the parameters. @public */
 export interface EffectContext {
-  /** `<seq>.<index>`, the same again when the effect is retried after a crash: use it as idempotency key. */
+  /**
+   * `<seq>.<index>`, the same again when the effect is retried after a crash: use it as idempotency key. Where another host
+   * asked for it first, `<host>:<seq>.<index>` of that request.
+   */
   readonly id: EffectId;
   /** The record that asked, and when it was made. */
   readonly cause: Seq;
@@ -14,6 +17,24 @@ export interface EffectContext {
   readonly signal: AbortSignal;
   /** True when a crash interrupted the first run: its result is unknown. */
   readonly recovered: boolean;
+  /**
+   * Of an effect that one host at a time carries out: says which of two came later (docs/cluster.md). Whoever is asked to
+   * change something may refuse one that is older than another that it has seen.
+   */
+  readonly fencingToken?: string;
+}
+
+/** Says when the effects of a type of actor may be carried out by this host, and under which fencing token. */
+export interface EffectGuard {
+  /** Name of this host. The ids of effects begin with it, so that they stay the same where another host tries them again. */
+  readonly host: string;
+  /**
+   * Resolves when whoever goes on in this host's place would know the record that asks for the effect. A rejection leaves the
+   * effect open.
+   */
+  ready(seq: number): Promise<void>;
+  /** The fencing token. @throws this host may not act now: the effect stays open */
+  fencingToken(): string;
 }
 
 /** An event of the machine that asked. It must be plain JSON, which is checked when it is delivered. */

@@ -1,14 +1,13 @@
 import type { Clock } from '../clock.ts';
 import { isCoded } from '../errors/holdfast-error.ts';
 import { KernelError } from '../errors/kernel-error.ts';
-import { asEpochMs, asSeq, type EffectId, effectId, seqOfEffect } from '../ids.ts';
+import { asEpochMs, asSeq, type EffectId, effectId, parseActorRef, seqOfEffect } from '../ids.ts';
 import { isObject } from '../json.ts';
 import {
   type EffectRequest,
   type LogRecord,
   TIMER_CANCEL,
   TIMER_START,
-  type TimerStart,
   timerCancelled,
   timerStarted,
 } from '../log/record.ts';
@@ -17,11 +16,14 @@ import {
   EFFECT_FAILED,
   EFFECT_LOST,
   type EffectContext,
+  type EffectGuard,
   type EffectHandler,
   type EffectOutcome,
   type EffectRegistration,
 } from './effect.ts';
+import { EffectScope } from './effect-scope.ts';
 import type { ActorSystem, EffectRunner } from './system.ts';
+import { Timers } from './timers.ts';
 import type { ActorState } from './transition.ts';
 
 const DEFAULT_DEADLINE_MS = 30_000;
@@ -33,6 +35,14 @@ export interface EffectEnd {
   readonly id: EffectId;
   readonly actor: string;
   readonly error?: unknown;
+}
+
+type GuardOf = (actorType: string) => EffectGuard | undefined;
+
+/** What an effect of a type that has a guard runs under. */
+interface Guarded {
+  readonly guard: EffectGuard;
+  readonly scope: EffectScope;
 }
 
 interface RequestedEffect extends Omit<EffectContext, 'signal'> {
@@ -51,6 +61,9 @@ export class EffectDispatcher implements EffectRunner {
   readonly #onEnd: (end: EffectEnd) => void;
   readonly #timers: Timers;
   readonly #stop = new AbortController();
+  #guardOf: GuardOf | undefined;
+  /** By type of actor, of those that have a guard. */
+  readonly #scopes = new Map<string, EffectScope>();
   #running = 0;
   /** Resolves when no effect is under way any more; made when somebody waits for it. */
   #ended: PromiseWithResolvers<void> | undefined;
@@ -73,6 +86,34 @@ export class EffectDispatcher implements EffectRunner {
     return this.#running;
   }
 
+  /**
+   * Lets some effects be carried out only while this host may act for their type of actor. Call it before the first effect.
+   *
+   * @param guardOf by type of actor; undefined for those that act on every host. A type that has a guard must always have
+   * one: when this host may not act, its `fencingToken` throws
+   */
+  guardWith(guardOf: GuardOf): void {
+    this.#guardOf = guardOf;
+  }
+
+  /**
+   * Ends what this host does for some types of actors that have a guard: disarms their timers, and aborts their effects. What
+   * is interrupted stays open in the log. When it resolves nothing of them is under way any more; a handler that does not
+   * obey its signal is waited for until its deadline.
+   */
+  async endOf(types: readonly string[]): Promise<void> {
+    this.#timers.disarm(types);
+    await Promise.all(types.map((type) => this.#endOf(type)));
+    this.#timers.disarm(types);
+  }
+
+  async #endOf(type: string): Promise<void> {
+    const scope = this.#scopes.get(type);
+    if (!scope) return;
+    await scope.end(type);
+    if (this.#scopes.get(type) === scope) this.#scopes.delete(type);
+  }
+
   run(record: LogRecord): void {
     // Effects requested during a stop stay open in the log.
     if (this.#stop.signal.aborted) return;
@@ -90,7 +131,23 @@ export class EffectDispatcher implements EffectRunner {
         requested.push({ id, cause, request, actor, at, correlation, recovered: false });
       }
     });
-    if (requested.length > 0) void this.#inOrder(requested);
+    if (requested.length > 0) this.#begin(actor, requested);
+  }
+
+  #begin(actor: string, requested: readonly RequestedEffect[]): void {
+    if (this.#guardOf === undefined) {
+      void this.#inOrder(requested);
+      return;
+    }
+    const { type } = parseActorRef(actor);
+    const guard = this.#guardOf(type);
+    if (!guard) {
+      void this.#inOrder(requested);
+      return;
+    }
+    const scope = this.#scopes.get(type) ?? new EffectScope(this.#stop.signal);
+    this.#scopes.set(type, scope);
+    void this.#inOrder(requested, { guard, scope });
   }
 
   /**
@@ -102,7 +159,7 @@ export class EffectDispatcher implements EffectRunner {
    */
   leftOpen(states: Iterable<Readonly<ActorState>>): () => void {
     const timers: (() => void)[] = [];
-    const lists: RequestedEffect[][] = [];
+    const lists: (readonly [actor: string, requested: RequestedEffect[]])[] = [];
     for (const state of states) {
       for (const [timer, { id, correlation }] of Object.entries(state.timers)) {
         timers.push(() => this.#timers.arm(state.ref, id as EffectId, { timer }, correlation));
@@ -113,11 +170,11 @@ export class EffectDispatcher implements EffectRunner {
           return { ...origin, request, actor: state.ref, recovered: true };
         },
       );
-      if (requested.length > 0) lists.push(requested);
+      if (requested.length > 0) lists.push([state.ref, requested]);
     }
     return () => {
       for (const arm of timers) arm();
-      for (const requested of lists) void this.#inOrder(requested);
+      for (const [actor, requested] of lists) this.#begin(actor, requested);
     };
   }
 
@@ -146,12 +203,13 @@ export class EffectDispatcher implements EffectRunner {
   }
 
   /** Never rejects. */
-  async #inOrder(requested: readonly RequestedEffect[]): Promise<void> {
+  async #inOrder(requested: readonly RequestedEffect[], guarded?: Guarded): Promise<void> {
     this.#running += 1;
     try {
-      for (const one of requested) await this.#carryOut(one);
+      if (guarded) await guarded.scope.run(() => this.#inOrderGuarded(requested, guarded));
+      else for (const one of requested) await this.#carryOut(one);
     } catch {
-      // Its outcome cannot be recorded any more: it stays open, and the next start resumes it.
+      // Its outcome cannot be recorded any more, or this host may not act: it stays open, and who goes on resumes it.
     }
     this.#running -= 1;
     if (this.#running > 0) return;
@@ -159,35 +217,50 @@ export class EffectDispatcher implements EffectRunner {
     this.#ended = undefined;
   }
 
-  async #carryOut(requested: RequestedEffect): Promise<void> {
+  /** @throws this host may not act: that effect and those behind it stay open */
+  async #inOrderGuarded(requested: readonly RequestedEffect[], { guard, scope }: Guarded): Promise<void> {
+    for (const one of requested) {
+      await scope.within(() => guard.ready(one.cause));
+      const origin = one.request.origin ?? `${guard.host}:${one.id}`;
+      const request = { ...one.request, origin };
+      await this.#carryOut({ ...one, request, fencingToken: guard.fencingToken() }, scope);
+    }
+  }
+
+  async #carryOut(requested: RequestedEffect, scope?: EffectScope): Promise<void> {
     const { type } = requested.request;
     const registration = this.#handlers.get(type);
     if (!registration || (requested.recovered && registration.onRecovery === 'fail')) {
       return this.#answer(requested, { type: EFFECT_LOST, effect: type }, 'lost');
     }
     try {
-      const outcome = outcomeOf(await this.#handled(registration, requested));
+      const outcome = outcomeOf(await this.#handled(registration, requested, scope));
       this.#answer(requested, outcome ?? { type: EFFECT_DONE, effect: type }, 'done');
     } catch (error) {
       // A stop interrupts handlers: the effect stays open, and the next start resumes it.
-      if (this.#stop.signal.aborted && !isCoded(error, 'HF_EFFECT_TIMEOUT')) return;
+      if ((scope?.signal ?? this.#stop.signal).aborted && !isCoded(error, 'HF_EFFECT_TIMEOUT')) return;
       const code = isCoded(error) ? error.code : 'HF_INTERNAL';
       const message = isCoded(error) ? error.what : 'see the log line effect.failed';
       this.#answer(requested, { type: EFFECT_FAILED, effect: type, code, message }, 'failed', error);
     }
   }
 
-  #handled(registration: EffectRegistration, requested: RequestedEffect): unknown {
+  #handled(registration: EffectRegistration, requested: RequestedEffect, scope?: EffectScope): unknown {
     const ms = registration.deadlineMs ?? DEFAULT_DEADLINE_MS;
-    if (ms < Number.POSITIVE_INFINITY) return this.#within(ms, registration, requested);
+    if (ms < Number.POSITIVE_INFINITY) return this.#within(ms, registration, requested, scope);
     // The handler keeps its own time and obeys the signal: an effect that may last for hours needs no timer and no race.
     return (registration.handler as EffectHandler)(
       requested.request.params,
-      contextOf(requested, this.#stop.signal),
+      contextOf(requested, scope?.signal ?? this.#stop.signal),
     );
   }
 
-  async #within(ms: number, registration: EffectRegistration, requested: RequestedEffect): Promise<unknown> {
+  async #within(
+    ms: number,
+    registration: EffectRegistration,
+    requested: RequestedEffect,
+    scope?: EffectScope,
+  ): Promise<unknown> {
     const deadline = new AbortController();
     const late = Promise.withResolvers<never>();
     const cancel = this.#clock.after(ms, () => {
@@ -195,13 +268,18 @@ export class EffectDispatcher implements EffectRunner {
       deadline.abort(error);
       late.reject(error);
     });
-    const context = contextOf(requested, AbortSignal.any([deadline.signal, this.#stop.signal]));
+    const context = contextOf(
+      requested,
+      AbortSignal.any([deadline.signal, scope?.signal ?? this.#stop.signal]),
+    );
     const stopped = () => late.reject(context.signal.reason);
     try {
       const handler = registration.handler as EffectHandler;
       context.signal.addEventListener('abort', stopped, { once: true });
       context.signal.throwIfAborted();
-      return await Promise.race([handler(requested.request.params, context), late.promise]);
+      const work = handler(requested.request.params, context);
+      if (scope) return await ended(work, late.promise, scope, deadline.signal);
+      return await Promise.race([work, late.promise]);
     } finally {
       context.signal.removeEventListener('abort', stopped); // the stop signal outlives every effect
       cancel();
@@ -222,8 +300,29 @@ export class EffectDispatcher implements EffectRunner {
 }
 
 function contextOf(requested: RequestedEffect, signal: AbortSignal): EffectContext {
-  const { id, cause, at, actor, correlation, recovered } = requested;
-  return { id, cause, at, actor, correlation, signal, recovered };
+  const { cause, at, actor, correlation, recovered, request, fencingToken } = requested;
+  const id = (request.origin as EffectId | undefined) ?? requested.id;
+  const context = { id, cause, at, actor, correlation, signal, recovered };
+  return fencingToken === undefined ? context : { ...context, fencingToken };
+}
+
+/** The result of a handler. One that another host goes on from is waited for until it has truly ended, or its deadline has. */
+async function ended(
+  work: unknown,
+  late: Promise<never>,
+  scope: EffectScope,
+  deadline: AbortSignal,
+): Promise<unknown> {
+  try {
+    return await Promise.race([work, late]);
+  } catch (error) {
+    if (!scope.isEnding) throw error;
+    const expired = Promise.withResolvers<void>();
+    if (deadline.aborted) expired.resolve();
+    deadline.addEventListener('abort', () => expired.resolve(), { once: true });
+    await Promise.race([Promise.allSettled([work]), expired.promise]);
+    throw error;
+  }
 }
 
 /** Only an object is an outcome: `() => list.push(x)` returns a number by accident of syntax. */
@@ -233,51 +332,4 @@ function outcomeOf(result: unknown): EffectOutcome | undefined {
 
 function isWithBlobs(outcome: EffectOutcome): outcome is Extract<EffectOutcome, { blobs: unknown }> {
   return typeof outcome.event === 'object' && 'blobs' in outcome;
-}
-
-/**
- * Durable timers: the log has since when and how long they run, this only wakes the actor at it. The actor system ignores a timer that was
- * cancelled meanwhile, because its id is no longer the armed one.
- */
-export class Timers {
-  readonly #actors: ActorSystem;
-  readonly #clock: Clock;
-  readonly #armed = new Map<string, { id: EffectId; disarm: () => void }>();
-  #stopped = false;
-
-  constructor(actors: ActorSystem, clock: Clock) {
-    this.#actors = actors;
-    this.#clock = clock;
-  }
-
-  /** Wakes the actor when the timer's delay has passed since it was armed, or at once when it has already. */
-  arm(actor: string, id: EffectId, { timer }: Pick<TimerStart, 'timer'>, correlation: string): void {
-    // Records become durable while a stop waits for effects; their timers are the next start's.
-    if (this.#stopped) return;
-    // Effects run after their record is durable: by now the machine may have left the state that wanted the timer.
-    const armed = this.#actors.snapshot(actor)?.timers[timer];
-    if (armed?.id !== id) return;
-    const key = `${actor} ${timer}`;
-    this.#armed.get(key)?.disarm();
-    const disarm = this.#clock.after(this.#actors.timeLeft(armed), () => {
-      this.#armed.delete(key);
-      this.#actors.deliver(actor, { type: timer }, { correlation, cause: seqOfEffect(id), outcome: id });
-    });
-    this.#armed.set(key, { id, disarm });
-  }
-
-  cancel(actor: string, timer: string): void {
-    const key = `${actor} ${timer}`;
-    const armed = this.#armed.get(key);
-    // A newer timer of that name may be armed already when an older record's cancel becomes durable.
-    if (!armed || this.#actors.snapshot(actor)?.timers[timer]?.id === armed.id) return;
-    armed.disarm();
-    this.#armed.delete(key);
-  }
-
-  stop(): void {
-    this.#stopped = true;
-    for (const { disarm } of this.#armed.values()) disarm();
-    this.#armed.clear();
-  }
 }

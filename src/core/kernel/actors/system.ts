@@ -1,12 +1,23 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import { type Clock, newCorrelation, RecordClock } from '../clock.ts';
-import { type ClockJump, jumpsOf, timeLeft } from '../clock-jumps.ts';
+import { type ClockJump, JUMP_MS, jumpsOf, timeLeft } from '../clock-jumps.ts';
 import { KernelError } from '../errors/kernel-error.ts';
 import { actorRef, FINGERPRINT_PREFIX, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
-import { CLOCK, CLOCK_SET, INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
+import {
+  ADOPT,
+  CLOCK,
+  CLOCK_SET,
+  INIT,
+  type LogEvent,
+  type LogRecord,
+  MIGRATE,
+  type Origin,
+} from '../log/record.ts';
+import { adoptionEvents, decideAdoption, type Inheritance, newestTakeover } from './adoption.ts';
 import type { ActorDefinition, EventOf, UncheckedEvent } from './definition.ts';
+import { Elsewhere } from './elsewhere.ts';
 import type { Recovered } from './recover.ts';
 import {
   type ActorSnapshot,
@@ -27,6 +38,8 @@ export interface SendMeta {
   readonly correlation?: string | undefined;
   /** The seq of the record that led to it. */
   readonly cause?: number | undefined;
+  /** The record of another host that led to it. */
+  readonly origin?: Origin | undefined;
   /** The effect or timer it is the outcome of. */
   readonly outcome?: string | undefined;
   /** Sealed bodies stored in the record's transaction. */
@@ -85,6 +98,7 @@ export class ActorSystem {
   readonly #actors = new Map<string, LiveActor>();
   /** States of actors whose type no plugin registers in this run. */
   readonly #carried = new Map<string, ActorState>();
+  readonly #elsewhere = new Elsewhere();
   readonly #dirty = new Set<ActorState>();
   readonly #blobHolders = new Set<ActorState>();
   readonly #mailbox: Waiting[] = [];
@@ -149,9 +163,13 @@ export class ActorSystem {
     for (const state of states.values()) {
       const type = this.#types.get(parseActorRef(state.ref).type);
       if (state.seq > savedSeq) this.#dirty.add(state);
-      if (JSON.stringify(state).includes(`"${FINGERPRINT_PREFIX}`)) this.#blobHolders.add(state);
+      if (holdsBlobKeys(state)) this.#blobHolders.add(state);
       if (!type) {
         this.#carried.set(state.ref, state);
+        continue;
+      }
+      if (this.#elsewhere.holds(state.ref)) {
+        this.#elsewhere.keep(state);
         continue;
       }
       const live: LiveActor = { ...type, state };
@@ -162,6 +180,141 @@ export class ActorSystem {
     const jump = jumpedMs === 0 ? undefined : this.#recordJump(jumpedMs, true);
     for (const migrate of migrations) migrate();
     if (jump) this.#followJump(jump);
+  }
+
+  /**
+   * Keeps the actors of some types from acting here until `takeUp`, because another host may hold them: events for them are
+   * refused, and their states are kept and saved. Call it before `restore`.
+   */
+  holdBack(types: readonly string[]): void {
+    this.#elsewhere.hold(types);
+  }
+
+  /**
+   * Ends the actors of some types here, as `holdBack` does. Their effects that wait for a record to be durable stay open.
+   * Call it in one go with the end of `EffectDispatcher.endOf`.
+   */
+  setAside(types: readonly string[]): void {
+    this.holdBack(types);
+    for (const { state } of [...this.#actors.values()]) {
+      if (!this.#elsewhere.holds(state.ref)) continue;
+      this.#actors.delete(state.ref);
+      this.#elsewhere.keep(state);
+    }
+    const others = this.#undurable.filter(({ actor }) => !this.#elsewhere.holds(actor));
+    this.#undurable.splice(0, this.#undurable.length, ...others);
+  }
+
+  /**
+   * Lets the actors of some types that were held back or set aside act here (docs/log.md, Actors of another host). They take
+   * events when this returns.
+   *
+   * @param inheritance what the host left that held them last: each actor goes on from it by a record of its own, and those
+   * that it does not name do not live any more. Without it, this host held them last, and they go on as its log left them
+   * @returns when that is durable, the actors that live again as they were then, for `EffectDispatcher.leftOpen`
+   * @throws HF_ACTOR_ADOPTION_CUT a takeover did not get to its end before this process began; HF_ACTOR_ADOPTION a state
+   * is not one; HF_MACHINE_VERSION a state is of a version that its definition does not take; HF_ACTOR_UNKNOWN. The log
+   * is as before then
+   */
+  async takeUp(
+    types: readonly string[],
+    inheritance?: Inheritance,
+  ): Promise<readonly Readonly<ActorState>[]> {
+    this.#findJump();
+    const named = new Set(types);
+    const isNamed = (ref: string) => named.has(parseActorRef(ref).type);
+    const live = inheritance ? this.#adopt(isNamed, inheritance, true) : this.#goOn(isNamed);
+    this.#elsewhere.release(types);
+    // As they are before anything else is sent to them: what they ask for from now on is not left open.
+    const states = live.map(({ state }) => {
+      return { ...state, timers: { ...state.timers }, effects: { ...state.effects } };
+    });
+    for (const one of live) this.#followMissedJumps(one);
+    await this.#log.whenDurable(this.#seq);
+    return states;
+  }
+
+  /**
+   * Takes over the states of single actors that live on several hosts at once, by a record each. The others of their types go on.
+   *
+   * @throws HF_ACTOR_ADOPTION, HF_MACHINE_VERSION, HF_ACTOR_UNKNOWN as `takeUp`
+   */
+  adopt(inheritance: Inheritance): void {
+    this.#findJump();
+    this.#adopt(() => true, inheritance, false);
+  }
+
+  #goOn(isNamed: (ref: string) => boolean): LiveActor[] {
+    const takeover = newestTakeover(
+      [...this.states(), ...this.#carried.values(), ...this.#elsewhere.states()],
+      isNamed,
+    );
+    if (takeover && !takeover.isComplete) {
+      const { host, seq } = takeover;
+      throw new KernelError('HF_ACTOR_ADOPTION_CUT', { host, seq });
+    }
+    const live = [...this.#elsewhere.states()]
+      .filter(({ ref, seq }) => isNamed(ref) && seq >= (takeover?.first ?? 0))
+      .map((state): LiveActor => ({ ...this.#registered(state.ref), state }));
+    const migrations = live
+      .filter(({ state, definition }) => state.version !== definition.version)
+      .map((one) => this.#migration(one));
+    for (const one of live) {
+      this.#elsewhere.remove(one.state.ref);
+      this.#actors.set(one.state.ref, one);
+    }
+    for (const migrate of migrations) migrate();
+    return live;
+  }
+
+  /** @param isWhole whether actors that it does not name end here */
+  #adopt(isNamed: (ref: string) => boolean, inheritance: Inheritance, isWhole: boolean): LiveActor[] {
+    const states = inheritance.states.filter(({ ref }) => isNamed(ref));
+    const now = this.#clock.now();
+    const adoptions = adoptionEvents({ ...inheritance, states }, now).map(({ ref, event }) => {
+      const type = this.#registered(ref);
+      const before = this.#actors.get(ref)?.state ?? this.#elsewhere.get(ref);
+      // Only whether it is possible, before the log is changed.
+      decideAdoption(type.stepper, type.definition, ref, before, event, now);
+      return { ref, event, type, before };
+    });
+    if (isWhole) {
+      for (const { state } of [...this.#actors.values()]) {
+        if (!isNamed(state.ref)) continue;
+        this.#actors.delete(state.ref);
+        this.#elsewhere.keep(state);
+      }
+    }
+    const { host, seq } = inheritance;
+    const origin: Origin = seq > 0 ? { host, seq } : { host };
+    const correlation = newCorrelation();
+    return adoptions.map(({ ref, event, type, before }) => {
+      const { machine, version } = type.definition;
+      const at = this.#time.next();
+      const { decision, snapshot } = decideAdoption(type.stepper, type.definition, ref, before, event, at);
+      const from = before && { from: before.value };
+      const occasion = { at, actor: ref, event, ...from, correlation, origin };
+      const record = recordOf(this.#nextSeq(), { machine, version }, occasion, decision);
+      const live: LiveActor = { ...type, snapshot, state: applyRecord(before, record) };
+      this.#elsewhere.remove(ref);
+      this.#actors.set(ref, live);
+      // Its effects are left open by the other host: the dispatcher takes them up as those after a crash.
+      this.#log.append(record, { durability: 'sync' });
+      this.#dirty.add(live.state);
+      if (holdsBlobKeys(live.state)) this.#blobHolders.add(live.state);
+      return live;
+    });
+  }
+
+  /** Tells an actor how the clock was set while it took no events, and how far it is from that of the host before. */
+  #followMissedJumps(live: LiveActor): void {
+    const { seq, adopted } = live.state;
+    const aheadMs = adopted?.record === seq ? adopted.clockAheadMs : 0;
+    if (Math.abs(aheadMs) > JUMP_MS) this.#tellClock(live, aheadMs, { cause: seq });
+    const clock = this.snapshot(CLOCK.actor);
+    for (const { after, byMs } of jumpsOf(clock)) {
+      if (after >= seq) this.#tellClock(live, byMs, { cause: clock?.seq });
+    }
   }
 
   #migration(live: LiveActor): () => void {
@@ -187,7 +340,8 @@ export class ActorSystem {
    * @param actor the definition, whose machine says which events there are
    * @param key which actor of that type
    * @throws HF_ACTOR_UNKNOWN nobody registers the type
-   * @throws HF_EVENT_INVALID the event is not plain data, or is called `init` or `migrate`
+   * @throws HF_ACTOR_ELSEWHERE another host may hold the actors of that type
+   * @throws HF_EVENT_INVALID the event is not plain data, or is called `init`, `migrate` or `adopt`
    * @throws HF_ACTOR_OVERLOADED too many events wait for the log already
    */
   send<M extends AnyStateMachine>(
@@ -202,7 +356,7 @@ export class ActorSystem {
   /**
    * Sends an event by address, unchecked: for routes, outcomes of effects and recovery. Elsewhere use `send`.
    *
-   * @throws HF_ACTOR_UNKNOWN, HF_EVENT_INVALID, HF_ACTOR_OVERLOADED as `send`
+   * @throws HF_ACTOR_UNKNOWN, HF_ACTOR_ELSEWHERE, HF_EVENT_INVALID, HF_ACTOR_OVERLOADED as `send`
    */
   deliver(ref: string, event: UncheckedEvent, meta: SendMeta = {}): Sent {
     if (!this.#actors.has(ref)) this.#type(ref);
@@ -228,7 +382,7 @@ export class ActorSystem {
     return state && snapshotOf(actor.machine, state);
   }
 
-  /** All actors of one type, in the order in which they were first met. */
+  /** All actors of one type that live here, in the order in which they were first met. */
   list<M extends AnyStateMachine>(actor: ActorDefinition<M>): ActorSnapshot<M>[] {
     return this.states(actor.type).map((state) => snapshotOf(actor.machine, state));
   }
@@ -242,6 +396,13 @@ export class ActorSystem {
   states(type?: string): Readonly<ActorState>[] {
     const states = [...this.#actors.values()].map((live) => live.state);
     return type === undefined ? states : states.filter((state) => parseActorRef(state.ref).type === type);
+  }
+
+  /** The states of the actors of some types, whether they live here or were held back or set aside: as this host knows them. */
+  knownStates(types: readonly string[]): Readonly<ActorState>[] {
+    const named = new Set(types);
+    const all = [...[...this.#actors.values()].map(({ state }) => state), ...this.#elsewhere.states()];
+    return all.filter(({ ref }) => named.has(parseActorRef(ref).type));
   }
 
   /** A record in the words of its type of actor; undefined where that has none. Total: any record may come. */
@@ -261,6 +422,11 @@ export class ActorSystem {
   /** Records that the wall clock was set, if it was: an idle system makes no record that would find it. */
   lookAtClock(): void {
     if (this.accepting() && this.#mailbox.length === 0) this.#findJump();
+  }
+
+  /** Whether actors of a type act on this host; false while another host may hold them. */
+  actsHere({ type }: Pick<ActorDefinition, 'type'>): boolean {
+    return !this.#elsewhere.holds(actorRef(type, 'any'));
   }
 
   /** False while the log is frozen or has no room: the host then refuses requests instead of queueing them. */
@@ -290,39 +456,53 @@ export class ActorSystem {
   }
 
   #type(ref: string): ActorType {
+    if (this.#elsewhere.holds(ref)) throw new KernelError('HF_ACTOR_ELSEWHERE', { actor: ref });
+    return this.#registered(ref);
+  }
+
+  #registered(ref: string): ActorType {
     const type = this.#types.get(parseActorRef(ref).type);
     if (!type) throw new KernelError('HF_ACTOR_UNKNOWN', { actor: ref });
     return type;
   }
 
   #transition(actor: string, event: LogEvent, meta: SendMeta): LogRecord {
-    const { correlation = newCorrelation(), cause, outcome, blobs } = meta;
+    const { correlation = newCorrelation(), cause, origin, outcome, blobs } = meta;
     this.#findJump();
-    const live = this.#actors.get(actor) ?? this.#start(actor, correlation, cause);
+    const live = this.#actors.get(actor) ?? this.#start(actor, correlation, cause, origin);
     const { definition, state, stepper } = live;
     live.snapshot ??= stepper.restore(state.value, state.context, state.done);
     const at = this.#time.next();
     const { decision, snapshot } = decide(stepper, state, live.snapshot, event, at, outcome);
     const uid = cause === undefined && outcome === undefined ? this.#senders?.get(correlation) : undefined;
-    const occasion = { at, actor, event, from: state.value, correlation, uid, cause, outcome };
+    const occasion = { at, actor, event, from: state.value, correlation, uid, cause, origin, outcome };
     const record = recordOf(this.#nextSeq(), definition, occasion, decision);
     applyRecord(state, record);
     live.snapshot = snapshot;
     return this.#append(live, record, blobs && namedIn(state, blobs));
   }
 
-  #start(actor: string, correlation: string, cause?: number): LiveActor {
+  #start(actor: string, correlation: string, cause?: number, origin?: Origin): LiveActor {
     const type = this.#type(actor);
     const input = type.definition.input?.(parseActorRef(actor).key);
     const event: LogEvent = input === undefined ? { type: INIT } : { type: INIT, input };
     const at = this.#time.next();
     const { decision, snapshot } = decideInit(type.stepper, event, at);
-    const occasion = { at, actor, event, correlation, cause };
+    const occasion = { at, actor, event, correlation, cause, origin };
     const record = recordOf(this.#nextSeq(), type.definition, occasion, decision);
+    this.#forgetDropped(actor);
     const live = { ...type, snapshot, state: applyRecord(undefined, record) };
     this.#actors.set(actor, live);
     this.#append(live, record);
     return live;
+  }
+
+  /** An actor of this address that a takeover did not name: the new one is another. */
+  #forgetDropped(ref: string): void {
+    const dropped = this.#elsewhere.remove(ref);
+    if (!dropped) return;
+    this.#dirty.delete(dropped);
+    this.#blobHolders.delete(dropped);
   }
 
   #nextSeq(): number {
@@ -377,19 +557,29 @@ export class ActorSystem {
   /** Has every actor that compares times take those that it remembers by the clock as it is set now. */
   #followJump({ seq, at, event, correlation }: LogRecord): void {
     const jump: ClockJump = { byMs: Number(event.byMs), after: Number(event.after) };
-    for (const [ref, { definition, state }] of this.#actors) {
-      if (state.done || !definition.machine.events.includes(CLOCK_SET)) continue;
-      this.#transition(ref, { type: CLOCK_SET, at, byMs: jump.byMs }, { correlation, cause: seq });
-    }
+    for (const live of this.#actors.values())
+      this.#tellClock(live, jump.byMs, { correlation, cause: seq }, at);
     for (const listener of this.#onClockJump) listener(jump);
   }
+
+  #tellClock({ definition, state }: LiveActor, byMs: number, meta: SendMeta, at = this.#time.next()): void {
+    if (state.done || !definition.machine.events.includes(CLOCK_SET)) return;
+    this.#transition(state.ref, { type: CLOCK_SET, at, byMs }, meta);
+  }
 }
+
+function holdsBlobKeys(state: Readonly<ActorState>): boolean {
+  return JSON.stringify(state).includes(`"${FINGERPRINT_PREFIX}`);
+}
+
+/** Event types that only the actor system itself makes. */
+const RESERVED: readonly unknown[] = [INIT, MIGRATE, ADOPT];
 
 /** The event as the log will keep it; an invalid one is refused before anything has changed. */
 function recordable(event: { readonly type: string }): LogEvent {
   const plain = toPlain(event, 'event') as LogEvent;
   const { type } = plain;
-  if (typeof type === 'string' && type !== '' && type !== INIT && type !== MIGRATE) return plain;
+  if (typeof type === 'string' && type !== '' && !RESERVED.includes(type)) return plain;
   throw new KernelError('HF_EVENT_INVALID', {
     path: 'event.type',
     reason: `it is ${String(plain.type) || 'empty'}`,

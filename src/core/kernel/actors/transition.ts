@@ -2,11 +2,13 @@ import type { AnyMachineSnapshot, AnyStateMachine, ContextFrom, SnapshotFrom } f
 import { type ActorRef, effectId, parseActorRef } from '../ids.ts';
 import { applyMergePatch, diffContext, type Json, toPlain } from '../json.ts';
 import {
+  ADOPT,
   type EffectRequest,
   INIT,
   LATEST,
   type LogEvent,
   type LogRecord,
+  type Origin,
   type StateValue,
   type Target,
   TIMER_CANCEL,
@@ -14,6 +16,7 @@ import {
   timerCancelled,
   timerStarted,
 } from '../log/record.ts';
+import { type Adopted, adoptedBy } from './adopted.ts';
 import type { ActorDefinition } from './definition.ts';
 import type { MachineStepper, Step } from './xstate.ts';
 
@@ -60,6 +63,8 @@ export interface ActorState {
   timers: Record<string, OpenTimer>;
   /** Open effects by `<seq>.<index>`. */
   effects: Record<string, OpenEffect>;
+  /** From which host the state was taken over last; absent for one that was always here. */
+  adopted?: Adopted;
 }
 
 /**
@@ -91,11 +96,21 @@ export function applyRecord(state: ActorState | undefined, record: LogRecord): A
   next.done = record.to.done === true;
   next.seq = record.seq;
   next.at = record.at;
+  if (record.event.type === ADOPT) adopt(next, record);
   if (record.outcome) closeOutcome(next, record.outcome);
   record.effects.forEach((effect, index) => {
     openEffect(next, effect, effectId(record.seq, index), record);
   });
   return next;
+}
+
+/** What was open before an adoption is not any more: its record asks again for what the other host left open. */
+function adopt(state: ActorState, record: LogRecord): void {
+  const adopted = adoptedBy(record);
+  if (!adopted) return;
+  state.timers = {};
+  state.effects = {};
+  state.adopted = adopted;
 }
 
 /** @returns whether the actor still waits for this outcome: an open effect, or the armed timer of that name */
@@ -259,6 +274,7 @@ export interface Occasion {
   readonly correlation: string;
   readonly uid?: LogRecord['uid'];
   readonly cause?: number | undefined;
+  readonly origin?: Origin | undefined;
   readonly outcome?: string | undefined;
 }
 
@@ -269,7 +285,7 @@ export interface Occasion {
 export function recordOf(
   seq: number,
   { machine: { id }, version, durability }: Pick<ActorDefinition, 'machine' | 'version' | 'durability'>,
-  { at, actor, event, from, correlation, uid, cause, outcome }: Occasion,
+  { at, actor, event, from, correlation, uid, cause, origin, outcome }: Occasion,
   { to, ignored, stale, failed, effects }: Decision,
 ): LogRecord {
   const record: Partial<Writable<LogRecord>> = { seq, at, actor, machine: id, version, event };
@@ -282,6 +298,7 @@ export function recordOf(
   record.correlation = correlation;
   if (uid !== undefined) record.uid = uid;
   if (cause !== undefined) record.cause = cause;
+  if (origin !== undefined) record.origin = origin;
   if (outcome !== undefined) record.outcome = outcome;
   const whole = record as Writable<LogRecord>;
   if (isBatched(whole, durability)) whole.batched = true;

@@ -11,6 +11,9 @@ import type { MachineStepper } from './xstate.ts';
 /** A definition with the plugin that registered it, which errors name. */
 export type Registered = ActorDefinition & { readonly owner?: string };
 
+/** The part of a state that a migration takes. */
+type VersionedState = Pick<ActorState, 'ref' | 'version' | 'value' | 'context'>;
+
 /** The machine that decided what a version recorded: today's, or one that the definition keeps. */
 export function machineOf(
   { machine, version, earlier }: ActorDefinition,
@@ -55,7 +58,12 @@ export function decideMigration(
   return { decision: { to, effects }, snapshot };
 }
 
-function migrated(definition: Registered, state: ActorState): MachineState {
+/**
+ * What the definition's `migrate` makes of a state that another version left.
+ *
+ * @throws HF_MACHINE_VERSION the definition does not take that version
+ */
+export function migrated(definition: Registered, state: VersionedState): MachineState {
   const { migrate, version } = definition;
   if (state.version > version) throw refused(definition, state, 'a later release wrote it');
   if (!migrate) throw refused(definition, state, 'its definition has no migrate');
@@ -71,10 +79,11 @@ function migrated(definition: Registered, state: ActorState): MachineState {
   return next;
 }
 
-function timersOf(
+/** The timers that a migrated state cancels and starts: those that it waits for and that are armed keep their deadlines. */
+export function timersOf(
   machine: AnyStateMachine,
   snapshot: AnyMachineSnapshot,
-  { timers }: ActorState,
+  { timers }: Pick<ActorState, 'timers'>,
   at: number,
 ): EffectRequest[] {
   const wanted = new Map<string, number>();
@@ -104,7 +113,7 @@ interface Delayed {
 
 function refused(
   { owner, version }: Registered,
-  { ref, version: recorded }: ActorState,
+  { ref, version: recorded }: VersionedState,
   reason: string,
   cause?: unknown,
 ): HoldfastError {

@@ -178,6 +178,14 @@ export interface EventLog extends LogReader {
    * @throws HF_LOG_CLOSED
    */
   prune(to: number, states: Iterable<readonly string[]>): Promise<void>;
+  /**
+   * Keeps records that are still needed elsewhere from being pruned automatically, as long as the disk has room for them.
+   *
+   * @param oldest asked at each look: the oldest record that is needed
+   */
+  keepFrom(oldest: () => number): void;
+  /** The oldest record that somebody still needs; infinite when nobody does. */
+  keptFrom(): number;
   /** Makes stored bodies unreadable for ever, in the database and its write-ahead log. @throws HF_LOG_CLOSED */
   shred(keys: readonly string[]): Promise<void>;
   status(): LogStatus;

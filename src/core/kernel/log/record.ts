@@ -21,6 +21,18 @@ export const CLOCK_SET = 'CLOCK_SET';
 export interface EffectRequest {
   readonly type: string;
   readonly params?: Json;
+  /**
+   * `<host>:<seq>.<index>` of the first request, where this is an open effect of another host that an adoption asks for again:
+   * its handler gets that id as idempotency key.
+   */
+  readonly origin?: string;
+}
+
+/** The record of another host that led to one here. */
+export interface Origin {
+  readonly host: string;
+  /** Absent when no record led to it there. */
+  readonly seq?: number;
 }
 
 /** An event as machines see it and the log keeps it. @public */
@@ -90,6 +102,8 @@ export interface LogRecord {
   readonly uid?: number | 'unknown';
   /** The seq of the record that led to this one. */
   readonly cause?: number;
+  /** The record of another host that led to this one. */
+  readonly origin?: Origin;
   /** The effect or timer that this record is the outcome of. */
   readonly outcome?: string;
 }
@@ -128,10 +142,17 @@ export const logRecordSchema = z.strictObject({
   stale: z.literal(true).optional(),
   failed: z.string().optional(),
   batched: z.literal(true).optional(),
-  effects: z.array(z.strictObject({ type: z.string(), params: json.optional() })),
+  effects: z.array(
+    z.strictObject({
+      type: z.string(),
+      params: json.optional(),
+      origin: z.string().min(1).max(512).optional(),
+    }),
+  ),
   correlation: z.string().min(1).max(128),
   uid: z.union([z.int().nonnegative(), z.literal('unknown')]).optional(),
   cause: z.int().positive().optional(),
+  origin: z.strictObject({ host: z.string().min(1).max(255), seq: z.int().positive().optional() }).optional(),
   outcome: z
     .string()
     .regex(/^\d+\.\d+$/)
@@ -147,6 +168,9 @@ export const INIT = 'init';
 
 /** The event type by which an actor of an older machine version came into this one; its `fromVersion` says which. */
 export const MIGRATE = 'migrate';
+
+/** The event type by which an actor goes on from the state that another host left (`actors/adoption.ts`). */
+export const ADOPT = 'adopt';
 
 /** The effects that the actor system itself carries out: durable timers. */
 export const TIMER_START = 'timer.start';

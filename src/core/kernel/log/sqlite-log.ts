@@ -58,6 +58,7 @@ export class SqliteLog implements EventLog {
   readonly #roomListeners: (() => void)[] = [];
   readonly #checkpointListeners: (() => void)[] = [];
   readonly #frozenListeners: ((reason: string | undefined) => void)[] = [];
+  readonly #needs: (() => number)[] = [];
   #waiters: Waiter[] = [];
   #cancelLinger: (() => void) | undefined;
   #scheduled = false;
@@ -183,6 +184,14 @@ export class SqliteLog implements EventLog {
     }
     await this.#maintain({ saving: { seq: to, rows: [], finish: { full: true } } });
     while ((await this.#maintain({ prune: to })).more) await turn();
+  }
+
+  keepFrom(oldest: () => number): void {
+    this.#needs.push(oldest);
+  }
+
+  keptFrom(): number {
+    return Math.min(...this.#needs.map((oldest) => oldest()));
   }
 
   async shred(keys: readonly string[]): Promise<void> {

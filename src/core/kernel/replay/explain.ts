@@ -3,9 +3,11 @@ import { seqOfEffect } from '../ids.ts';
 import { jsonEqual } from '../json.ts';
 import type { HistoryReader } from '../log/event-log.ts';
 import {
+  ADOPT,
   delayOf,
   INIT,
   type LogRecord,
+  type Origin,
   type StateValue,
   TIMER_CANCEL,
   TIMER_START,
@@ -85,7 +87,7 @@ export function sentenceOf({ record, cause, cut, since }: Link, wording: Wording
 }
 
 function reached(
-  { event, cause: before, outcome, at, uid }: LogRecord,
+  { event, cause: before, origin, outcome, at, uid }: LogRecord,
   cause: LogRecord | undefined,
   cut: true | undefined,
   { duration }: Wording,
@@ -106,10 +108,18 @@ function reached(
             : `${event.type}, the outcome of ${effect}`;
     return `heard ${result}, ${later} record ${by} had asked for it`;
   }
+  if (event.type === ADOPT)
+    return `took over from host ${event.host}, which had left it with its record ${event.seq}`;
   const what = event.type === INIT ? 'was started' : `got ${event.type}`;
   if (cause)
     return `${what} because of record ${cause.seq} of ${cause.actor}, ${duration(at - cause.at)} before`;
+  if (origin) return `${what} because of ${originText(origin)}`;
   return `${what} ${cut ? `because of record ${before}, which is not in this log (name the export or archive that holds it before this one)` : `from outside${uid === undefined ? '' : ` (by ${senderText(uid)})`}`}`;
+}
+
+/** A record of another host, as a part of a sentence. */
+export function originText({ host, seq }: Origin): string {
+  return seq === undefined ? `host ${host}` : `record ${seq} of host ${host}`;
 }
 
 /** Who sent an event, as a part of a sentence. */

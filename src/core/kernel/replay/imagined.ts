@@ -1,4 +1,5 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
+import { decideAdoption } from '../actors/adoption.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
 import { type ActorState, applyRecord, type Decision, decide, decideInit } from '../actors/transition.ts';
 import { decideMigration, eventOfToday, machineOf } from '../actors/versions.ts';
@@ -6,14 +7,16 @@ import { MachineStepper } from '../actors/xstate.ts';
 import { isCoded } from '../errors/holdfast-error.ts';
 import { KernelError } from '../errors/kernel-error.ts';
 import { parseActorRef } from '../ids.ts';
-import { applyMergePatch } from '../json.ts';
-import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
+import { applyMergePatch, isObject } from '../json.ts';
+import { ADOPT, INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
 
 interface Actor {
   /** Steps the machine that the actor is in: an earlier version's until its migration. */
   stepper: MachineStepper;
   readonly state: ActorState;
   snapshot: AnyMachineSnapshot;
+  /** Its first event came before the record that started it: that one starts it no second time. */
+  isEarly?: boolean;
 }
 
 /** The actors as they would have been: every event that is handed in is decided, and folded into their states. */
@@ -35,7 +38,7 @@ export class Imagined {
         if (!machine) fold(state, decideMigration(stepper, definition, state, state.at).decision);
         return stepper.restore(state.value, state.context, state.done);
       });
-      this.#actors.set(state.ref, { stepper, state, snapshot });
+      this.#actors.set(state.ref, { stepper, state, snapshot, isEarly: false });
     }
   }
 
@@ -53,6 +56,7 @@ export class Imagined {
   eventOf({ actor, event, version }: LogRecord, altered: LogEvent, definition: ActorDefinition) {
     const machine = this.#actors.get(actor)?.stepper.machine ?? machineOf(definition, version);
     const isToday = machine === undefined || machine === definition.machine;
+    if (event.type === ADOPT) return altered;
     if (isToday && event.type === MIGRATE) return undefined;
     return isToday ? eventOfToday(definition, altered, version) : altered;
   }
@@ -73,16 +77,19 @@ export class Imagined {
     // Only what the machine did not decide, and the outcome only where it reaches somebody.
     const { ignored: _i, stale: _s, failed: _f, outcome: _o, ...kept } = record;
     const rest = { ...kept, ...(outcome !== undefined && { outcome }) };
-    if (!actor) {
+    if (event.type === ADOPT) return this.#adopt(record, event, definition);
+    const isAnother = event.type === INIT && record.from === undefined && actor?.isEarly === false;
+    if (!actor || isAnother) {
       const stepper = this.#stepper(machineOf(definition, record.version) ?? definition.machine);
       const isInit = event.type === INIT;
       const input = definition.input?.(parseActorRef(record.actor).key);
       const init: LogEvent = isInit ? event : { type: INIT, ...(input !== undefined && { input }) };
       const { decision, snapshot } = sound(record.seq, () => decideInit(stepper, init, record.at));
       const state = applyRecord(undefined, { ...rest, event: init, ...decision });
-      this.#actors.set(record.actor, { stepper, snapshot, state });
+      this.#actors.set(record.actor, { stepper, snapshot, state, isEarly: !isInit });
       return isInit ? decision : this.decide(record, event, outcome, definition);
     }
+    if (event.type === INIT) actor.isEarly = false;
     const isMigration = event.type === MIGRATE;
     if (isMigration) actor.stepper = this.#stepper(definition.machine);
     const { stepper, state } = actor;
@@ -91,6 +98,23 @@ export class Imagined {
       : decide(stepper, state, actor.snapshot, event, record.at, outcome);
     applyRecord(state, { ...rest, event: event.type === INIT ? { type: 'INIT' } : event, ...decision });
     actor.snapshot = snapshot;
+    return decision;
+  }
+
+  /** In the machine of the record's version where that is kept and had not to migrate the state, otherwise in today's. */
+  #adopt(record: LogRecord, event: LogEvent, definition: ActorDefinition): Decision {
+    const { seq, at, actor: ref, version } = record;
+    const left = isObject(event.state) ? event.state.version : undefined;
+    const earlier = left === version ? machineOf(definition, version) : undefined;
+    const stepper = this.#stepper(earlier ?? definition.machine);
+    const before = this.#actors.get(ref)?.state;
+    const today = earlier ? version : definition.version;
+    const { decision, snapshot } = sound(seq, () =>
+      decideAdoption(stepper, definition, ref, before, event, at, today),
+    );
+    const { ignored: _i, stale: _s, failed: _f, ...kept } = record;
+    const state = applyRecord(before, { ...kept, event, version: today, ...decision });
+    this.#actors.set(ref, { stepper, snapshot, state, isEarly: false });
     return decision;
   }
 

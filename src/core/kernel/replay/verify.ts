@@ -1,11 +1,12 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
+import { decideAdoption } from '../actors/adoption.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
 import { type ActorState, applyRecord, type Decision, decide, decideInit } from '../actors/transition.ts';
 import { decideMigration, machineOf } from '../actors/versions.ts';
 import { MachineStepper } from '../actors/xstate.ts';
 import { parseActorRef } from '../ids.ts';
-import { jsonEqual } from '../json.ts';
-import { INIT, type LogRecord, MIGRATE } from '../log/record.ts';
+import { isObject, jsonEqual } from '../json.ts';
+import { ADOPT, INIT, type LogRecord, MIGRATE } from '../log/record.ts';
 
 /** Where a replay first decided otherwise than the log says. @experimental */
 export interface Divergence {
@@ -76,8 +77,7 @@ export class Replay {
     const definition = this.#definitions.get(parseActorRef(record.actor).type);
     const machine = definition && machineOf(definition, record.version);
     // A migration is decided by the definition, and those of older ones are not kept.
-    const isOlder = record.event.type === MIGRATE && record.version !== definition?.version;
-    if (!machine || isOlder) {
+    if (!machine || (migrates(record) && record.version !== definition.version)) {
       this.#carry(record, definition);
       return true;
     }
@@ -112,9 +112,24 @@ export class Replay {
     const { actor: ref, event, at, outcome } = record;
     const stepper = this.#stepper(machine);
     const actor = this.#actors.get(ref);
-    if (!actor && event.type !== INIT) return nowhere('the actor does not exist');
+    // One that a takeover dropped begins anew.
+    const isFirst = event.type === INIT && record.from === undefined;
+    if (!actor && !isFirst && event.type !== ADOPT) return nowhere('the actor does not exist');
     try {
-      if (!actor) {
+      if (event.type === ADOPT) {
+        const { decision, snapshot } = decideAdoption(
+          stepper,
+          definition,
+          ref,
+          actor?.state,
+          event,
+          at,
+          record.version,
+        );
+        this.#actors.set(ref, { stepper, snapshot, state: applyRecord(actor?.state, record) });
+        return decision;
+      }
+      if (!actor || isFirst) {
         const { decision, snapshot } = decideInit(stepper, event, at);
         this.#actors.set(ref, { stepper, snapshot, state: applyRecord(undefined, record) });
         return decision;
@@ -181,7 +196,7 @@ function hintOf(
 ): string {
   const raise = `if that is meant, raise its version and keep version ${version} under \`earlier\``;
   if (got.failed) return `the machine throws now: ${got.failed}`;
-  if (!got.stale && event.type !== INIT && event.type !== MIGRATE && !handles(machine, event.type))
+  if (!got.stale && !OWN_EVENTS.includes(event.type) && !handles(machine, event.type))
     return `${event.type} is an unknown event: the machine names it nowhere; ${raise}`;
   if (got.ignored && !expected.ignored)
     return `the machine no longer reacts to ${event.type} in this state; ${raise}`;
@@ -190,6 +205,15 @@ function hintOf(
   if (!jsonEqual(expected.effects, got.effects))
     return `the same transition asks for other effects; ${raise}`;
   return `an assign computes another context; ${raise}; if the machine did not change, it is not pure`;
+}
+
+/** Events of the actor system itself, which no machine names. */
+const OWN_EVENTS = [INIT, MIGRATE, ADOPT];
+
+/** Whether a definition's `migrate` had a part in a record. */
+function migrates({ event, version }: LogRecord): boolean {
+  if (event.type === MIGRATE) return true;
+  return event.type === ADOPT && isObject(event.state) && event.state.version !== version;
 }
 
 function handles({ events }: AnyStateMachine, type: string): boolean {

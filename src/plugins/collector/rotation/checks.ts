@@ -2,15 +2,16 @@
  * Checks that a stored key is in use: the value of the synced Secret, the start times of the pods that read it, and the
  * metrics that arrive. A check that cannot be made gives `not_checked` with the reason, and never counts as `ok`.
  */
-import type { Cluster } from '../../../core/contracts/cluster.ts';
+
 import type { ColumnarDatabase } from '../../../core/contracts/columnar-database.ts';
+import type { KubernetesApi } from '../../../core/contracts/kubernetes.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { RefreshCheck } from '../../../machines/collector/key-rotation-rules.ts';
 import { listWorkloadPods, type Refresh, readSyncedSecret } from '../cluster-keys.ts';
 
 /** The sources of the checks. */
 export interface Surroundings {
-  readonly cluster: Cluster | undefined;
+  readonly cluster: KubernetesApi | undefined;
   readonly database: ColumnarDatabase | undefined;
   readonly refresh: Refresh | undefined;
   /** Fingerprint of a value. */
@@ -68,7 +69,7 @@ function judgeSecret(name: string, has: string, fresh: string): Outcome {
  * key.
  */
 async function checkPods(
-  cluster: Cluster | undefined,
+  cluster: KubernetesApi | undefined,
   refresh: Refresh | undefined,
   { storedAt, changedAt }: Rotated & { readonly changedAt?: number | undefined },
   signal: AbortSignal,

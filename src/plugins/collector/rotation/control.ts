@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ClusterToken } from '../../../core/contracts/cluster.ts';
+import { KubernetesToken } from '../../../core/contracts/kubernetes.ts';
 import { type SecretsStore, SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
@@ -99,7 +99,7 @@ function factsOf({ keys: { ring, own }, services }: StartedCollector, options: C
     ...(old !== undefined && { old }),
     producers: recent.map((seen) => ({ producer: seen.producer, at: seen.at })),
     external: options.externalProducers,
-    canForce: options.refresh !== undefined && services.find(ClusterToken) !== undefined,
+    canForce: options.refresh !== undefined && services.find(KubernetesToken) !== undefined,
     settings: options.rotation,
   };
 }

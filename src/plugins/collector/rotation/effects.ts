@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Cluster, ClusterToken } from '../../../core/contracts/cluster.ts';
 import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
+import { type KubernetesApi, KubernetesToken } from '../../../core/contracts/kubernetes.ts';
 import { SecretsError, SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { isObject } from '../../../core/kernel/json.ts';
@@ -115,7 +115,7 @@ export function registerRotationEffects(
     'collector.check_refresh',
     async (rotated, { signal }, { keys: { ring }, services: { clock, find } }) => {
       const surroundings = {
-        cluster: find(ClusterToken),
+        cluster: find(KubernetesToken),
         database: find(ColumnarDatabaseToken),
         refresh,
         fingerprintOf: (value: string) => ring.fingerprintOf(value),
@@ -126,13 +126,13 @@ export function registerRotationEffects(
         at: clock.now(),
       });
     },
-    { onRecovery: 'retry', adapter: ClusterToken.name },
+    { onRecovery: 'retry', adapter: KubernetesToken.name },
   );
 
   context.effect(
     'collector.force_refresh',
     async (_params, { at, signal }, { keys: { ring }, services: { clock, find } }) => {
-      const cluster = find(ClusterToken);
+      const cluster = find(KubernetesToken);
       const isSynced = async () => {
         const { found } = await readSyncedSecret(cluster, refresh, signal);
         return found.kind === 'value' && ring.fingerprintOf(found.value) === ring.fingerprints[0];
@@ -140,7 +140,7 @@ export function registerRotationEffects(
       const what = cluster && refresh ? await forceRefresh(cluster, refresh, { at, isSynced }, signal) : [];
       return outcome({ type: 'FORCED', at: clock.now(), what });
     },
-    { onRecovery: 'retry', adapter: ClusterToken.name },
+    { onRecovery: 'retry', adapter: KubernetesToken.name },
   );
 
   context.effect<{ fresh: string }>(
@@ -167,10 +167,10 @@ function outcome(event: RotationEvent): LogEvent {
  * @param at when it was requested, epoch ms; a repetition after a crash has the same time, so nothing restarts twice
  * @param isSynced whether the synced Secret has the new key: a pod that restarts before that would read the old one
  * @returns what was done, for people
- * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
+ * @throws HF_KUBERNETES_UNREACHABLE, HF_KUBERNETES_REFUSED
  */
 async function forceRefresh(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   { namespace, secretSync, syncedSecret, deployments, daemonSets }: Refresh,
   { at, isSynced }: { readonly at: number; readonly isSynced: () => Promise<boolean> },
   signal: AbortSignal,

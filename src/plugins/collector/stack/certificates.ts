@@ -1,7 +1,7 @@
 /** Expiry of certificates: those that a TLS endpoint serves, or those in a Secret. */
 import { X509Certificate } from 'node:crypto';
 import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
-import type { Cluster } from '../../../core/contracts/cluster.ts';
+import type { KubernetesApi } from '../../../core/contracts/kubernetes.ts';
 import { hostOf } from '../../../core/host/http/addresses.ts';
 import type { CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -35,7 +35,7 @@ interface Assessment {
  */
 export async function certificatesCheck(
   { endpoints, secrets }: Places,
-  cluster: Cluster | undefined,
+  cluster: KubernetesApi | undefined,
   now: number,
   signal: AbortSignal,
 ): Promise<CheckResult> {
@@ -126,7 +126,7 @@ function chainOf(socket: TLSSocket): X509Certificate[] {
 }
 
 async function inSecret(
-  cluster: Cluster | undefined,
+  cluster: KubernetesApi | undefined,
   namespace: string,
   name: string,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 /** The checks of `holdfast doctor stack` that look at the stack's parts in the cluster. The running instance looks, because it has the cluster's account. */
 import { z } from 'zod';
-import { type Cluster, ClusterToken } from '../../../core/contracts/cluster.ts';
+import { type KubernetesApi, KubernetesToken } from '../../../core/contracts/kubernetes.ts';
 import { askInstance } from '../../../core/host/operations/control-client.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
@@ -39,7 +39,7 @@ export function registerStackChecks(
       lookAt(
         part,
         options,
-        find(ClusterToken),
+        find(KubernetesToken),
         clock.now(),
         AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]),
       ),
@@ -78,7 +78,7 @@ function checkOf(part: Part): CheckDefinition {
 export async function lookAt(
   part: Part,
   { stack, tlsEndpoints, ui }: Pick<CollectorOptions, 'stack' | 'tlsEndpoints' | 'ui'>,
-  cluster: Cluster | undefined,
+  cluster: KubernetesApi | undefined,
   now: number,
   signal: AbortSignal,
 ): Promise<CheckResult> {

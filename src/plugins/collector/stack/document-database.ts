@@ -1,6 +1,6 @@
 /** The document database in the cluster: how many of its members are ready, and whether evictions leave enough of them. */
 import { z } from 'zod';
-import type { Cluster, ClusterObject } from '../../../core/contracts/cluster.ts';
+import type { KubernetesApi, KubernetesObject } from '../../../core/contracts/kubernetes.ts';
 import type { CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import type { StackOptions } from '../options.ts';
 import { unknown } from './unknown.ts';
@@ -50,7 +50,7 @@ const majority = (members: number): number => Math.floor(members / 2) + 1;
 
 /** Whether every member is ready (O29). @throws what the cluster throws */
 export async function membersCheck(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   { namespace }: StackOptions,
   { statefulSet: name, members }: Documents,
   signal: AbortSignal,
@@ -92,7 +92,7 @@ export async function membersCheck(
 
 /** Whether a disruption budget keeps as many members as are needed (O29). @throws what the cluster throws */
 export async function budgetCheck(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   { namespace }: StackOptions,
   { statefulSet: name, members }: Documents,
   signal: AbortSignal,
@@ -159,7 +159,7 @@ function keptBy({ minAvailable, maxUnavailable }: z.output<typeof budget>['spec'
 }
 
 function selects(
-  object: ClusterObject,
+  object: KubernetesObject,
   labels: Readonly<Record<string, string>>,
 ): z.output<typeof budget> | 'unreadable' | undefined {
   const { data } = budget.safeParse(object);

@@ -1,6 +1,6 @@
 /** Volumes of Longhorn by its own objects (`longhorn.io/v1beta2`): the health of their replicas, and their backups. */
 import { z } from 'zod';
-import type { Cluster, ClusterObject } from '../../../core/contracts/cluster.ts';
+import type { KubernetesApi, KubernetesObject } from '../../../core/contracts/kubernetes.ts';
 import type { CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isAhead, isRecent } from '../../../machines/backup-age.ts';
@@ -85,7 +85,7 @@ class NotWhole extends Error {}
  * @throws what the cluster throws
  */
 export async function replicasCheck(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   { namespace, longhorn }: StackOptions,
   signal: AbortSignal,
 ): Promise<CheckResult> {
@@ -108,7 +108,7 @@ export async function replicasCheck(
     return { state, lookedAt, found, remedy };
   } catch (error) {
     if (error instanceof NotWhole) return unknown(lookedAt, error.message);
-    if (isCoded(error, 'HF_CLUSTER_KIND')) return unknown(lookedAt, 'the cluster has no Longhorn');
+    if (isCoded(error, 'HF_KUBERNETES_KIND')) return unknown(lookedAt, 'the cluster has no Longhorn');
     throw error;
   }
 }
@@ -148,7 +148,7 @@ function healthOf(
  * @throws what the cluster throws
  */
 export async function longhornBackups(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   { namespace, staleHours, longhorn }: StackOptions,
   claims: readonly string[],
   now: number,
@@ -186,7 +186,7 @@ export async function longhornBackups(
 
 /** What Longhorn lists of a target that it cannot reach is what was there earlier. */
 function targetFault(
-  target: ClusterObject | undefined,
+  target: KubernetesObject | undefined,
   name: string,
   staleHours: number,
   now: number,
@@ -234,7 +234,7 @@ function ageOf(
 
 /** The volumes of claims that are in a namespace now. */
 async function volumesOf(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   namespace: string,
   where: string,
   signal: AbortSignal,
@@ -248,7 +248,7 @@ async function volumesOf(
 
 /** @throws NotWhole it is longer than can be read, or has objects of another form; what the cluster throws */
 async function listOf<T extends z.ZodType>(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   kind: string,
   namespace: string,
   shape: T,

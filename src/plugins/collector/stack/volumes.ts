@@ -1,6 +1,6 @@
 /** Dates of the backups of the stack's volumes (O29): made by Velero or Longhorn, or as snapshots of the claims. */
 import { z } from 'zod';
-import type { Cluster } from '../../../core/contracts/cluster.ts';
+import type { KubernetesApi } from '../../../core/contracts/kubernetes.ts';
 import type { CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isAhead } from '../../../machines/backup-age.ts';
@@ -53,7 +53,7 @@ interface Assessment {
  * @param now epoch milliseconds
  */
 export async function volumesCheck(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   stack: StackOptions,
   now: number,
   signal: AbortSignal,
@@ -80,7 +80,7 @@ export async function volumesCheck(
 }
 
 async function look(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   stack: StackOptions,
   way: VolumeBackup,
   now: number,
@@ -137,7 +137,7 @@ interface VeleroBackup {
 
 /** @returns the newest backup that completed and covers the namespace */
 async function newestOfSchedule(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   namespace: string,
   { schedule, namespace: where }: Extract<VolumeBackup, { by: 'velero' }>,
   signal: AbortSignal,
@@ -174,7 +174,7 @@ const dataUpload = z.object({
 
 /** Whether a backup has data of volumes beside objects: snapshots, or copies by the node's agent. */
 async function dataIn(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   where: string,
   { name, snapshots }: VeleroBackup,
   namespace: string,
@@ -185,7 +185,7 @@ async function dataIn(
   const list = (apiVersion: string, kind: string) =>
     cluster.list({ apiVersion, kind }, { namespace: where, labels }, signal).catch((error: unknown) => {
       // The cluster may have only one of the two kinds.
-      if (isCoded(error, 'HF_CLUSTER_KIND')) return { objects: [], whole: true };
+      if (isCoded(error, 'HF_KUBERNETES_KIND')) return { objects: [], whole: true };
       throw error;
     });
   const pods = await list('velero.io/v1', 'PodVolumeBackup');
@@ -205,7 +205,7 @@ async function dataIn(
 }
 
 async function newestOfClaims(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   namespace: string,
   claims: readonly string[],
   signal: AbortSignal,

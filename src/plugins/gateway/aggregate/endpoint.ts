@@ -14,6 +14,7 @@ import {
 } from '../calls/endpoint.ts';
 import type { Exchange } from '../exchange.ts';
 import { bindingOf } from '../mcp/protocol.ts';
+import type { EndedSessions } from '../session/ended-sessions.ts';
 import { AggregateCall } from './aggregate-call.ts';
 import { type Aggregate, ENDPOINT, readAggregate, targetOf } from './aggregate-request.ts';
 import { Legs } from './sessions.ts';
@@ -38,11 +39,11 @@ interface AggregateSettings {
  */
 export function aggregateEndpoint(
   http: HttpSurface,
-  gateway: Aggregate['gateway'],
+  gateway: Aggregate['gateway'] & { readonly ended: EndedSessions },
   { aggregateDeadlineMs: deadlineMs, toolSearchAbove }: AggregateSettings,
   origins: BrowserOrigins,
 ): void {
-  const legs = new Legs();
+  const legs = new Legs(gateway.ended);
   const toolSearch = toolSearchAbove === undefined ? undefined : new ToolSearch(toolSearchAbove);
   const aggregate: Aggregate = { gateway, legs, deadlineMs, toolSearch, draining: http.draining };
   const sse = new SseMount(SSE_PATH, aggregate);

@@ -4,6 +4,7 @@ import { version } from '../../../core/kernel/version.ts';
 import type { Era } from '../mcp/protocol.ts';
 import { NEWEST_SESSIONED } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
+import type { EndedSessions } from '../session/ended-sessions.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 
 const KEPT = 10_000;
@@ -52,7 +53,11 @@ export class Legs {
   readonly #later = new LRUCache<string, Promise<Leg>>({ max: KEPT });
   /** What kind of revision upstreams speak, by name and URL. */
   readonly #eras = new LRUCache<string, Promise<Era | undefined>>({ max: 1_000, ttl: ERA_KEPT_MS });
-  readonly #ended = new LRUCache<string, true>({ max: KEPT });
+  readonly #ended: EndedSessions;
+
+  constructor(ended: EndedSessions) {
+    this.#ended = ended;
+  }
 
   /** @returns what is good now, as far as this process knows; undefined when it must be opened */
   async current(session: OpenSession, route: string): Promise<Leg | undefined> {
@@ -99,9 +104,9 @@ export class Legs {
     return probed;
   }
 
-  /** The client ended the session: this process answers 404 from now on. */
+  /** The client ended the session: it is answered 404 from now on. */
   end({ name }: OpenSession, routes: readonly string[]): void {
-    this.#ended.set(name, true);
+    this.#ended.end(name);
     for (const route of routes) this.#later.delete(`${name} ${route}`);
   }
 

@@ -17,6 +17,10 @@ interface LinkOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** Absolute path of the data folder, in whose `secrets` the key lies. */
   readonly dataDir: string;
+  /** How long a person has, milliseconds. */
+  readonly deadlineMs: number;
+  /** The key of a cluster, whose hosts know each other's links. */
+  readonly sharedKey: Buffer | undefined;
   /** The base that people's browsers reach, without a slash at its end; without it there are no links. */
   readonly publicBase: string | undefined;
 }
@@ -29,16 +33,20 @@ export class ApprovalLinks implements AlertLinkMaker {
   /** @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_FOLDER, HF_CONFIG_SECRET_INVALID the key can't be used */
   constructor(options: LinkOptions) {
     this.#options = options;
-    this.#key = options.publicBase === undefined ? undefined : readKey(options.dataDir);
+    const { publicBase, sharedKey, dataDir } = options;
+    const key = sharedKey ? createSecretKey(sharedKey) : undefined;
+    this.#key = publicBase === undefined ? undefined : (key ?? readKey(dataDir));
   }
 
   linkOf({ name, labels }: Parameters<AlertLinkMaker['linkOf']>[0]): string | undefined {
-    const { approvals, publicBase } = this.#options;
+    const { approvals, publicBase, sharedKey, clock, deadlineMs } = this.#options;
     if (name !== 'gateway.approval_waiting' || labels.state !== 'firing' || !this.#key) return undefined;
-    const place = approvals.find(labels.approval ?? '');
-    const { request, until } = place?.context ?? {};
-    if (place?.value !== 'waiting' || !request || until === undefined) return undefined;
-    return `${publicBase}${PAGE_PATH}/${request.id}?token=${until}.${sign(this.#key, request.id, until)}`;
+    const id = labels.approval ?? '';
+    const place = approvals.find(id);
+    if (place ? place.value !== 'waiting' : !sharedKey) return undefined;
+    // Of a request of another host only its id is known here: its page says when its time is over.
+    const until = place?.context.until ?? clock.now() + deadlineMs;
+    return `${publicBase}${PAGE_PATH}/${id}?token=${until}.${sign(this.#key, id, until)}`;
   }
 
   /** @throws HF_GATEWAY_APPROVAL_LINK the token was made for another request, or by nobody, or its time is over */

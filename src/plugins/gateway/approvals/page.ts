@@ -4,12 +4,10 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { escapeMarkup } from '../../../core/host/http/html.ts';
-import type { Services } from '../../../core/host/plugin/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { GatewayError } from '../errors.ts';
-import type { Approvals } from './approvals.ts';
 import { type ApprovalLinks, PAGE_PATH } from './link.ts';
-import { type ApprovalView, decide, LONGEST_WHY, stateText, viewOf } from './operations.ts';
+import { type ApprovalServices, decide, findView } from './operations.ts';
+import { type ApprovalView, LONGEST_WHY, stateText } from './view.ts';
 
 const LARGEST_FORM = 8_192;
 const FORM_TYPE = 'application/x-www-form-urlencoded';
@@ -38,23 +36,18 @@ const form = z.strictObject({
   why: z.string().trim().min(1).max(LONGEST_WHY),
 });
 
-interface PageServices {
-  readonly services: Pick<Services, 'actors' | 'clock'>;
-  readonly approvals: Approvals;
+interface PageServices extends ApprovalServices {
   readonly approvalLinks: ApprovalLinks;
 }
 
 /** Serves the page of each request, to who has its link. */
 export function approvalPages(http: HttpSurface, gateway: PageServices): void {
-  const { approvals, approvalLinks } = gateway;
+  const { approvalLinks } = gateway;
   /** @throws HF_GATEWAY_APPROVAL_LINK, HF_GATEWAY_APPROVAL_UNKNOWN */
-  const requestOf = (params: unknown, query: unknown): ApprovalView => {
+  const requestOf = async (params: unknown, query: unknown): Promise<ApprovalView> => {
     const { id } = params as { id: string };
     approvalLinks.check(id, (query as { token?: unknown }).token);
-    const place = approvals.find(id);
-    const view = place && viewOf(place, approvals);
-    if (!view) throw new GatewayError('HF_GATEWAY_APPROVAL_UNKNOWN', { id });
-    return view;
+    return findView(gateway, id);
   };
   http.register((scope, _options, registered) => {
     scope.addContentTypeParser(
@@ -63,14 +56,14 @@ export function approvalPages(http: HttpSurface, gateway: PageServices): void {
       (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
     );
     scope.get(`${PAGE_PATH}/:id`, { exposeHeadRoute: false }, ({ params, query }, reply) =>
-      answer(reply, () => ({ status: 200, html: requestPage(requestOf(params, query)) })),
+      answer(reply, async () => ({ status: 200, html: requestPage(await requestOf(params, query)) })),
     );
     scope.post(
       `${PAGE_PATH}/:id`,
       { config: { writes: { types: [FORM_TYPE], because: 'it is the form of a page without scripts' } } },
       ({ params, query, body, id }, reply) =>
         answer(reply, async () => {
-          const view = requestOf(params, query);
+          const view = await requestOf(params, query);
           const { data } = form.safeParse(body);
           if (!data) return { status: 400, html: requestPage(view, 'Give a reason, and approve or deny.') };
           const decided = await decide(gateway, { id: view.id, by: BY, ...data }, id);
@@ -86,7 +79,7 @@ interface Page {
   readonly html: string;
 }
 
-async function answer(reply: FastifyReply, page: () => Page | Promise<Page>): Promise<FastifyReply> {
+async function answer(reply: FastifyReply, page: () => Promise<Page>): Promise<FastifyReply> {
   try {
     const { status, html } = await page();
     return reply.code(status).headers(HEADERS).send(html);

@@ -5,10 +5,11 @@ import type { AnswerParams, CallEnded, ConfineParams, ForwardParams } from '../.
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { withoutKey } from '../keys/misplaced-keys.ts';
-import { DECISION_MS, keyActor } from '../keys/virtual-keys.ts';
+import { DECISION_MS, type KeyDirectory, keyActor } from '../keys/virtual-keys.ts';
 import type { Message } from '../mcp/message.ts';
 import { BurstLimiter } from './burst-limiter.ts';
 import type { CallServices, CallTarget, GatewayCall } from './call.ts';
+import type { HostStanding } from './host-standing.ts';
 import type { KeyUsage } from './key-usage.ts';
 import type { OpenCalls } from './open-calls.ts';
 
@@ -36,6 +37,16 @@ const callSchema = z.object({
   openCount: z.number().exactOptional(),
   defaultLimit: z.number().exactOptional(),
   count: z.int().min(2).exactOptional(),
+  cluster: z
+    .object({
+      host: z.string(),
+      hosts: z.number(),
+      isolatedMs: z.number().exactOptional(),
+      graceMs: z.number().exactOptional(),
+      openAtBeat: z.number().exactOptional(),
+      openElsewhere: z.number().exactOptional(),
+    })
+    .exactOptional(),
 });
 
 /** What the key's machine decides a call by. */
@@ -108,10 +119,13 @@ export class Decisions {
   /** An entry is cleared when it is taken, for the reason given in `PendingReplies`: a Map's old tables would keep the call alive. */
   readonly #undecided = new Map<string, { waiting: Undecided | undefined }>();
   readonly #repeated: BurstLimiter<GatewayCall>;
+  readonly #standing: HostStanding | undefined;
 
-  constructor(services: Services, usage: KeyUsage) {
+  /** @param standing to the other hosts of a cluster; undefined without one */
+  constructor(services: Services, usage: KeyUsage, standing?: HostStanding) {
     this.#services = services;
     this.#usage = usage;
+    this.#standing = standing;
     this.#repeated = new BurstLimiter(services.clock, MOST_WAITING);
   }
 
@@ -169,6 +183,7 @@ export class Decisions {
     this.expect(correlation, call, () => {
       if (facts.method !== 'unread') Object.assign(facts, this.#usage.enter(key.id, facts.method, exchange));
       if (count !== undefined) facts.count = count;
+      if (this.#standing) facts.cluster = this.#standing.facts(key.id, facts.method);
       facts.at = clock.now();
       bus.publish(callMade, { key: key.id, call: facts }, { correlation });
     });
@@ -205,7 +220,11 @@ const GONE: CallEnded = { type: 'CALL_ENDED', outcome: 'gone', ms: 0 };
  * connection, so none is tried again: the key's actor hears that its call was lost.
  */
 export function registerCallEffects(
-  context: PluginContext<{ readonly decisions: Decisions; readonly openCalls: OpenCalls }>,
+  context: PluginContext<{
+    readonly decisions: Decisions;
+    readonly openCalls: OpenCalls;
+    readonly keys: Pick<KeyDirectory, 'index'>;
+  }>,
 ): void {
   context.route(callMade, keyActor, ({ payload: { key, call } }) => [{ key, event: call }]);
   context.effect<ForwardParams>(
@@ -226,7 +245,10 @@ export function registerCallEffects(
   );
   context.effect<ConfineParams>(
     'gateway.confine',
-    (params, { actor }, { openCalls }) => openCalls.confine(actor, params),
+    (params, { actor }, { openCalls, keys }) => {
+      keys.index(actor.slice(keyActor.type.length + 1)); // another host may have rotated it
+      openCalls.confine(actor, params);
+    },
     { onRecovery: 'retry' },
   );
 }

@@ -56,6 +56,12 @@ export class KeyUsage {
     return openCount > 0 ? { openCount, defaultLimit } : { defaultLimit };
   }
 
+  /** What is open: calls and streams of each key. */
+  openByKey(): [key: string, open: readonly [calls: number, streams: number]][] {
+    const keys = new Set([...this.#calls.keys(), ...this.#streams.keys()]);
+    return [...keys].map((key) => [key, [this.#calls.get(key) ?? 0, this.#streams.get(key) ?? 0]]);
+  }
+
   /**
    * Counts a body for as long as its response is open.
    *

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type { EndedSessions } from '../session/ended-sessions.ts';
 
 const KEPT = 10_000;
 
@@ -10,7 +11,11 @@ const KEPT = 10_000;
 export class RenewedSessions {
   /** The upstream's own session by the sealed id of the client's; empty where the upstream keeps none any more. */
   readonly #renewed = new LRUCache<string, Promise<string>>({ max: KEPT });
-  readonly #ended = new LRUCache<string, true>({ max: KEPT });
+  readonly #ended: EndedSessions;
+
+  constructor(ended: EndedSessions) {
+    this.#ended = ended;
+  }
 
   /** @param sealed the client's session id @param own the upstream's as it began @returns the upstream's own session now */
   async current(sealed: string, own: string): Promise<string> {
@@ -39,7 +44,7 @@ export class RenewedSessions {
 
   /** The client has ended it: it is not begun again. */
   end(sealed: string): void {
-    this.#ended.set(nameOf(sealed), true);
+    this.#ended.end(nameOf(sealed));
   }
 
   hasEnded(sealed: string): boolean {

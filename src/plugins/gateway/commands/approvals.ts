@@ -3,7 +3,8 @@ import { HostError } from '../../../core/host/errors/host-error.ts';
 import { operatorName } from '../../../core/host/operations/control-client.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
-import { APPROVALS_PATH, type ApprovalView, DECIDE_PATH, stateText } from '../approvals/operations.ts';
+import { APPROVALS_PATH, DECIDE_PATH } from '../approvals/operations.ts';
+import { type ApprovalView, stateText } from '../approvals/view.ts';
 import { askGateway } from './target.ts';
 
 const list: CommandDefinition = {
@@ -54,8 +55,10 @@ export const approvalCommands: readonly CommandDefinition[] = [
   decision('deny', 'Denies a call that waits; the same call is refused until the deadline of the request'),
 ];
 
-const headline = ({ id, alias = 'a key', owner, route, tool }: ApprovalView): string =>
-  plainText(`${id} ${alias}${owner === undefined ? '' : ` of ${owner}`}: ${route} ${tool}`);
+const headline = ({ id, alias = 'a key', owner, route, tool, host }: ApprovalView): string => {
+  const on = host === undefined ? '' : ` (on ${host})`;
+  return plainText(`${id} ${alias}${owner === undefined ? '' : ` of ${owner}`}: ${route} ${tool}${on}`);
+};
 
 function approvalLines(view: ApprovalView): string[] {
   const { state, until, callers, arguments: given, decision: made } = view;

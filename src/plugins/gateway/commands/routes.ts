@@ -1,11 +1,13 @@
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { table, wrapped } from '../../../core/host/terminal.ts';
+import { counted, table, wrapped } from '../../../core/host/terminal.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { RouteChange } from '../../../machines/gateway/routes.ts';
 import { readRouteEntries, variablesOf } from '../routes/entries.ts';
 import {
   RELOAD_PATH,
+  type ReloadedHost,
+  type ReloadedHosts,
   ROLLBACK_PATH,
   ROUTES_PATH,
   type RouteView,
@@ -155,7 +157,7 @@ export const rollbackCommand: CommandDefinition = {
   },
 };
 
-interface ChangedTable {
+interface ChangedTable extends Partial<ReloadedHosts> {
   readonly revision: number;
   readonly changes: readonly RouteChange[];
   readonly rejected: readonly { readonly name: string; readonly reason: string }[];
@@ -168,8 +170,10 @@ function printChanges(
   answer: ChangedTable,
   before: number,
 ): number {
-  const { revision, changes, rejected, restart = [] } = answer;
-  const failed = rejected.length > 0 ? 1 : 0;
+  const { revision, changes, rejected, restart = [], hosts = [], silent = 0 } = answer;
+  const isWrong = ({ refused, rejected: wrong = [] }: ReloadedHost) =>
+    refused !== undefined || wrong.length > 0;
+  const failed = rejected.length > 0 || hosts.some(isWrong) || silent > 0 ? 1 : 0;
   const isNew = revision !== before;
   if (json) {
     print(JSON.stringify({ ...answer, changes: isNew ? changes : [] }));
@@ -178,5 +182,12 @@ function printChanges(
   print(`revision ${revision} serves: ${isNew ? changesText(changes) : 'nothing changed'}`);
   for (const { name, reason } of rejected) print(terminal.paint('red', `rejected: ${name}: ${reason}`));
   if (restart.length > 0) print(`takes effect at the next start: ${restart.join(', ')}`);
+  for (const host of hosts) print(isWrong(host) ? terminal.paint('red', hostText(host)) : hostText(host));
+  if (silent > 0) print(terminal.paint('red', `no answer from ${counted(silent, 'other host')}`));
   return failed;
+}
+
+function hostText({ host, revision, refused, rejected = [] }: ReloadedHost): string {
+  const wrong = rejected.map(({ name, reason }) => `; rejected: ${name}: ${reason}`).join('');
+  return `on ${host}: ${refused ?? `revision ${revision} serves`}${wrong}`;
 }

@@ -19,12 +19,15 @@ import {
   updateRequest,
 } from './request.ts';
 import {
+  conflictSchema,
   DECISION_MS,
+  isGoodAt,
   type KeyChange,
   type KeyDirectory,
   type KeyView,
   keyChangeRequested,
   keyId,
+  keyReadRequested,
 } from './virtual-keys.ts';
 
 /** What changes of keys use. */
@@ -82,7 +85,7 @@ export class KeyAdmin {
     const id = this.#unusedId(value, 'key');
     const terms = { alias: `key-${id.slice(2, 10)}`, servers: [], ...set };
     const change: KeyChange = { type: 'KEY_CREATED', at: now, by, terms, presented: id };
-    await this.#withAlias(id, terms.alias, () => this.#ask(id, change, correlation));
+    await this.#withAlias(id, change, () => this.#ask(id, change, correlation));
     return { value, view: this.#view(id) };
   }
 
@@ -92,17 +95,13 @@ export class KeyAdmin {
    */
   async update(body: unknown, { correlation, by }: ChangeOrigin): Promise<KeyView> {
     const { key, ...fields } = readRequest(updateRequest, body);
-    const view = this.#active(key);
-    const { id, context } = view;
+    const { id, context } = this.#active(key);
     const now = this.#gateway.services.clock.now();
     const before = context.terms?.servers ?? [];
     const { set, clear } = termsOf(fields, { servers: this.#gateway.servers(), before, now });
     if (Object.keys(set).length + clear.length === 0) throw invalid('body', 'it changes nothing');
     const change: KeyChange = { type: 'KEY_UPDATED', at: now, by, set, clear };
-    // While a key was expired, another key may have taken its alias.
-    const revives = !this.#isValid(view) && (set.expiresAt !== undefined || clear.includes('expiresAt'));
-    const alias = set.alias ?? (revives ? context.terms?.alias : undefined);
-    await this.#withAlias(id, alias, () => this.#ask(id, change, correlation));
+    await this.#withAlias(id, change, () => this.#ask(id, change, correlation));
     return this.#view(id);
   }
 
@@ -128,7 +127,7 @@ export class KeyAdmin {
     const presented = this.#unusedId(value, 'new_key');
     const at = this.#gateway.services.clock.now();
     await this.#ask(id, { type: 'KEY_ROTATED', at, by, presented, overlapMs }, correlation);
-    this.#gateway.keys.index(id);
+    this.#gateway.keys.index(id); // before its effect does
     return { value, view: this.#view(id) };
   }
 
@@ -144,7 +143,10 @@ export class KeyAdmin {
   /** @param presented id of the value that a key reads itself with @returns the decision */
   async read(id: string, presented: string, correlation: string): Promise<ReadDecision> {
     const at = this.#gateway.services.clock.now();
-    return readDecision.parse(await this.#request(id, { type: 'KEY_READ', at, presented }, correlation));
+    const { bus } = this.#gateway.services;
+    const decided = this.#decided(correlation);
+    bus.publish(keyReadRequested, { key: id, reading: { type: 'KEY_READ', at, presented } }, { correlation });
+    return readDecision.parse(await decided);
   }
 
   /** @param name id or alias @throws HF_GATEWAY_KEY_UNKNOWN, HF_GATEWAY_KEY_AMBIGUOUS */
@@ -189,25 +191,23 @@ export class KeyAdmin {
    *
    * @throws HF_GATEWAY_KEY_ALIAS
    */
-  async #withAlias<T>(id: string, alias: string | undefined, change: () => Promise<T>): Promise<T> {
-    if (alias === undefined) return change();
-    const wanted = canonical(alias); // an alias of an earlier version may not be canonical
-    const holder = this.#gateway.keys
-      .list()
-      .find((key) => key.id !== id && hasLabel(key.context.terms?.alias, wanted) && this.#isValid(key));
-    const taken = holder?.id ?? this.#pendingAliases.get(wanted);
+  async #withAlias<T>(id: string, change: KeyChange, made: () => Promise<T>): Promise<T> {
+    const { keys } = this.#gateway;
+    const alias = keys.aliasAfter(id, change);
+    if (alias === undefined) return made();
+    const wanted = canonical(alias);
+    const taken = keys.holderOf(wanted, id, change.at) ?? this.#pendingAliases.get(wanted);
     if (taken !== undefined) throw new GatewayError('HF_GATEWAY_KEY_ALIAS', { alias, id: taken });
     this.#pendingAliases.set(wanted, id);
     try {
-      return await change();
+      return await made();
     } finally {
       this.#pendingAliases.delete(wanted);
     }
   }
 
-  #isValid({ state, context }: KeyView): boolean {
-    const { expiresAt = Number.POSITIVE_INFINITY } = context.terms ?? {};
-    return state === 'active' && expiresAt > this.#gateway.services.clock.now();
+  #isValid(key: KeyView): boolean {
+    return isGoodAt(key, this.#gateway.services.clock.now());
   }
 
   #view(id: string): KeyView {
@@ -217,17 +217,26 @@ export class KeyAdmin {
   }
 
   async #ask(id: string, change: KeyChange, correlation: string): Promise<void> {
-    const { status } = await this.#request(id, change, correlation);
+    const { status, body } = await this.#request(id, change, correlation);
     if (status === 200) return;
-    const code = change.type === 'KEY_CREATED' ? 'HF_GATEWAY_KEY_EXISTS' : 'HF_GATEWAY_KEY_REVOKED';
-    throw new GatewayError(code, { id });
+    const conflict = conflictSchema.safeParse(body).data;
+    if (conflict?.of === 'alias') {
+      const alias = this.#gateway.keys.aliasAfter(id, change) ?? '';
+      throw new GatewayError('HF_GATEWAY_KEY_ALIAS', { alias, id: conflict.id });
+    }
+    const exists = conflict !== undefined || change.type === 'KEY_CREATED';
+    const code = exists ? 'HF_GATEWAY_KEY_EXISTS' : 'HF_GATEWAY_KEY_REVOKED';
+    throw new GatewayError(code, { id: conflict?.id ?? id });
   }
 
   #request(key: string, change: KeyChange, correlation: string): Promise<Reply> {
-    const { bus, pendingReplies } = this.#gateway.services;
-    const decided = pendingReplies.open(correlation, DECISION_MS);
-    bus.publish(keyChangeRequested, { key, change }, { correlation });
+    const decided = this.#decided(correlation);
+    this.#gateway.services.bus.publish(keyChangeRequested, { key, change }, { correlation });
     return decided;
+  }
+
+  #decided(correlation: string): Promise<Reply> {
+    return this.#gateway.services.pendingReplies.open(correlation, DECISION_MS);
   }
 }
 

@@ -1,11 +1,12 @@
 /** The virtual keys: the actor of each, what changes it, and how the key of a presented value is found. */
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import { VIRTUAL_KEY } from '../../../core/contracts/calls.ts';
-import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../../core/host/secrets/token-file.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import type { ActorSystem } from '../../../core/kernel/actors/system.ts';
@@ -13,6 +14,7 @@ import type { LogRecord } from '../../../core/kernel/log/record.ts';
 import { createSecretFile } from '../../../core/kernel/secret-file.ts';
 import { type KeyContext, virtualKey } from '../../../machines/gateway/key.ts';
 import { describeGatewayRecord } from '../words.ts';
+import { canonical, hasLabel } from './request.ts';
 
 /** A virtual key. The actor's key is the id of the first value it was presented by. */
 export const keyActor = defineActor({
@@ -29,11 +31,14 @@ export const keyActor = defineActor({
  */
 export const DECISION_MS = 10_000;
 
+/** The effects of a call that is admitted, and of nothing that a person should hear of. */
+const ADMITTED: ReadonlySet<string> = new Set(['gateway.forward', 'gateway.want_slice']);
+
 /** Admitted calls are batched: a crash may cost their last moments. Whatever changes or refuses is not (C2). */
 function durabilityOf({ event, effects }: LogRecord): 'sync' | 'batched' {
-  if (event.type === 'CALL_ENDED') return 'batched';
+  if (event.type === 'CALL_ENDED' || event.type === 'SLICE_WANTED') return 'batched';
   const forwarded = effects.some(({ type }) => type === 'gateway.forward');
-  const onlyForwarded = forwarded && effects.length === 1;
+  const onlyForwarded = forwarded && effects.every(({ type }) => ADMITTED.has(type));
   return event.type === 'CALL' && onlyForwarded && event.writes !== true ? 'batched' : 'sync';
 }
 
@@ -89,23 +94,60 @@ const change = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('KEY_ROTATED'), at, by, presented, overlapMs: z.number() }),
   z.object({ type: z.literal('KEY_REVOKED'), at, by }),
-  z.object({ type: z.literal('KEY_READ'), at, presented }),
 ]);
+const reading = z.object({ type: z.literal('KEY_READ'), at, presented });
 
-/** A reading or a change of a key, as its actor gets it. */
+/** A change of a key, as its actor gets it. */
 export type KeyChange = z.output<typeof change>;
 
 export const keyChangeRequested = defineTopic(
   'gateway.key_change_requested',
   z.object({ key: z.string(), change }),
-  'A virtual key is to be made, changed, rotated, revoked, or read by its holder.',
+  'A virtual key is to be made, changed, rotated or revoked.',
 );
 
-/** Declares the actor of keys, and what changes them. */
-export function registerKeys(context: PluginContext<unknown>): void {
+export const keyReadRequested = defineTopic(
+  'gateway.key_read_requested',
+  z.object({ key: z.string(), reading }),
+  'A virtual key is to be read by its holder.',
+);
+
+/** Declares the actor of keys, and what changes them: on every host, in the same order. */
+export function registerKeys(
+  context: PluginContext<{
+    readonly keys: KeyDirectory;
+    readonly services: Pick<Services, 'pendingReplies'>;
+  }>,
+): void {
   context.actor(keyActor);
-  context.route(keyChangeRequested, keyActor, ({ payload: { key, change } }) => [{ key, event: change }]);
+  context.route(keyReadRequested, keyActor, ({ payload: { key, reading } }) => [{ key, event: reading }]);
+  context.route(
+    keyChangeRequested,
+    keyActor,
+    ({ payload: { key, change }, order, correlation }, { keys, services }) => {
+      if (order === undefined) return [{ key, event: change }];
+      // Two hosts may have allowed changes that do not go together: the first in the order holds, here as on every host.
+      const conflict = keys.conflictOf(key, change);
+      if (conflict) {
+        services.pendingReplies.settle(correlation, { status: 409, body: { ...conflict } });
+        return [];
+      }
+      // A key that this host does not have yet comes with all its changes.
+      const isHere = change.type === 'KEY_CREATED' || keys.get(key) !== undefined;
+      return isHere ? [{ key, event: { ...change, order } }] : [];
+    },
+    { everyHost: true },
+  );
 }
+
+/** Why a change does not go together with what another host changed before. */
+export const conflictSchema = z.object({
+  of: z.enum(['alias', 'value']),
+  /** The key that has it. */
+  id: z.string(),
+});
+
+type Conflict = z.output<typeof conflictSchema>;
 
 /** A virtual key with the state of its actor. */
 export interface KeyView {
@@ -119,8 +161,10 @@ export interface KeyView {
 export type KeyLookup = Pick<KeyDirectory, 'find' | 'isMaster' | 'isSession'>;
 
 export interface KeyDirectoryOptions {
-  /** Gives the id of the master key as it is now. */
-  readonly master: Pick<MasterKey, 'id'>;
+  /** Whether keys may come from other hosts, with values that this process did not see. */
+  readonly isShared?: boolean;
+  /** Knows the master key as it is now. */
+  readonly master: Pick<MasterKey, 'is'>;
   /** Knows the session ids that this gateway sealed. */
   readonly sessions: { knows(value: string): boolean };
 }
@@ -134,11 +178,12 @@ export class KeyDirectory {
   readonly #options: KeyDirectoryOptions;
   /** Ids of the values that keys were rotated to, each with the id of its key. The first value's id is the key's id. */
   readonly #rotated = new Map<string, string>();
+  #scannedAt = Number.NEGATIVE_INFINITY;
 
   constructor(actors: ActorSystem, options: KeyDirectoryOptions) {
     this.#actors = actors;
     this.#options = options;
-    for (const { id } of this.list()) this.index(id);
+    this.#scan();
   }
 
   /** Adds the values of a key to the index. Call it after the key was rotated. */
@@ -150,12 +195,48 @@ export class KeyDirectory {
 
   /** @param valueId id of a presented value @returns the id of its key */
   find(valueId: string): string | undefined {
-    return this.#rotated.get(valueId) ?? (this.get(valueId) && valueId);
+    const known = this.#rotated.get(valueId) ?? (this.get(valueId) && valueId);
+    if (known !== undefined || !this.#options.isShared) return known;
+    // Keys that another host shares are there without a change of them; who guesses values causes one scan a second.
+    if (performance.now() - this.#scannedAt >= SCAN_EVERY_MS) this.#scan();
+    return this.#rotated.get(valueId);
+  }
+
+  /** @returns why a change cannot be: another key has the value, or is good and has the alias, when it is made */
+  conflictOf(id: string, change: KeyChange): Conflict | undefined {
+    const other = 'presented' in change ? this.find(change.presented) : undefined;
+    if (other !== undefined && other !== id) return { of: 'value', id: other };
+    const alias = this.aliasAfter(id, change);
+    const holder = alias === undefined ? undefined : this.holderOf(alias, id, change.at);
+    return holder === undefined ? undefined : { of: 'alias', id: holder };
+  }
+
+  /** @returns the other key that is good at a time and has an alias */
+  holderOf(alias: string, id: string, at: number): string | undefined {
+    const wanted = canonical(alias); // an alias of an earlier version may not be canonical
+    return this.list().find(
+      (key) => key.id !== id && hasLabel(key.context.terms?.alias, wanted) && isGoodAt(key, at),
+    )?.id;
+  }
+
+  /** @returns the alias that a key takes by a change: a new one, or its own again, which it gave up when it expired */
+  aliasAfter(id: string, change: KeyChange): string | undefined {
+    if (change.type === 'KEY_CREATED') return change.terms.alias;
+    if (change.type !== 'KEY_UPDATED') return undefined;
+    const { at, set, clear = [] } = change;
+    const key = this.get(id);
+    const revives = key && !isGoodAt(key, at) && (set.expiresAt !== undefined || clear.includes('expiresAt'));
+    return set.alias ?? (revives ? key.context.terms?.alias : undefined);
+  }
+
+  #scan(): void {
+    this.#scannedAt = performance.now();
+    for (const { id } of this.list()) this.index(id);
   }
 
   /** @param valueId id of a presented value */
   isMaster(valueId: string): boolean {
-    return sameKey(valueId, this.#options.master.id());
+    return this.#options.master.is(valueId);
   }
 
   /** @param value whether it is a session id of this gateway, which looks random and is no key */
@@ -173,6 +254,13 @@ export class KeyDirectory {
       .list(keyActor)
       .map(({ key, value, context }) => ({ id: key, state: String(value), context }));
   }
+}
+
+const SCAN_EVERY_MS = 1_000;
+
+/** Whether a key may be used at a time: it then has its alias alone. */
+export function isGoodAt({ state, context }: KeyView, at: number): boolean {
+  return state === 'active' && (context.terms?.expiresAt ?? Number.POSITIVE_INFINITY) > at;
 }
 
 /** The header that carries a virtual key, on every route. */
@@ -198,34 +286,60 @@ export function sameKey(id: string, other: string): boolean {
 
 const MAX_AGE_MS = 5_000;
 
+const newMasterKey = (bytes: Buffer): Buffer => Buffer.from(`sk-${bytes.toString('base64url')}\n`);
+
 /**
  * The key of the admin endpoints (G14, G25). Only its id is kept in memory. The file is read again every five seconds,
  * so that a changed key needs no restart.
  */
 export class MasterKey {
   readonly #read: () => string;
+  /** One that is good beside it. */
+  readonly #before: MasterKey | undefined;
   #id = '';
   #readAt = Number.NEGATIVE_INFINITY;
 
-  constructor(read: () => string) {
+  constructor(read: () => string, before?: () => string) {
     this.#read = read;
+    this.#before = before && new MasterKey(before);
     this.id();
   }
 
   /**
    * Reads it from the given file, from `HOLDFAST_MASTER_KEY_FILE` or `HOLDFAST_MASTER_KEY`, else from the data folder,
-   * where it is generated at the first start.
+   * where it is generated at the first start. In a cluster it is derived where none is given, the same on all hosts, and
+   * lies in the data folder; one that this host generated before it joined stays good here.
    *
+   * @param shared of which hosts of a cluster derive it
    * @throws HF_CONFIG_SECRET_MISSING, HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID
    */
-  static open(dataDir: string, file?: string, env: NodeJS.ProcessEnv = process.env): MasterKey {
+  static open(
+    dataDir: string,
+    file?: string,
+    shared?: Buffer,
+    env: NodeJS.ProcessEnv = process.env,
+  ): MasterKey {
     const named = file ?? env.HOLDFAST_MASTER_KEY_FILE;
     if (named) return new MasterKey(() => readTokenFile(named));
     const given = env.HOLDFAST_MASTER_KEY;
     if (given) return new MasterKey(() => given);
     const own = join(dataDir, 'secrets', 'master-key');
-    createSecretFile(own, Buffer.from(`sk-${randomBytes(32).toString('base64url')}\n`));
-    return new MasterKey(() => readTokenFile(own));
+    if (!shared) {
+      createSecretFile(own, newMasterKey(randomBytes(32)));
+      return new MasterKey(() => readTokenFile(own));
+    }
+    const ofCluster = join(dataDir, 'secrets', 'cluster-master-key');
+    const derived = newMasterKey(shared);
+    rmSync(ofCluster, { force: true }); // the cluster may have another key now
+    createSecretFile(ofCluster, derived);
+    const before = existsSync(own) ? () => readTokenFile(own) : undefined;
+    return new MasterKey(() => derived.toString('utf8').trim(), before);
+  }
+
+  /** @param valueId id of a presented value */
+  is(valueId: string): boolean {
+    const isOlder = this.#before !== undefined && sameKey(valueId, this.#before.id());
+    return sameKey(valueId, this.id()) || isOlder;
   }
 
   /** @returns the id of the key. While the file can't be read, the last key stays valid. */

@@ -64,12 +64,26 @@ export function plainRefusal(
   { rule, retryAfterMs }: AnswerParams,
   message: { readonly method: string | undefined; readonly id?: RequestId | undefined } | undefined,
 ): Answer | undefined {
+  if (rule === 'host_isolated') return cutOff(retryAfterMs, message);
   if (!OPEN_LIMITS.has(rule)) return unauthorized(rule);
   if (message?.method === 'tools/call') return undefined; // in a result, which the model gets to see
   const headers = { 'retry-after': String(secondsOf(retryAfterMs)) };
   const text = LIMITS[rule] ?? '';
   if (!message) return { status: 429, body: { detail: text }, headers };
   return { ...rpcError(429, message.id ?? null, SERVER_ERROR, text), headers };
+}
+
+const CUT_OFF =
+  'This host is cut off from the others of its cluster, so that what they changed of keys may be unknown here. Nothing was called: try again, or call another host.';
+
+/** Whatever was asked for: no model need read of it, and a client or what stands before it may call another host. */
+function cutOff(
+  retryAfterMs: number | undefined,
+  message: { readonly id?: RequestId | undefined } | undefined,
+): Answer {
+  const headers = { 'retry-after': String(secondsOf(retryAfterMs)) };
+  if (!message) return { status: 503, body: { detail: CUT_OFF }, headers };
+  return { ...rpcError(503, message.id ?? null, SERVER_ERROR, CUT_OFF, { retryAfterMs }), headers };
 }
 
 /** Whole seconds of a wait, at least one. */

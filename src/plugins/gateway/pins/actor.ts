@@ -31,13 +31,14 @@ export const toolsSeen = defineTopic(
         parts: z.array(part).readonly().exactOptional(),
       }),
     ),
+    digest: z.string().exactOptional(),
   }),
   "A route's upstream defines its tools otherwise than before.",
 );
 
 export const toolsAccepted = defineTopic(
   'gateway.tools_accepted',
-  z.object({ route: z.string(), at: z.number(), by: z.string() }),
+  z.object({ route: z.string(), at: z.number(), by: z.string(), digest: z.string().exactOptional() }),
   "A person accepts what a route's upstream makes of its tools.",
 );
 
@@ -47,7 +48,12 @@ export function registerToolPins<S>(context: Pick<PluginContext<S>, 'actor' | 'r
   context.route(toolsSeen, toolPinsActor, ({ payload: { route, ...seen } }) => [
     { key: route, event: { type: 'SEEN', ...seen } },
   ]);
-  context.route(toolsAccepted, toolPinsActor, ({ payload: { route, ...facts } }) => [
-    { key: route, event: { type: 'ACCEPTED', ...facts } },
-  ]);
+  context.route(
+    toolsAccepted,
+    toolPinsActor,
+    ({ payload: { route, ...facts }, order }) => [
+      { key: route, event: { type: 'ACCEPTED', ...facts, ...(order !== undefined && { order }) } },
+    ],
+    { everyHost: true, ownState: true }, // fingerprints are made with each host's own key
+  );
 }

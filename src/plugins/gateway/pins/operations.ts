@@ -54,7 +54,9 @@ export function servePinOperations(surface: HttpSurface, { services }: PinServic
   }));
   serveOperation(surface, ACCEPT_PATH, accept, async ({ route, by }, { correlation }) => {
     const answer = pendingReplies.open(correlation, REPLY_TIMEOUT_MS);
-    bus.publish(toolsAccepted, { route, at: clock.now(), by }, { correlation });
+    const { digest } = actors.get(toolPinsActor, route)?.context.pending ?? {};
+    const seen = digest === undefined ? {} : { digest };
+    bus.publish(toolsAccepted, { route, at: clock.now(), by, ...seen }, { correlation });
     const { status, body } = await answer;
     const fields = isObject(body) ? body : {};
     if (status === 200) return fields;

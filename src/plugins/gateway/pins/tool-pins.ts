@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { maskText } from '../../../core/host/logging/mask-text.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { canonicalJson } from '../../../core/kernel/canonical-json.ts';
@@ -34,8 +35,15 @@ const MOST_TOOLS = 5_000;
 export class ToolPins {
   readonly #services: Pick<Services, 'actors' | 'bus' | 'clock' | 'log' | 'vault'>;
 
-  constructor(services: Pick<Services, 'actors' | 'bus' | 'clock' | 'log' | 'vault'>) {
+  /** By which all hosts of a cluster name definitions alike; each host's own fingerprints are its own. */
+  readonly #sharedKey: Buffer | undefined;
+
+  constructor(
+    services: Pick<Services, 'actors' | 'bus' | 'clock' | 'log' | 'vault'>,
+    sharedKey: Buffer | undefined,
+  ) {
     this.#services = services;
+    this.#sharedKey = sharedKey;
   }
 
   /** @returns what is pinned of a route, as its actor knows it; undefined where its policy is to follow */
@@ -76,7 +84,15 @@ export class ToolPins {
       ]),
     );
     const changes = state?.accepted ? this.#changes(accepted, tools, new Map(listed)) : [];
-    bus.publish(toolsSeen, { route, at: clock.now(), policy, tools, changes }, { blobs });
+    const digest = this.#digest(named);
+    const seen = { route, at: clock.now(), policy, tools, changes, ...(digest !== undefined && { digest }) };
+    bus.publish(toolsSeen, seen, { blobs });
+  }
+
+  #digest(definitions: readonly ToolListing[]): string | undefined {
+    if (!this.#sharedKey) return undefined;
+    const texts = definitions.map((definition) => canonicalJson(essence(definition))).sort();
+    return createHmac('sha256', this.#sharedKey).update(canonicalJson(texts)).digest('base64url');
   }
 
   #changes(

@@ -44,6 +44,12 @@ export const routesRefused = defineTopic(
 
 export const rollbackRequested = defineTopic(
   'gateway.rollback_requested',
-  z.object({ at: z.number(), route: z.string(), to: z.number().exactOptional() }),
+  z.object({
+    at: z.number(),
+    route: z.string(),
+    to: z.number().exactOptional(),
+    /** Which of the earlier definitions that is: hosts number their revisions each for itself. */
+    back: z.number().exactOptional(),
+  }),
   'An operator rolls a route back to an earlier definition.',
 );

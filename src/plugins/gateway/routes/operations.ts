@@ -1,13 +1,15 @@
 /** What commands and health pages see of the routes, and what commands change: table, reload, rollback. */
 
 import { z } from 'zod';
+import type { Cluster } from '../../../core/contracts/cluster.ts';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { counted } from '../../../core/host/terminal.ts';
-import { isoTime } from '../../../core/kernel/clock.ts';
-import { isObject, type Json } from '../../../core/kernel/json.ts';
+import { isoTime, newCorrelation } from '../../../core/kernel/clock.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject, type Json, toPlain } from '../../../core/kernel/json.ts';
 import type { RouteState } from '../../../machines/gateway/routes.ts';
 import { GatewayError } from '../errors.ts';
 import type { StdioFacts } from '../local/stdio/stdio-server.ts';
@@ -26,6 +28,8 @@ const rollback = z.strictObject({ route: z.string().min(1).max(64), to: z.int().
 
 /** What the operations use. */
 interface OperationServices {
+  /** Absent without other hosts. */
+  readonly cluster?: Cluster | undefined;
   readonly services: Pick<Services, 'bus' | 'clock' | 'pendingReplies'>;
   readonly loader: RouteLoader;
   readonly prober: HealthSource;
@@ -34,24 +38,74 @@ interface OperationServices {
 
 /** Serves `gateway routes`, `gateway reload` and `gateway rollback` on the control socket. */
 export function serveRouteOperations(surface: HttpSurface, gateway: OperationServices): void {
-  const { services, loader } = gateway;
+  const { services, loader, cluster } = gateway;
   const { bus, clock, pendingReplies } = services;
 
   serveOperation(surface, ROUTES_PATH, nothing, () => tableView(gateway));
 
   serveOperation(surface, RELOAD_PATH, nothing, async (_request, { correlation }) => {
-    const answer = pendingReplies.open(correlation, REPLY_TIMEOUT_MS);
-    answer.catch(() => {}); // when the reload throws, nothing awaits this promise
-    const restart = await loader.reload('requested', correlation);
-    return { ...accepted(await answer, 'HF_GATEWAY_RELOAD'), restart };
+    const others = cluster && reloadElsewhere(cluster);
+    const changed = await reload(gateway, correlation);
+    return { ...changed, ...(await others) };
   });
+  cluster?.onAsked(RELOAD_PATH, () => answerReload(gateway));
 
   serveOperation(surface, ROLLBACK_PATH, rollback, async ({ route, to }, { correlation }) => {
+    const back = cluster && to !== undefined ? placeOf(loader, route, to) : undefined;
     const answer = pendingReplies.open(correlation, REPLY_TIMEOUT_MS);
     const at = clock.now();
-    bus.publish(rollbackRequested, { at, route, ...(to !== undefined && { to }) }, { correlation });
+    const wanted = { ...(to !== undefined && { to }), ...(back !== undefined && { back }) };
+    bus.publish(rollbackRequested, { at, route, ...wanted }, { correlation });
     return accepted(await answer, 'HF_GATEWAY_ROLLBACK');
   });
+}
+
+/** Reads the configuration file of this host again. @throws HF_GATEWAY_RELOAD */
+async function reload({ services, loader }: OperationServices, correlation: string): Promise<object> {
+  const answer = services.pendingReplies.open(correlation, REPLY_TIMEOUT_MS);
+  answer.catch(() => {}); // when the reload throws, nothing awaits this promise
+  const restart = await loader.reload('requested', correlation);
+  return { ...accepted(await answer, 'HF_GATEWAY_RELOAD'), restart };
+}
+
+/** What became of a reload on another host: a changed table, or why it stays as it is. */
+const reloadedSchema = z.object({
+  revision: z.number().exactOptional(),
+  refused: z.string().exactOptional(),
+  rejected: z.array(z.object({ name: z.string(), reason: z.string() })).exactOptional(),
+});
+
+export type ReloadedHost = z.output<typeof reloadedSchema> & { readonly host: string };
+
+/** What `gateway reload` says of the other hosts. */
+export interface ReloadedHosts {
+  readonly hosts: readonly ReloadedHost[];
+  /** How many did not answer in time. */
+  readonly silent: number;
+}
+
+async function reloadElsewhere(cluster: Cluster): Promise<ReloadedHosts> {
+  const others = cluster.standing().hosts - 1;
+  // A host that is cut off reloads its own file all the same.
+  const answers = await cluster.ask(RELOAD_PATH, {}, REPLY_TIMEOUT_MS).catch(() => []);
+  const hosts = answers.map(({ host, answer }) => ({ host, ...reloadedSchema.parse(answer) }));
+  return { hosts, silent: Math.max(0, others - hosts.length) };
+}
+
+async function answerReload(gateway: OperationServices): Promise<Json> {
+  try {
+    return toPlain(reloadedSchema.parse(await reload(gateway, newCorrelation())), RELOAD_PATH);
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    return { refused: error.what };
+  }
+}
+
+/** @returns which of the earlier definitions of a route it is @throws HF_GATEWAY_ROLLBACK none began in that revision */
+function placeOf(loader: RouteLoader, route: string, to: number): number {
+  const place = loader.earlier(route).findIndex(({ revision }) => revision === to);
+  if (place >= 0) return place;
+  throw new GatewayError('HF_GATEWAY_ROLLBACK', { reason: `${route} did not change in revision ${to}` });
 }
 
 /** @throws HF_GATEWAY_RELOAD, HF_GATEWAY_ROLLBACK the machine refused it */

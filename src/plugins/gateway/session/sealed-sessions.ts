@@ -71,18 +71,18 @@ export class SealedSessions {
   /**
    * Reads the key files; the first is made when it is not there.
    *
+   * @param shared the key of a cluster, which seals; those of files open what they sealed before
    * @throws HF_CONFIG_SECRET_MISSING, HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID
    */
-  static fromFiles(files: readonly [string, ...string[]]): SealedSessions {
+  static fromFiles(files: readonly [string, ...string[]], shared?: Buffer): SealedSessions {
     createSecretFile(files[0], randomBytes(KEY_BYTES));
-    return new SealedSessions(
-      files.map((file) => {
-        const bytes = readSecretFile(file);
-        if (bytes.length === KEY_BYTES) return bytes;
-        const reason = `it holds ${bytes.length} bytes, not ${KEY_BYTES}`;
-        throw new KernelError('HF_CONFIG_SECRET_INVALID', { file, reason });
-      }),
-    );
+    const ofFiles = files.map((file) => {
+      const bytes = readSecretFile(file);
+      if (bytes.length === KEY_BYTES) return bytes;
+      const reason = `it holds ${bytes.length} bytes, not ${KEY_BYTES}`;
+      throw new KernelError('HF_CONFIG_SECRET_INVALID', { file, reason });
+    });
+    return new SealedSessions(shared ? [shared, ...ofFiles] : ofFiles);
   }
 
   /** @param binding key and endpoint, e.g. `k_…/memory` @returns a session id: visible ASCII */

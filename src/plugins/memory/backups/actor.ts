@@ -20,6 +20,9 @@ export const backupsActor = defineActor({
   describe: describeBackupsRecord,
 });
 
+/** Of several hosts on one store elsewhere, one makes, counts and deletes its backups, and proves them in drills. */
+export const BACKUPS = { singleton: 'memory' } as const;
+
 const HOUR_MS = 3_600_000;
 const RETRY_MS = 600_000;
 /** Size of a snapshot of the store that the documents describe. */
@@ -110,10 +113,10 @@ export function backupState(
 
 /** Registers the actors with their routes and schedules. */
 export function registerBackupActors<S>(context: PluginContext<S>, options: MemoryOptions): void {
-  context.actor({
-    ...backupsActor,
-    input: (key) => settingsOf(key === 'volume' ? 'volume' : 'snapshot', options),
-  });
+  context.actor(
+    { ...backupsActor, input: (key) => settingsOf(key === 'volume' ? 'volume' : 'snapshot', options) },
+    BACKUPS,
+  );
   context.route(backupRequested, backupsActor, ({ payload: { kind: key, ...rest } }) => [
     { key, event: { type: 'REQUESTED', ...rest } },
   ]);
@@ -129,10 +132,10 @@ export function registerBackupActors<S>(context: PluginContext<S>, options: Memo
   context.route(deploymentChecked, backupsActor, ({ payload }) => [
     { key: 'snapshot', event: { type: 'DEPLOYMENT_CHECKED', ...payload } },
   ]);
-  context.schedule(options.snapshots.cron, snapshotDue);
-  context.schedule(options.volumeCopies.cron, volumeCopyDue);
-  context.schedule(CHECK_CRON, checkDue);
-  context.schedule(LOOK_CRON, lookDue);
+  context.schedule(options.snapshots.cron, snapshotDue, BACKUPS);
+  context.schedule(options.volumeCopies.cron, volumeCopyDue, BACKUPS);
+  context.schedule(CHECK_CRON, checkDue, BACKUPS);
+  context.schedule(LOOK_CRON, lookDue, BACKUPS);
 }
 
 /**
@@ -142,7 +145,7 @@ export function registerBackupActors<S>(context: PluginContext<S>, options: Memo
  * @returns ends the wait for the first check
  */
 export function startSchedules(
-  { bus, clock }: Services,
+  { actors, bus, clock }: Services,
   options: MemoryOptions,
   kinds: readonly BackupKind[],
   look: () => void,
@@ -162,6 +165,7 @@ export function startSchedules(
   bus.stream(checkDue, 'memory').subscribe(check);
   bus.stream(lookDue, 'memory').subscribe(look);
   return clock.after(FIRST_CHECK_MS, () => {
+    if (!actors.actsHere(backupsActor)) return;
     look();
     check();
   });

@@ -1,6 +1,6 @@
 /** Backups of the store's volume that the cluster's backup operator made: which are good, and what is recorded of them. */
 import { z } from 'zod';
-import type { Cluster } from '../../../core/contracts/cluster.ts';
+import type { KubernetesApi } from '../../../core/contracts/kubernetes.ts';
 import type { Backup } from '../../../machines/memory/backups-rules.ts';
 import type { MemoryOptions } from '../options.ts';
 import type { Recorded } from './content.ts';
@@ -31,10 +31,10 @@ export interface GoodBackup {
  * The backups of the volume's schedule that completed without errors or warnings, newest first.
  *
  * @returns `whole` is false when there are more than could be read
- * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED, HF_CLUSTER_KIND
+ * @throws HF_KUBERNETES_UNREACHABLE, HF_KUBERNETES_REFUSED, HF_KUBERNETES_KIND
  */
 export async function goodBackups(
-  cluster: Cluster,
+  cluster: KubernetesApi,
   { backupNamespace, backupSchedule }: MemoryOptions['deployment'],
   signal: AbortSignal,
 ): Promise<{ readonly good: readonly GoodBackup[]; readonly read: number; readonly whole: boolean }> {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ClusterToken } from '../../../core/contracts/cluster.ts';
+import { KubernetesToken } from '../../../core/contracts/kubernetes.ts';
 import type {
   PointId,
   RecordedContent,
@@ -24,6 +24,7 @@ import {
 import { MemoryError } from '../errors.ts';
 import type { MemoryOptions } from '../options.ts';
 import {
+  BACKUPS,
   type BackupKind,
   backupRequested,
   backupState,
@@ -149,7 +150,7 @@ export class Backups implements SnapshotRecords {
   async #recordOfCluster(signal: AbortSignal): Promise<void> {
     const { stores, lists } = this.#sources;
     const { find, clock, actors, logger } = this.#services;
-    const cluster = stores.kind === 'remote' ? find(ClusterToken) : undefined;
+    const cluster = stores.kind === 'remote' ? find(KubernetesToken) : undefined;
     if (!cluster) return;
     try {
       const { good, whole } = await goodBackups(cluster, this.#options.deployment, signal);
@@ -290,7 +291,7 @@ export class Backups implements SnapshotRecords {
     const ahead = seen.filter(({ at }) => isAhead(at, now)).map(({ name }) => name);
     const newest = seen.find(({ at }) => !isAhead(at, now));
     const schedule = deployment.backupSchedule;
-    const unknown = find(ClusterToken) ? 'none was seen yet' : 'no cluster is configured';
+    const unknown = find(KubernetesToken) ? 'none was seen yet' : 'no cluster is configured';
     return {
       schedule,
       ...(newest ? { newest: { name: newest.name, at: new Date(newest.at).toISOString() } } : { unknown }),
@@ -351,7 +352,7 @@ export function registerBackupControl(context: PluginContext<{ readonly backups:
     serveOperation(surface, BACKUP_PATHS.prune, pruneFields, ({ dryRun }, { correlation }) =>
       backups.prune(correlation, dryRun, deadline()),
     );
-  });
+  }, BACKUPS);
 }
 
 /** `done` of `{ resting: 'done' }`. */

@@ -1,4 +1,4 @@
-import type { Cluster, ClusterKind, ClusterObject } from '../../../core/contracts/cluster.ts';
+import type { KubernetesApi, KubernetesKind, KubernetesObject } from '../../../core/contracts/kubernetes.ts';
 import type { MemoryStores, SnapshotRecords } from '../../../core/contracts/memory-store.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
@@ -10,9 +10,9 @@ import { ensure, type ScratchNamespaces } from '../scratch/namespaces.ts';
 import type { PathSettings, RestorePath, StepContext } from '../steps.ts';
 import { until } from '../steps.ts';
 
-const BACKUP: ClusterKind = { apiVersion: 'velero.io/v1', kind: 'Backup' };
-const RESTORE: ClusterKind = { apiVersion: 'velero.io/v1', kind: 'Restore' };
-const CLAIM: ClusterKind = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' };
+const BACKUP: KubernetesKind = { apiVersion: 'velero.io/v1', kind: 'Backup' };
+const RESTORE: KubernetesKind = { apiVersion: 'velero.io/v1', kind: 'Restore' };
+const CLAIM: KubernetesKind = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' };
 const SCHEDULE_LABEL = 'velero.io/schedule-name';
 /** The four kinds that make a store out of a volume. */
 const RESOURCES = ['persistentvolumeclaims', 'persistentvolumes', 'deployments', 'services'];
@@ -26,7 +26,7 @@ const BAD = [
 ];
 
 interface BackupPathOptions extends PathSettings {
-  readonly cluster: Cluster;
+  readonly cluster: KubernetesApi;
   readonly namespaces: ScratchNamespaces;
   readonly places: ClusterPlaces;
   readonly stores: MemoryStores;
@@ -81,7 +81,7 @@ export class BackupPath implements RestorePath {
     const { namespaces } = this.#options;
     progress.begin('making a namespace');
     // The restored deployment names this Secret, and its pod would not start without; nothing is to be written there.
-    const secret: ClusterObject = {
+    const secret: KubernetesObject = {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: 'qdrant-r2-snapshot' },
@@ -112,7 +112,7 @@ export class BackupPath implements RestorePath {
       .delete(RESTORE, namespaces.nameOf(id), places.backupNamespace, signal)
       .catch((error: unknown) => {
         // Where restores are no kind of the cluster, none can be left.
-        if (!isCoded(error, 'HF_CLUSTER_KIND')) throw error;
+        if (!isCoded(error, 'HF_KUBERNETES_KIND')) throw error;
       });
     await namespaces.remove(id, signal);
   }
@@ -123,7 +123,7 @@ export class BackupPath implements RestorePath {
     return (await namespaces.list(signal)).filter(({ expiresAt }) => expiresAt <= now).map(({ id }) => id);
   }
 
-  #restoreObject(id: string, backupName: string): ClusterObject {
+  #restoreObject(id: string, backupName: string): KubernetesObject {
     const { namespaces, places } = this.#options;
     const name = namespaces.nameOf(id);
     return {
@@ -145,7 +145,7 @@ export class BackupPath implements RestorePath {
       const restore = await cluster
         .get(RESTORE, name, places.backupNamespace, signal)
         .catch((error: unknown) => {
-          if (isCoded(error, 'HF_CLUSTER_UNREACHABLE') && !signal.aborted) return 'unknown' as const;
+          if (isCoded(error, 'HF_KUBERNETES_UNREACHABLE') && !signal.aborted) return 'unknown' as const;
           throw error;
         });
       if (restore === 'unknown') return undefined;
@@ -168,7 +168,7 @@ const failed = (reason: string) => new RestoreError('HF_RESTORE_FAILED', { reaso
 const isGood = ({ phase, errors, warnings }: Status) =>
   phase === 'Completed' && errors === 0 && warnings === 0;
 
-function statusOf({ status }: ClusterObject): Status {
+function statusOf({ status }: KubernetesObject): Status {
   const { phase, errors, warnings, validationErrors, failureReason } = isObject(status) ? status : {};
   const reasons = [...(Array.isArray(validationErrors) ? validationErrors : []), failureReason];
   return {
@@ -186,7 +186,7 @@ function sentence({ phase, errors, warnings, reasons }: Status): string {
   return `${phase} with ${errors} errors and ${warnings} warnings${reasons === '' ? '' : `: ${reasons}`}`;
 }
 
-function timeOf({ status, metadata }: ClusterObject): string {
+function timeOf({ status, metadata }: KubernetesObject): string {
   const completed = isObject(status) ? status.completionTimestamp : undefined;
   return typeof completed === 'string' ? completed : (metadata.creationTimestamp ?? '');
 }

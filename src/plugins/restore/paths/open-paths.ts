@@ -1,4 +1,4 @@
-import { ClusterToken } from '../../../core/contracts/cluster.ts';
+import { KubernetesToken } from '../../../core/contracts/kubernetes.ts';
 import {
   MemoryStoresToken,
   type ScratchStores,
@@ -33,7 +33,7 @@ export function openPaths(services: Services, options: RestoreOptions): Paths {
   const { readyMs, pollMs, expiryMs, scratchUrl, cluster: places } = options;
   const stores = services.get(MemoryStoresToken);
   const embedded = stores.kind === 'embedded' ? services.find(ScratchStoresToken) : undefined;
-  const cluster = services.find(ClusterToken);
+  const cluster = services.find(KubernetesToken);
   const records = services.find(SnapshotRecordsToken);
   const settings = { clock, readyMs, pollMs };
   const { collection } = stores;

@@ -1,4 +1,4 @@
-import type { Cluster, ClusterKind, ClusterObject } from '../../../core/contracts/cluster.ts';
+import type { KubernetesApi, KubernetesKind, KubernetesObject } from '../../../core/contracts/kubernetes.ts';
 import type {
   MemoryStores,
   ScratchInstance,
@@ -14,17 +14,22 @@ import { REST_PORT, type ScratchNamespaces } from './namespaces.ts';
 const CLAIM_SIZE = '5Gi';
 export const CLAIM_BYTES = 5 * 1024 ** 3;
 const LABELS = { app: 'holdfast-scratch-store' };
-const DEPLOYMENT: ClusterKind = { apiVersion: 'apps/v1', kind: 'Deployment' };
+const DEPLOYMENT: KubernetesKind = { apiVersion: 'apps/v1', kind: 'Deployment' };
 
 /** Instances in a namespace of their own: a claim, a deployment of one replica, a forwarded port (B9). */
 export class ClusterScratch implements ScratchStores {
   readonly kind = 'cluster';
   readonly #namespaces: ScratchNamespaces;
-  readonly #cluster: Cluster;
+  readonly #cluster: KubernetesApi;
   readonly #stores: MemoryStores;
   readonly #places: ClusterPlaces;
 
-  constructor(namespaces: ScratchNamespaces, cluster: Cluster, stores: MemoryStores, places: ClusterPlaces) {
+  constructor(
+    namespaces: ScratchNamespaces,
+    cluster: KubernetesApi,
+    stores: MemoryStores,
+    places: ClusterPlaces,
+  ) {
     this.#namespaces = namespaces;
     this.#cluster = cluster;
     this.#stores = stores;
@@ -61,7 +66,7 @@ export class ClusterScratch implements ScratchStores {
 }
 
 /** The image of the first container of a deployment whose pods mount the claim. */
-function imageOn({ spec }: ClusterObject, claim: string): string | undefined {
+function imageOn({ spec }: KubernetesObject, claim: string): string | undefined {
   const template = isObject(spec) && isObject(spec.template) ? spec.template : {};
   const pod = isObject(template.spec) ? template.spec : {};
   const volumes = Array.isArray(pod.volumes) ? pod.volumes.filter(isObject) : [];
@@ -74,7 +79,7 @@ function imageOn({ spec }: ClusterObject, claim: string): string | undefined {
 }
 
 /** A store without any object-store settings: it keeps everything on its claim. */
-export function storeObjects(image: string, storageClassName: string): ClusterObject[] {
+export function storeObjects(image: string, storageClassName: string): KubernetesObject[] {
   const claim = {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',

@@ -1,4 +1,9 @@
-import type { Cluster, ClusterKind, ClusterObject, PortForward } from '../../../core/contracts/cluster.ts';
+import type {
+  KubernetesApi,
+  KubernetesKind,
+  KubernetesObject,
+  PortForward,
+} from '../../../core/contracts/kubernetes.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
@@ -6,8 +11,8 @@ import { RestoreError } from '../errors.ts';
 import { until } from '../steps.ts';
 
 export const REST_PORT = 6333;
-const NAMESPACE: ClusterKind = { apiVersion: 'v1', kind: 'Namespace' };
-const POD: ClusterKind = { apiVersion: 'v1', kind: 'Pod' };
+const NAMESPACE: KubernetesKind = { apiVersion: 'v1', kind: 'Namespace' };
+const POD: KubernetesKind = { apiVersion: 'v1', kind: 'Pod' };
 const OWNED = { 'app.kubernetes.io/managed-by': 'holdfast', 'holdfast.dev/role': 'scratch' };
 const ID_LABEL = 'holdfast.dev/drill';
 const EXPIRES = 'holdfast.dev/expires';
@@ -15,7 +20,7 @@ const EXPIRES = 'holdfast.dev/expires';
 const HOPELESS = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'CreateContainerConfigError'];
 
 interface NamespacesOptions {
-  readonly cluster: Cluster;
+  readonly cluster: KubernetesApi;
   readonly clock: Clock;
   readonly pollMs: number;
   readonly readyMs: number;
@@ -35,12 +40,12 @@ export class ScratchNamespaces {
     return `holdfast-drill-${id}`.toLowerCase();
   }
 
-  /** Makes a namespace with its objects; existing ones are from the same drill. @throws HF_RESTORE_SCRATCH, HF_CLUSTER_* */
-  async create(id: string, objects: readonly ClusterObject[], signal: AbortSignal): Promise<void> {
+  /** Makes a namespace with its objects; existing ones are from the same drill. @throws HF_RESTORE_SCRATCH, HF_KUBERNETES_* */
+  async create(id: string, objects: readonly KubernetesObject[], signal: AbortSignal): Promise<void> {
     const { cluster, clock, expiryMs } = this.#options;
     const name = this.nameOf(id);
     const expires = new Date(clock.now() + expiryMs).toISOString();
-    const namespace: ClusterObject = {
+    const namespace: KubernetesObject = {
       ...NAMESPACE,
       metadata: { name, labels: { ...OWNED, [ID_LABEL]: id }, annotations: { [EXPIRES]: expires } },
     };
@@ -54,13 +59,13 @@ export class ScratchNamespaces {
     }
   }
 
-  /** Waits for a pod that is ready. @returns a loopback URL of its REST port; @throws HF_RESTORE_SCRATCH, HF_CLUSTER_* */
+  /** Waits for a pod that is ready. @returns a loopback URL of its REST port; @throws HF_RESTORE_SCRATCH, HF_KUBERNETES_* */
   async reach(id: string, signal: AbortSignal): Promise<string> {
     const { cluster, clock, pollMs, readyMs } = this.#options;
     const namespace = this.nameOf(id);
     const look = async () => {
       const { objects: pods } = await cluster.list(POD, { namespace }, signal).catch((error: unknown) => {
-        if (isCoded(error, 'HF_CLUSTER_UNREACHABLE') && !signal.aborted) return { objects: [] };
+        if (isCoded(error, 'HF_KUBERNETES_UNREACHABLE') && !signal.aborted) return { objects: [] };
         throw error;
       });
       const stuck = pods.map(hopeless).find((reason) => reason !== undefined);
@@ -79,7 +84,7 @@ export class ScratchNamespaces {
     return `http://127.0.0.1:${forward.port}`;
   }
 
-  /** Resolves when it is gone. @throws HF_CLUSTER_* */
+  /** Resolves when it is gone. @throws HF_KUBERNETES_* */
   async remove(id: string, signal: AbortSignal): Promise<void> {
     const { cluster, clock, pollMs } = this.#options;
     await this.#forwards.get(id)?.close();
@@ -107,24 +112,28 @@ export class ScratchNamespaces {
 }
 
 /** Creates it, unless it is there already. */
-export async function ensure(cluster: Cluster, object: ClusterObject, signal: AbortSignal): Promise<void> {
+export async function ensure(
+  cluster: KubernetesApi,
+  object: KubernetesObject,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     await cluster.create(object, signal);
   } catch (error) {
-    if (!isCoded(error, 'HF_CLUSTER_EXISTS')) throw error;
+    if (!isCoded(error, 'HF_KUBERNETES_EXISTS')) throw error;
   }
 }
 
-function isMarked({ metadata: { labels } }: ClusterObject, id: string): boolean {
+function isMarked({ metadata: { labels } }: KubernetesObject, id: string): boolean {
   return labels?.[ID_LABEL] === id && labels['holdfast.dev/role'] === OWNED['holdfast.dev/role'];
 }
 
-function isReady({ status }: ClusterObject): boolean {
+function isReady({ status }: KubernetesObject): boolean {
   const conditions = isObject(status) && Array.isArray(status.conditions) ? status.conditions : [];
   return conditions.filter(isObject).some(({ type, status: state }) => type === 'Ready' && state === 'True');
 }
 
-function hopeless({ status }: ClusterObject): string | undefined {
+function hopeless({ status }: KubernetesObject): string | undefined {
   const containers =
     isObject(status) && Array.isArray(status.containerStatuses) ? status.containerStatuses : [];
   for (const { state } of containers.filter(isObject)) {

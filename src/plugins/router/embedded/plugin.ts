@@ -54,6 +54,7 @@ export const router = definePlugin({
   },
   errors: RouterError,
   provides: [RouterApiToken],
+  hostBound: true,
   start: async (services, options, signal) =>
     (await import('./start.ts')).startRouter(services, options, signal),
   register(context, options) {

@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import test from 'ava';
 import { loadConfig } from '../../../../src/core/host/config/load.ts';
 import { PluginHost } from '../../../../src/core/host/plugin/host.ts';
@@ -27,4 +29,24 @@ test('[C11] a port that is none ends the load of the shipped configuration by th
     { code: 'HF_CONFIG_ENV' },
   );
   t.regex(error.what, /^The value of HOLDFAST_ROUTER_PORT cannot be used: expected number/);
+});
+
+const LISTED = `
+  import { registerHooks } from 'node:module';
+  const loaded = [];
+  registerHooks({ load: (url, context, next) => { loaded.push(url); return next(url, context); } });
+  const { loadConfig } = await import('./src/core/host/config/load.ts');
+  await loadConfig({ env: {} });
+  console.log(JSON.stringify(loaded));`;
+
+test('[C13] without a server of NATS the shipped configuration loads no module of several hosts', async (t) => {
+  const { HOLDFAST_NATS_URL: _, ...env } = process.env;
+  const args = ['--input-type=module', '-e', LISTED];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env });
+  const loaded: string[] = JSON.parse(stdout);
+  t.true(loaded.some((url) => url.includes('/plugins/gateway/')));
+  t.deepEqual(
+    loaded.filter((url) => /\/plugins\/cluster\/|\/machines\/cluster\/|@nats-io/.test(url)),
+    [],
+  );
 });

@@ -15,6 +15,16 @@ const CASES: Readonly<Record<string, { bad: readonly object[]; good: readonly ob
   },
   'alerts.unevaluated': { bad: [{ event: { type: 'FAILED' } }], good: [{ event: { type: 'RECOVERED' } }] },
   'alerts.outbox': { bad: [{ event: { type: 'REFUSED' } }], good: [{ event: { type: 'POSTED' } }] },
+  'cluster.host': {
+    bad: ['LOST', 'VERSION_REFUSED', 'STREAM_REPLACED', 'MIRROR_BEHIND', 'ISOLATED'].map((type) => ({
+      event: { type },
+    })),
+    good: ['HEARD', 'LEFT', 'FORGOTTEN', 'CONNECTED'].map((type) => ({ event: { type } })),
+  },
+  'cluster.singleton': {
+    bad: [{ event: { type: 'BEGIN_FAILED' } }, { event: { type: 'ORPHANED' } }],
+    good: [{ event: { type: 'BEGUN' } }, { event: { type: 'ENDED' } }],
+  },
   'console.access': { bad: [{ event: { type: 'LOGIN_REFUSED' } }], good: [{ event: { type: 'LOGGED_IN' } }] },
   'gateway.key': {
     bad: [

@@ -13,7 +13,10 @@ import { newCorrelation } from '../../../../src/core/kernel/clock.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 type Definition = Partial<
-  Pick<PluginDefinition, 'requires' | 'provides' | 'collects' | 'onFailure' | 'start'>
+  Pick<
+    PluginDefinition,
+    'requires' | 'wants' | 'provides' | 'collects' | 'onFailure' | 'singleton' | 'hostBound' | 'start'
+  >
 >;
 
 /** A plugin that declares what `register` says. */

@@ -78,6 +78,25 @@ test('[C10] a timer that has been open for longer than the limit does not keep t
   );
 });
 
+test('[C10,C13] records that are needed elsewhere stay, until the disk is nearly full', async (t) => {
+  const dir = tempDir(t);
+  const clock = new VirtualClock(START);
+  const settings = { folder: join(dir, 'archive'), olderThanMs: DAY };
+  for (const { leastFreeBytes, first } of [
+    { leastFreeBytes: 0, first: 40 },
+    { leastFreeBytes: Number.MAX_SAFE_INTEGER, first: undefined },
+  ]) {
+    const { bench, retention, close } = await openKept(dir, settings, clock, { leastFreeBytes });
+    bench.log.keepFrom(() => 40);
+    if (first !== undefined) await live(bench, 50, DAY);
+    clock.jump(10 * DAY);
+    await retention.run();
+    if (first === undefined) t.true(sizeOf(dir).first > 40);
+    else t.is(sizeOf(dir).first, first);
+    await close();
+  }
+});
+
 test('[C10] a running log is looked at every minute', async (t) => {
   const dir = tempDir(t);
   const clock = new VirtualClock(START);

@@ -49,6 +49,20 @@ test('[R32] another data folder gives other fingerprints, so that a guess cannot
   t.not(openVault(tempDir(t)).fingerprint('hunter2'), openVault(tempDir(t)).fingerprint('hunter2'));
 });
 
+test('[C13] hosts that share a key make the same fingerprints; what one sealed stays its own, before and after', (t) => {
+  const shared = Buffer.alloc(32, 'shared');
+  const [one, other] = [tempDir(t), tempDir(t)];
+  const before = openVault(one).seal('body', 'p');
+  const joined = openVault(one, shared);
+  t.is(joined.fingerprint('x'), openVault(other, shared).fingerprint('x'));
+  t.not(joined.fingerprint('x'), openVault(other, Buffer.alloc(32, 'another')).fingerprint('x'));
+  t.is(joined.open(before, 'p'), 'body');
+  t.throws(() => openVault(other, shared).open(joined.seal('body', 'p'), 'p'), { code: 'HF_SECRET_SEALED' });
+  const left = openVault(one);
+  t.not(left.fingerprint('x'), joined.fingerprint('x'));
+  t.is(left.open(joined.seal('later', 'p'), 'p'), 'later');
+});
+
 test('one text stands for one JSON value', (t) => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {

@@ -121,6 +121,7 @@ test.serial(
         wordsOf: unused,
         stoppedReports: unused,
         exportForms: unused,
+        hostLogs: unused,
       },
     );
     await until(() => lines.some((line) => /\| begun/.test(line)));

@@ -39,6 +39,17 @@ export const runtimeErrors = {
     remedy:
       'List what it uses in `requires` or `wants` of its definition, and what it provides in `provides`.',
   },
+  HF_PLUGIN_SINGLETON: {
+    status: 500,
+    what: 'Plugin {plugin} does not fit the singleton {singleton}: {reason}.',
+    remedy:
+      'Let what all hosts need be a plugin of its own without `singleton`, or use `wants` and do without it while that singleton is elsewhere.',
+  },
+  HF_PLUGIN_ELSEWHERE: {
+    status: 409,
+    what: '{what} does not run on this host: {where}.',
+    remedy: 'Run the command on that host; `holdfast cluster status` says which host holds what.',
+  },
   HF_PLUGIN_EARLY: {
     status: 500,
     what: 'Plugin {plugin} used what its start makes before it was started.',

@@ -12,11 +12,26 @@ export const actorErrors = {
     what: 'More than {limit} events wait for the log.',
     remedy: 'Wait and try again; `holdfast status` says what the log waits for.',
   },
+  HF_ACTOR_ELSEWHERE: {
+    status: 503,
+    what: 'Actor {actor} does not act on this host.',
+    remedy: 'Send the event to the host that holds it; `holdfast cluster leases` says which one that is.',
+  },
+  HF_ACTOR_ADOPTION: {
+    status: 500,
+    what: 'The state of {actor} that host {host} left cannot be taken over: {reason}.',
+    remedy: "Check that host's records (`holdfast log verify`), and run the same release on both hosts.",
+  },
+  HF_ACTOR_ADOPTION_CUT: {
+    status: 500,
+    what: 'The takeover from host {host}, as of its record {seq}, was not finished when the process ended.',
+    remedy: 'Take over from that host again, as of the same record.',
+  },
   HF_EVENT_INVALID: {
     status: 500,
     what: '{path} cannot be recorded: {reason}.',
     remedy:
-      'Send plain data (strings, finite numbers, booleans, arrays, objects) under a type other than init.',
+      'Send plain data (strings, finite numbers, booleans, arrays, objects) under a type other than init, migrate and adopt.',
   },
   HF_MACHINE_CONTEXT: {
     status: 500,
@@ -44,6 +59,11 @@ export const actorErrors = {
     status: 503,
     what: 'The runtime is stopping, so the effect was interrupted.',
     remedy: 'Nothing needs to be done: the effect stays open in the log, and the next start resumes it.',
+  },
+  HF_EFFECT_ELSEWHERE: {
+    status: 503,
+    what: 'This host does not act for {type} any more, so the effect was interrupted.',
+    remedy: 'Nothing needs to be done: the effect stays open, and the host that takes over resumes it.',
   },
   HF_REPLAY_CHANGE: {
     status: 400,

@@ -21,23 +21,33 @@ export interface ImportOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Lines of a portable file, from wherever they come. */
+export interface LineSource {
+  /** Named in errors: a file, or a stream. */
+  readonly name: string;
+  readonly lines: AsyncIterable<{ readonly text: string; readonly line: number }>;
+  /** Somebody still writes it: it has no last line, and the signature of a record may stand behind later ones. */
+  readonly isOpen?: boolean;
+}
+
 /** How much of the index stays in memory: it is filled in the order of the records, which is not its own. */
 const CACHE_KIB = 32 * 1024;
 
 /**
- * Makes a data folder's log from a portable file (C6). Every record is checked against the one before; the log
- * appears whole or not at all.
+ * Makes a data folder's log from a portable file (C6), or from lines that come from elsewhere. Every record is checked
+ * against the one before; the log appears whole or not at all.
  *
  * @param dataDir made when it is not there; it must not hold a log
- * @throws HF_LOG_EXISTS; HF_PORTABLE_FILTERED the file holds some actors only; HF_PORTABLE_*; HF_LOG_CORRUPT
+ * @throws HF_LOG_EXISTS; HF_PORTABLE_EMPTY the lines hold no record; HF_PORTABLE_FILTERED the file holds some actors only; HF_PORTABLE_*; HF_LOG_CORRUPT
  */
 export async function importLog(
-  file: string,
+  from: string | LineSource,
   dataDir: string,
   { prepare, onProgress, signal }: ImportOptions = {},
 ): Promise<Ingested> {
   if (existsSync(logFile(dataDir))) throw new KernelError('HF_LOG_EXISTS', { dir: dataDir });
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const source = sourceOf(from);
   const work = mkdtempSync(join(dataDir, 'import-'));
   try {
     const db = openForWriting(work);
@@ -47,9 +57,11 @@ export async function importLog(
     let head: Signature;
     try {
       const whole = ({ complete }: Ingested['header']) => {
-        if (!complete) throw new KernelError('HF_PORTABLE_FILTERED', { file });
+        if (!complete) throw new KernelError('HF_PORTABLE_FILTERED', { file: source.name });
       };
-      ingested = await ingest(db, file, whole, { chained: true, onProgress, signal });
+      ingested = await ingest(db, source, whole, { chained: true, onProgress, signal });
+      const { header, records, end } = ingested;
+      if (records === 0) throw new KernelError('HF_PORTABLE_EMPTY', { from: header.range.from, to: end.seq });
       prepare?.();
       head = adopt(db, openLogKey(dataDir), ingested.header);
       db.exec('PRAGMA journal_mode = WAL');
@@ -65,6 +77,10 @@ export async function importLog(
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+function sourceOf(from: string | LineSource): LineSource {
+  return typeof from === 'string' ? { name: from, lines: readLines(from) } : from;
 }
 
 /** The folder's own key vouches for what was imported, as it was when it came. */
@@ -111,20 +127,20 @@ export interface IngestOptions {
 }
 
 /**
- * Reads a portable file into the tables of a log, in one transaction, a line at a time.
+ * Reads a portable file, or lines that come from elsewhere, into the tables of a log, in one transaction, a line at a time.
  *
  * @param accept looks at the header first, and throws when it wants none of it
  * @throws HF_PORTABLE_* the file is not whole; HF_LOG_GAP it does not go on from the file before; HF_LOG_CORRUPT naming the first record that is not what was written
  */
 export async function ingest(
   db: DatabaseSync,
-  file: string,
+  from: string | LineSource,
   accept: (header: PortableHeader) => void,
   options: IngestOptions,
 ): Promise<Ingested> {
   db.exec('BEGIN');
   try {
-    const ingested = await fill(db, file, accept, options);
+    const ingested = await fill(db, sourceOf(from), accept, options);
     db.exec('COMMIT');
     return ingested;
   } catch (error) {
@@ -135,7 +151,7 @@ export async function ingest(
 
 async function fill(
   db: DatabaseSync,
-  file: string,
+  { name: file, lines: source, isOpen = false }: LineSource,
   accept: (header: PortableHeader) => void,
   { chained, after, onProgress, signal }: IngestOptions,
 ): Promise<Ingested> {
@@ -149,7 +165,7 @@ async function fill(
   let ended = false;
   let lines = 0;
   let bytes = 0;
-  for await (const { text, line } of readLines(file)) {
+  for await (const { text, line } of source) {
     lines = line;
     bytes += text.length + 1;
     if (line % TURN === 0) {
@@ -214,7 +230,8 @@ async function fill(
         break;
       }
       case 'signature':
-        if (parsed.signature.seq !== newest.seq) throw damaged('a signature stands apart from its record');
+        if (parsed.signature.seq !== newest.seq && !(isOpen && isOfRecord(db, parsed.signature)))
+          throw damaged('a signature stands apart from its record');
         insertSignature(db, parsed.signature);
         break;
       case 'end':
@@ -232,7 +249,7 @@ async function fill(
   if (!header) {
     throw new KernelError('HF_PORTABLE_FOREIGN', { file, reason: 'it is empty' });
   }
-  if (!ended) {
+  if (!ended && !isOpen) {
     const reason = `the end is missing; the file is cut off behind record ${newest.seq}`;
     throw new KernelError('HF_PORTABLE_DAMAGED', { file, line: lines + 1, reason });
   }
@@ -245,6 +262,10 @@ async function fill(
     digest,
   );
   return { header, records, end: newest };
+}
+
+function isOfRecord(db: DatabaseSync, { seq, hash }: Signature): boolean {
+  return db.prepare('SELECT 1 FROM records WHERE seq = ? AND hash = ?').get(seq, hash) !== undefined;
 }
 
 function insertMeta(db: DatabaseSync, { complete }: PortableHeader): void {

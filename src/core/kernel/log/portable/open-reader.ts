@@ -5,7 +5,7 @@ import { indexAll } from '../record-index.ts';
 import { INSERT_RECORD, logTables } from '../schema.ts';
 import { insertSignature } from '../signing.ts';
 import { SqliteReader } from '../sqlite-reader.ts';
-import type { End } from './import.ts';
+import type { End, Ingested, LineSource } from './import.ts';
 
 /**
  * Opens what holds a log: a data folder, a portable file, or several that go on where the one before ends (archives
@@ -23,10 +23,8 @@ export async function openReader(
   if (rest.length === 0 && !isFile(first)) return new SqliteReader(first);
   // A data folder needs neither decompression nor the format of files.
   const { ingest } = await import('./import.ts');
-  const db = new DatabaseSync('');
+  const db = temporaryDatabase();
   try {
-    db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF');
-    logTables(db);
     let end: End | undefined;
     for (const path of [first, ...rest]) {
       end = isFile(path)
@@ -38,6 +36,34 @@ export async function openReader(
     db.close();
     throw error;
   }
+}
+
+/**
+ * Reads lines that do not come from a file into a database without a name. Every record is checked against the one before.
+ *
+ * @throws HF_PORTABLE_*, HF_LOG_CORRUPT, and whatever the lines throw
+ */
+export async function openLines(
+  source: LineSource,
+  signal?: AbortSignal,
+): Promise<Ingested & { readonly reader: SqliteReader }> {
+  const { ingest } = await import('./import.ts');
+  const db = temporaryDatabase();
+  try {
+    const ingested = await ingest(db, source, () => {}, { chained: true, signal });
+    return { ...ingested, reader: new SqliteReader(db) };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** SQLite forgets it when it is closed. */
+function temporaryDatabase(): DatabaseSync {
+  const db = new DatabaseSync('');
+  db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF');
+  logTables(db);
+  return db;
 }
 
 function isFile(path: string): boolean {

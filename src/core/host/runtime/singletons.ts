@@ -1,0 +1,270 @@
+import type { Cluster, Lease, Singleton } from '../../contracts/cluster.ts';
+import type { Inheritance } from '../../kernel/actors/adoption.ts';
+import type { EffectGuard } from '../../kernel/actors/effect.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { HostError } from '../errors/host-error.ts';
+import type { PluginHost, RuntimeServices } from '../plugin/host.ts';
+import type { Registrations } from '../plugin/registrations.ts';
+import type { MovingControls } from './moving-controls.ts';
+import type { RecoveredEffects } from './recover-actors.ts';
+import type { Placement } from './routes.ts';
+import { startSchedules } from './schedules.ts';
+
+/** What a singleton runs with, once everything else runs. */
+export interface SingletonParts {
+  readonly cluster: Cluster;
+  readonly services: RuntimeServices;
+  readonly effects: RecoveredEffects;
+  readonly controls: MovingControls;
+}
+
+/** How often a lease is looked at that was not renewed in time, milliseconds. */
+const LOOK_MS = 100;
+
+/**
+ * The work that this host does while it holds the lease of it (docs/cluster.md): each singleton that can be on another host
+ * begins and ends here as the cluster says.
+ */
+export class Singletons implements Placement {
+  readonly #works: ReadonlyMap<string, SingletonWork>;
+  readonly #byType: ReadonlyMap<string, SingletonWork>;
+
+  /** @param host its plugins have registered */
+  constructor(host: PluginHost) {
+    const registrations = host.register();
+    const works = [...host.movable()].map(
+      ([name, plugins]) => new SingletonWork(name, { host, registrations, plugins: new Set(plugins) }),
+    );
+    this.#works = new Map(works.map((work) => [work.name, work]));
+    this.#byType = new Map(works.flatMap((work) => work.actorTypes.map((type) => [type, work])));
+  }
+
+  /** The types of their actors. */
+  get actorTypes(): readonly string[] {
+    return [...this.#byType.keys()];
+  }
+
+  /** When the effects of a type of actor may be carried out; undefined of those that are on every host. */
+  guardOf(actorType: string): EffectGuard | undefined {
+    return this.#byType.get(actorType);
+  }
+
+  singletonOf(actorType: string): string | undefined {
+    return this.#byType.get(actorType)?.name;
+  }
+
+  takesEvents(singleton: string): boolean {
+    return this.#works.get(singleton)?.takesEvents ?? true;
+  }
+
+  isRunning(singleton: string): boolean {
+    return this.#works.get(singleton)?.isRunning ?? false;
+  }
+
+  /** Lets this host compete for them. Called once, when everything else runs. */
+  compete(parts: SingletonParts): void {
+    for (const work of this.#works.values()) work.prepare(parts);
+    parts.services.actors.onClockJump(() => {
+      for (const work of this.#works.values()) work.followClock();
+    });
+    parts.cluster.compete([...this.#works.values()]);
+  }
+
+  /** Ends those that run here, and lets none begin any more. */
+  async stop(reason: string): Promise<void> {
+    await Promise.all([...this.#works.values()].map((work) => work.close(reason)));
+  }
+}
+
+/** From the beginning of a singleton here to its end. */
+class Term {
+  readonly lease: Lease;
+  /** Settled when it has begun, or failed to. */
+  readonly begun = Promise.withResolvers<void>();
+  hasTakenUp = false;
+  hasBegun = false;
+  /** It ends or has ended: nothing of it may begin any more. */
+  isOver = false;
+  endSchedules = (): void => {};
+  followClock = (): void => {};
+  ended: Promise<void> | undefined;
+
+  constructor(lease: Lease) {
+    this.lease = lease;
+    this.begun.promise.catch(() => {});
+  }
+}
+
+interface Members {
+  readonly host: PluginHost;
+  readonly registrations: Registrations;
+  readonly plugins: ReadonlySet<string>;
+}
+
+/** One singleton on this host. */
+class SingletonWork implements Singleton, EffectGuard {
+  readonly name: string;
+  readonly actorTypes: readonly string[];
+  readonly #members: Members;
+  #parts: SingletonParts | undefined;
+  #term: Term | undefined;
+  #isClosed = false;
+
+  constructor(name: string, members: Members) {
+    this.name = name;
+    this.#members = members;
+    this.actorTypes = this.#of(members.registrations.actors).map(({ type }) => type);
+  }
+
+  /** Of this host in the cluster. */
+  get host(): string {
+    return this.#parts?.cluster.host ?? '';
+  }
+
+  prepare(parts: SingletonParts): void {
+    this.#parts = parts;
+  }
+
+  /** Whether its actors take events here. */
+  get takesEvents(): boolean {
+    return this.#term?.hasTakenUp === true && !this.#term.isOver;
+  }
+
+  get isRunning(): boolean {
+    return this.#term?.hasBegun === true && !this.#term.isOver;
+  }
+
+  followClock(): void {
+    this.#term?.followClock();
+  }
+
+  async begin(lease: Lease, inheritance?: Inheritance): Promise<void> {
+    const parts = this.#parts;
+    if (!parts || this.#isClosed) throw new HostError('HF_PLUGIN_INTERRUPTED');
+    if (this.#term) throw new Error(`${this.name} has begun here already`);
+    const term = new Term(lease);
+    this.#term = term;
+    try {
+      await this.#begin(term, parts, inheritance);
+      term.hasBegun = true;
+      term.begun.resolve();
+      parts.services.logger.info({ singleton: this.name, fencing: lease.token }, 'singleton.began');
+    } catch (error) {
+      term.begun.reject(error);
+      const { logger } = parts.services;
+      logger.error({ singleton: this.name, fencing: lease.token, err: error }, 'singleton.did_not_begin');
+      await this.#finish(term, parts, 'it did not begin');
+      throw error;
+    }
+  }
+
+  async end(reason: string): Promise<void> {
+    const [term, parts] = [this.#term, this.#parts];
+    if (!term || !parts) return;
+    term.isOver = true;
+    this.#members.host.interruptSingleton(this.name);
+    await term.begun.promise.catch(() => {});
+    await this.#finish(term, parts, reason);
+  }
+
+  /** Ends it, and lets it begin no more. */
+  async close(reason: string): Promise<void> {
+    this.#isClosed = true;
+    await this.end(reason);
+  }
+
+  /** A record is on the stream, the plugins have started, and the lease is not over. @throws it ends */
+  async ready(seq: number): Promise<void> {
+    const [term, parts] = [this.#term, this.#parts];
+    if (!term || !parts) throw this.#elsewhere('another host may hold it');
+    await term.begun.promise;
+    await parts.cluster.mirrored(seq);
+    // It may be renewed yet; if another host has it, the term ends.
+    while (!term.isOver && isPast(term.lease, parts.services.clock))
+      await passed(parts.services.clock, LOOK_MS);
+  }
+
+  /** @throws HF_PLUGIN_ELSEWHERE its lease is over */
+  fencingToken(): string {
+    const [term, parts] = [this.#term, this.#parts];
+    if (!term || !parts || term.isOver) throw this.#elsewhere('another host may hold it');
+    if (isPast(term.lease, parts.services.clock)) throw this.#elsewhere('its lease is over');
+    return term.lease.token;
+  }
+
+  async #begin(term: Term, parts: SingletonParts, inheritance: Inheritance | undefined): Promise<void> {
+    const { host, registrations } = this.#members;
+    const { services, effects, controls } = parts;
+    const { actors, bus, clock, logger } = services;
+    const states = await actors.takeUp(this.actorTypes, inheritance);
+    this.#goOn(term);
+    term.hasTakenUp = true;
+    await host.startSingleton(this.name);
+    this.#goOn(term);
+    this.#needStarted([...this.#of(registrations.actors), ...this.#of(registrations.controls)]);
+    effects.leftOpen(states)();
+    controls.begin(this.#of(registrations.controls));
+    const schedules = host.started(this.#of(registrations.schedules));
+    term.endSchedules = startSchedules(schedules, bus, clock, (follow) => {
+      term.followClock = follow;
+    });
+    const ready = registrations.readyWork.filter(({ owner }) => this.#members.plugins.has(owner));
+    for (const { owner, work } of ready) {
+      try {
+        work();
+      } catch (error) {
+        logger.error({ plugin: owner, err: error }, 'plugin.ready_failed');
+      }
+    }
+  }
+
+  /** @throws HF_PLUGIN_ELSEWHERE a plugin that a part of it belongs to has failed on this host */
+  #needStarted(parts: readonly { readonly owner: string }[]): void {
+    const started = this.#members.host.started(parts);
+    const absent = parts.find((part) => !started.includes(part));
+    if (!absent) return;
+    const where = 'it has not started here';
+    throw new HostError('HF_PLUGIN_ELSEWHERE', { what: `Plugin ${absent.owner}`, where });
+  }
+
+  #goOn({ isOver }: Term): void {
+    if (isOver || this.#isClosed) throw new HostError('HF_PLUGIN_INTERRUPTED');
+  }
+
+  #finish(term: Term, parts: SingletonParts, reason: string): Promise<void> {
+    term.ended ??= this.#end(term, parts, reason);
+    return term.ended;
+  }
+
+  async #end(term: Term, { services, effects, controls }: SingletonParts, reason: string): Promise<void> {
+    term.isOver = true;
+    term.endSchedules();
+    controls.end(this.#of(this.#members.registrations.controls).map(({ owner }) => owner));
+    await effects.endOf(this.actorTypes);
+    await this.#members.host.stopSingleton(this.name, reason);
+    // What the plugins did at their stop may have asked for more.
+    await effects.endOf(this.actorTypes);
+    services.actors.setAside(this.actorTypes);
+    this.#term = undefined;
+    services.logger.info({ singleton: this.name, fencing: term.lease.token, reason }, 'singleton.ended');
+  }
+
+  #elsewhere(where: string): HoldfastError {
+    return new HostError('HF_PLUGIN_ELSEWHERE', { what: `Singleton ${this.name}`, where });
+  }
+
+  #of<T extends { readonly singleton?: string }>(declared: readonly T[]): readonly T[] {
+    return declared.filter(({ singleton }) => singleton === this.name);
+  }
+}
+
+function isPast(lease: Lease, clock: Clock): boolean {
+  return clock.monotonic() >= lease.deadline();
+}
+
+function passed(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(ms, resolve);
+  });
+}

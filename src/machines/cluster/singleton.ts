@@ -1,0 +1,170 @@
+import { assign, setup } from 'xstate';
+import { type Alert, effect } from '../effect.ts';
+
+/** Times are epoch milliseconds, durations milliseconds. */
+export interface SingletonContext {
+  readonly singleton: string;
+  /** The host that holds it, as far as this one knows. */
+  readonly holder?: string | undefined;
+  readonly token?: string | undefined;
+  /** The token by which its work began here last. */
+  readonly begunBy?: string | undefined;
+  /** Since when this host holds it. */
+  readonly since?: number | undefined;
+  /** The host that it was taken over from, and the last of its records that counts. */
+  readonly from?: string | undefined;
+  readonly fencedAt?: number | undefined;
+  /** Why this host holds it no longer, or could not begin. */
+  readonly reason?: string | undefined;
+  /** Beginnings that failed in a row. */
+  readonly failures: number;
+  /** How long this host leaves it to others before it tries again. */
+  readonly withholdMs: number;
+  /** Records of this host that do not count, because another one had taken over: the newest branches, oldest first. */
+  readonly branches: readonly OrphanedBranch[];
+}
+
+/** From the first to the last record of the branch, and how many of them are of the singleton. */
+export interface OrphanedBranch {
+  readonly from: number;
+  readonly to: number;
+  readonly count: number;
+}
+
+export type SingletonEvent =
+  /** The runtime starts: whatever this host held before, it does not hold now. */
+  | { readonly type: 'STARTED'; readonly at: number }
+  | { readonly type: 'FOLLOWED'; readonly at: number; readonly holder: string }
+  /** `from` is the host that held it last, unless that was this one. */
+  | { readonly type: 'TAKING'; readonly at: number; readonly token: string; readonly from?: string }
+  /** The work has begun. `fencedAt` is the last record of the host before that counts. */
+  | { readonly type: 'BEGUN'; readonly at: number; readonly host: string; readonly fencedAt?: number }
+  | { readonly type: 'BEGIN_FAILED'; readonly at: number; readonly reason: string }
+  | { readonly type: 'ENDING'; readonly at: number; readonly reason: string }
+  | { readonly type: 'ENDED'; readonly at: number }
+  /** `by` had taken it over; the records of these types of actors do not count. */
+  | ({
+      readonly type: 'ORPHANED';
+      readonly at: number;
+      readonly by?: string;
+      readonly types?: readonly string[];
+    } & OrphanedBranch);
+
+interface Args {
+  readonly context: SingletonContext;
+  readonly event: SingletonEvent;
+}
+
+const FIRST_WAIT_MS = 10_000;
+const LONGEST_WAIT_MS = 600_000;
+/** Two hosts may each fail while something that both need comes up. */
+const FAILURES_TO_RAISE = 3;
+const MOST_BRANCHES = 20;
+
+const failing = ({ context: { singleton, failures }, event }: Args): Alert => ({
+  name: 'cluster.singleton_failed',
+  severity: 'critical',
+  text: `${singleton} could not begin on this host ${failures + 1} times in a row: ${
+    event.type === 'BEGIN_FAILED' ? event.reason : 'unknown'
+  }.`,
+  labels: { singleton, state: 'firing' },
+});
+
+const begun = ({ context: { singleton }, event }: Args): Alert => ({
+  name: 'cluster.singleton_failed',
+  severity: 'info',
+  text: `${singleton} runs ${event.type === 'FOLLOWED' ? `on ${event.holder}` : 'here'} again.`,
+  labels: { singleton, state: 'resolved' },
+});
+
+const orphaned = ({ context: { singleton }, event }: Args): Alert => {
+  const { from, to, count } = event.type === 'ORPHANED' ? event : { from: 0, to: 0, count: 0 };
+  return {
+    name: 'cluster.orphaned_branch',
+    severity: 'warning',
+    text: `${count} records of ${singleton} between ${from} and ${to} of this host's log do not count: another host had taken over.`,
+    labels: { singleton, from: String(from), to: String(to) },
+  };
+};
+
+const raise = (params: (args: Args) => Alert) => ({ type: 'alerts.raise', params }) as const;
+
+/**
+ * What this host does with work that runs on one host at a time (C13): whether it follows, takes over, holds or ends, by which
+ * token and from whom. It decides how long a host that cannot begin leaves the work to others.
+ */
+export const singleton = setup({
+  types: {
+    context: {} as SingletonContext,
+    events: {} as SingletonEvent,
+    input: {} as { readonly singleton: string } | undefined,
+  },
+  guards: {
+    isRaised: ({ context }) => context.failures >= FAILURES_TO_RAISE,
+    isLastStraw: ({ context }) => context.failures + 1 === FAILURES_TO_RAISE,
+  },
+  actions: {
+    'alerts.raise': effect<Alert>(),
+    leave: assign({ token: undefined, since: undefined, holder: undefined }),
+    follow: assign(({ event }) => (event.type === 'FOLLOWED' ? { holder: event.holder } : {})),
+    recover: assign({ failures: 0, withholdMs: 0, reason: undefined }),
+    take: assign(({ event }) =>
+      event.type === 'TAKING' ? { token: event.token, from: event.from, fencedAt: undefined } : {},
+    ),
+    hold: assign(({ context: { token }, event }) =>
+      event.type === 'BEGUN'
+        ? { holder: event.host, since: event.at, fencedAt: event.fencedAt, begunBy: token }
+        : {},
+    ),
+    explain: assign(({ event }) =>
+      event.type === 'ENDING' || event.type === 'BEGIN_FAILED' ? { reason: event.reason } : {},
+    ),
+    fail: assign(({ context }) => ({
+      failures: context.failures + 1,
+      withholdMs: Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(context.failures, 16)),
+    })),
+    branch: assign(({ context, event }) => {
+      if (event.type !== 'ORPHANED') return {};
+      const { from, to, count } = event;
+      return { branches: [...context.branches, { from, to, count }].slice(-MOST_BRANCHES) };
+    }),
+  },
+}).createMachine({
+  id: 'cluster-singleton',
+  context: ({ input }) => ({ singleton: input?.singleton ?? '', failures: 0, withholdMs: 0, branches: [] }),
+  initial: 'following',
+  on: {
+    STARTED: { target: '.following', actions: 'leave' },
+    ORPHANED: { actions: ['branch', raise(orphaned)] },
+    TAKING: { target: '.taking', actions: 'take' },
+  },
+  states: {
+    following: {
+      on: {
+        FOLLOWED: [
+          { guard: 'isRaised', actions: [raise(begun), 'follow', 'recover'] },
+          { actions: ['follow', 'recover'] },
+        ],
+      },
+    },
+    taking: {
+      on: {
+        BEGUN: [
+          { guard: 'isRaised', target: 'holding', actions: [raise(begun), 'hold', 'recover'] },
+          { target: 'holding', actions: ['hold', 'recover'] },
+        ],
+        BEGIN_FAILED: [
+          {
+            guard: 'isLastStraw',
+            target: 'following',
+            actions: [raise(failing), 'fail', 'explain', 'leave'],
+          },
+          { target: 'following', actions: ['fail', 'explain', 'leave'] },
+        ],
+        ENDING: { target: 'ending', actions: 'explain' },
+      },
+    },
+    holding: { on: { ENDING: { target: 'ending', actions: 'explain' } } },
+    ending: { on: { ENDED: { target: 'following', actions: 'leave' } } },
+  },
+});

@@ -1,0 +1,361 @@
+/**
+ * Limits that hold for all hosts of a cluster together (G16): each host spends from slices that are granted by messages,
+ * which every host applies in the same order, so that all compute the same grants and a replay decides the same.
+ *
+ * A host may spend what it was granted, and ahead of that what it would be granted next, so that the first call of a minute
+ * waits for no message. So hosts that know nothing of each other pass a limit by one slice each at most; the slices shrink
+ * as the limit nears. A window begins with the first message after the last one ended, by the time of the message server:
+ * the hosts' own clocks may be apart. A host learns of it later by the delay of the message, and what it spends of the
+ * window before until then counts for that one.
+ */
+/** How a host stands to the others at a call; absent without a cluster. */
+export interface ClusterFacts {
+  /** This host. */
+  readonly host: string;
+  /** How many there are, this one included. */
+  readonly hosts: number;
+  /** How long it has been cut off, milliseconds; absent while it is connected. */
+  readonly isolatedMs?: number;
+  /** For how long a host that is cut off serves keys that it knows, milliseconds. */
+  readonly graceMs?: number;
+  /** Of a key with a limit of what is open at once: what this host had open when it last told the others. */
+  readonly openAtBeat?: number;
+  /** What the others had open as they last told. */
+  readonly openElsewhere?: number;
+}
+
+/**
+ * How many calls of a key this host may have open: what it last told of, and its part of what was free then, rounded up so
+ * that nothing stays unused.
+ *
+ * @param limit for all hosts
+ */
+export function mayHaveOpen(
+  limit: number,
+  { hosts, openAtBeat = 0, openElsewhere = 0 }: ClusterFacts,
+): number {
+  const free = Math.max(0, limit - openAtBeat - openElsewhere);
+  return Math.min(limit, openAtBeat + Math.ceil(free / Math.max(1, hosts)));
+}
+
+/** What a host asks for, of one limit. */
+export interface SliceWanted {
+  /** `rpm`, `rpm <server or tool>`, or `budget`. */
+  readonly name: string;
+  /** What this host has used in the window, of that window. */
+  readonly used: number;
+  /** The window, by the message that began it; absent when the host knows of none. */
+  readonly began?: number | undefined;
+  /** The least that is of use: a call, or its cost. */
+  readonly need: number;
+  /** What was spent of a budget before hosts shared it. */
+  readonly base?: number | undefined;
+}
+
+/** One limit in its window, the same on every host but for `at`. */
+export interface Share {
+  /** Number of the message that began it. */
+  readonly began: number;
+  /** When it began, by the message server's clock. */
+  readonly since: number;
+  /** When this host heard that it began, by its own clock. */
+  readonly at: number;
+  /** When what hosts had not used was last taken back, by the message server's clock. */
+  readonly reclaimed: number;
+  /** Spent before hosts shared it. */
+  readonly base: number;
+  /** By host. */
+  readonly granted: Readonly<Record<string, number>>;
+  /** By host, as it last said. */
+  readonly used: Readonly<Record<string, number>>;
+}
+
+/** What this host uses of one limit. */
+export interface OwnUse {
+  /** The window that it counts for; absent while this host knows of none that goes on. */
+  readonly began?: number | undefined;
+  /** When it began to count, by this host's clock. */
+  readonly at: number;
+  readonly used: number;
+  /** When it asked for a slice that has not come yet. */
+  readonly askedAt?: number | undefined;
+}
+
+/** What a key's hosts share of its limits. */
+export interface Shared {
+  /** The host whose `own` this is: a state may have come from another one. */
+  readonly host: string;
+  readonly shares: Readonly<Record<string, Share>>;
+  readonly own: Readonly<Record<string, OwnUse>>;
+}
+
+/** The terms of a key that hosts share. */
+interface Limits {
+  readonly rpmLimit?: number;
+  readonly rpmLimits?: Readonly<Record<string, number>>;
+  readonly maxBudget?: number;
+  readonly budgetMs?: number;
+}
+
+/** A limit and the time in which it holds. */
+interface Quota {
+  readonly limit: number;
+  /** Infinite for a budget that begins never anew, milliseconds. */
+  readonly lengthMs: number;
+}
+
+const MINUTE_MS = 60_000;
+/** A message that got lost is sent again after so long. */
+const ASK_AGAIN_MS = 1_000;
+
+export const RPM = 'rpm';
+export const BUDGET = 'budget';
+export const rpmOf = (name: string): string => `${RPM} ${name}`;
+
+function quotaOf({ rpmLimit, rpmLimits, maxBudget, budgetMs }: Limits, name: string): Quota | undefined {
+  const isBudget = name === BUDGET;
+  const own = name.slice(RPM.length + 1);
+  const ofName = rpmLimits && Object.hasOwn(rpmLimits, own) ? rpmLimits[own] : undefined;
+  const limit = isBudget ? maxBudget : name === RPM ? rpmLimit : ofName;
+  if (limit === undefined) return undefined;
+  return { limit, lengthMs: isBudget ? (budgetMs ?? Number.POSITIVE_INFINITY) : MINUTE_MS };
+}
+
+/** Money is counted in billionths. */
+const exact = (amount: number): number => Math.round(amount * 1e9) / 1e9;
+
+const sum = (amounts: Readonly<Record<string, number>>): number =>
+  exact(Object.values(amounts).reduce((total, amount) => total + amount, 0));
+
+/** A clock that was set by more than the window begins it anew. */
+const isOver = (since: number, now: number, lengthMs: number): boolean => Math.abs(now - since) >= lengthMs;
+
+/** What a host is granted at most, of what nobody was granted yet: less than an even part, so that others get theirs. */
+function sliceOf(name: string, left: number, need: number, hosts: number): number {
+  const even = left / Math.max(1, hosts);
+  // What a host has not told of the use of its budget may be granted again, so that two slices of it may be too much.
+  return Math.min(left, Math.max(need, name === BUDGET ? exact(even / 4) : Math.floor(even / 2)));
+}
+
+const leftOf = ({ limit }: Quota, share: Share): number =>
+  Math.max(0, exact(limit - share.base - sum(share.granted)));
+
+/** What a host may still use of one limit. */
+export interface Allowance {
+  readonly name: string;
+  readonly used: number;
+  /** Granted to this host. */
+  readonly granted: number;
+  /** What it may use ahead of a grant. */
+  readonly ahead: number;
+  /** What no host was granted. */
+  readonly left: number;
+  /** When the window ends as this host sees it, milliseconds from now. */
+  readonly endsIn: number;
+  readonly began?: number | undefined;
+  readonly at: number;
+  readonly askedAt?: number | undefined;
+}
+
+/** The state that an allowance depends on. */
+interface Sharing {
+  readonly terms?: Limits | undefined;
+  readonly shared?: Shared | undefined;
+  /** What was spent, also before hosts shared it. */
+  readonly spend: number;
+}
+
+/** @param need the least that is of use @returns undefined when there is no such limit */
+export function allowanceOf(
+  { terms, shared, spend }: Sharing,
+  { host, hosts }: ClusterFacts,
+  name: string,
+  at: number,
+  need: number,
+): Allowance | undefined {
+  const quota = terms && quotaOf(terms, name);
+  if (!quota) return undefined;
+  const { limit, lengthMs } = quota;
+  const known = shared?.shares[name];
+  const share = known && !isOver(known.at, at, lengthMs) ? known : undefined;
+  const own = ownOf(shared, host, name, share, at, lengthMs);
+  const base = name === BUDGET && !known ? spend - (own?.used ?? 0) : 0;
+  const left = share ? leftOf(quota, share) : Math.max(0, exact(limit - base));
+  const most = Math.max(hosts, Object.keys(share?.granted ?? {}).length);
+  return {
+    name,
+    used: own?.used ?? 0,
+    granted: share?.granted[host] ?? 0,
+    ahead: sliceOf(name, left, need, most),
+    left,
+    endsIn: Math.min(lengthMs, (share?.at ?? own?.at ?? at) + lengthMs - at),
+    began: share?.began,
+    at: own?.at ?? at,
+    askedAt: own?.askedAt,
+  };
+}
+
+/** @returns what this host used of the window that goes on, or of one that no message has begun yet */
+function ownOf(
+  shared: Shared | undefined,
+  host: string,
+  name: string,
+  share: Share | undefined,
+  at: number,
+  lengthMs: number,
+): OwnUse | undefined {
+  const own = shared?.host === host ? shared.own[name] : undefined;
+  if (!own) return undefined;
+  if (own.began !== undefined) return own.began === share?.began ? own : undefined;
+  return isOver(own.at, at, lengthMs) ? undefined : own;
+}
+
+/** Whether so much more may be used. */
+export const allows = ({ used, granted, ahead }: Allowance, amount: number): boolean =>
+  exact(used + amount) <= exact(granted + ahead);
+
+/** Whether this host should ask for more: half of its next slice is used ahead, or less is left of what it was granted. */
+export function wantsMore(
+  { used, granted, ahead, left, askedAt }: Allowance,
+  { isolatedMs }: ClusterFacts,
+  at: number,
+): boolean {
+  if (isolatedMs !== undefined || left <= 0 || granted - used >= ahead / 2) return false;
+  return askedAt === undefined || Math.abs(at - askedAt) >= ASK_AGAIN_MS;
+}
+
+/** Counts what a call uses. @param asks whether it asks for more with it */
+export function counted(
+  { shared }: Sharing,
+  { host }: ClusterFacts,
+  uses: readonly { readonly allowance: Allowance; readonly amount: number; readonly asks: boolean }[],
+  at: number,
+): Shared {
+  const own = Object.fromEntries(
+    uses.map(({ allowance: { name, used, began, at: since, askedAt }, amount, asks }) => {
+      const asked = asks ? at : askedAt;
+      const use: OwnUse = {
+        at: since,
+        used: exact(used + amount),
+        ...(began !== undefined && { began }),
+        ...(asked !== undefined && { askedAt: asked }),
+      };
+      return [name, use];
+    }),
+  );
+  return {
+    host,
+    shares: shared?.shares ?? {},
+    own: { ...(shared?.host === host ? shared.own : {}), ...own },
+  };
+}
+
+/** A host asks for slices, as every host hears it in the same order. */
+export interface SlicesWanted {
+  readonly type: 'SLICE_WANTED';
+  /** When this host heard it, by its own clock. */
+  readonly at: number;
+  readonly order: number;
+  /** When it was sent, by the message server's clock. */
+  readonly sentAt: number;
+  /** Who asks. */
+  readonly host: string;
+  /** Who hears it: the host whose log this is. */
+  readonly here: string;
+  /** How many there are, as the one that asks knows. */
+  readonly hosts: number;
+  readonly wants: readonly SliceWanted[];
+}
+
+/** Grants what a host asks for, as far as the limits go. @returns what is shared then, and what was spent by all as far as it is known */
+export function granted(
+  { terms, shared, spend }: Sharing,
+  event: SlicesWanted,
+): { readonly shared: Shared; readonly spend: number } {
+  const before: Shared =
+    shared?.host === event.here ? shared : { host: event.here, shares: shared?.shares ?? {}, own: {} };
+  const next = { shares: { ...before.shares }, own: { ...before.own } };
+  let spent = spend;
+  for (const want of event.wants) {
+    const quota = terms && quotaOf(terms, want.name);
+    if (!quota) continue;
+    const { name } = want;
+    const earlier = next.shares[name];
+    const share = grantedOf(quota, earlier, event, want);
+    next.shares[name] = share;
+    const own = joined(next.own[name], share, event, quota.lengthMs);
+    if (own) next.own[name] = own;
+    if (name !== BUDGET) continue;
+    const begunAnew = earlier !== undefined && share.began !== earlier.began;
+    const told = (share.used[event.host] ?? 0) - (begunAnew ? 0 : (earlier?.used[event.host] ?? 0));
+    spent = exact((begunAnew ? (own?.used ?? 0) : spent) + (event.host === event.here ? 0 : told));
+  }
+  return { shared: { host: event.here, ...next }, spend: spent };
+}
+
+function grantedOf(
+  quota: Quota,
+  earlier: Share | undefined,
+  { order, sentAt, at, host, hosts }: SlicesWanted,
+  want: SliceWanted,
+): Share {
+  const goesOn = earlier && !isOver(earlier.since, sentAt, quota.lengthMs) ? earlier : undefined;
+  const begun = { began: order, since: sentAt, at, reclaimed: sentAt, base: 0, granted: {}, used: {} };
+  const share = reclaimed(goesOn ?? begun, sentAt);
+  const base = earlier && !goesOn ? 0 : Math.max(share.base, want.base ?? 0);
+  // What was used in a window that is over does not count for this one.
+  const told = want.began === undefined || want.began === share.began ? want.used : 0;
+  const has = share.granted[host] ?? 0;
+  const left = leftOf(quota, { ...share, base });
+  const owed = Math.min(left, Math.max(0, exact(told - has)));
+  const more = sliceOf(want.name, exact(left - owed), want.need, hosts);
+  return {
+    ...share,
+    base,
+    granted: { ...share.granted, [host]: exact(has + owed + more) },
+    used: { ...share.used, [host]: Math.max(share.used[host] ?? 0, told) },
+  };
+}
+
+/** Takes back what hosts were granted and did not use for a minute: one that is gone must not keep a part of a budget. */
+function reclaimed(share: Share, sentAt: number): Share {
+  return isOver(share.reclaimed, sentAt, MINUTE_MS)
+    ? { ...share, granted: share.used, reclaimed: sentAt }
+    : share;
+}
+
+/** What this host has used counts for the window that its messages tell of. */
+function joined(
+  own: OwnUse | undefined,
+  { began, at: heardAt }: Share,
+  { at, host, here }: SlicesWanted,
+  lengthMs: number,
+): OwnUse | undefined {
+  if (!own) return undefined;
+  const counts = own.began === undefined ? !isOver(own.at, at, lengthMs) : own.began === began;
+  const asked = host === here ? undefined : own.askedAt;
+  return {
+    began,
+    at: heardAt,
+    used: counts ? own.used : 0,
+    ...(asked !== undefined && { askedAt: asked }),
+  };
+}
+
+/** Times by this host's clock after it was set. */
+export function sharedMoved(shared: Shared, byMs: number): Shared {
+  if (!Number.isFinite(byMs)) return shared; // an imported log may hold anything
+  const shift = (at: number): number => Math.max(1, at + byMs);
+  return {
+    ...shared,
+    shares: Object.fromEntries(
+      Object.entries(shared.shares).map(([name, share]) => [name, { ...share, at: shift(share.at) }]),
+    ),
+    own: Object.fromEntries(
+      Object.entries(shared.own).map(([name, { askedAt, ...use }]) => [
+        name,
+        { ...use, at: shift(use.at), ...(askedAt !== undefined && { askedAt: shift(askedAt) }) },
+      ]),
+    ),
+  };
+}

@@ -1,0 +1,401 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { ClusterStanding } from '../../core/contracts/cluster.ts';
+import type { Logger } from '../../core/host/logging/logger.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import type { Json } from '../../core/kernel/json.ts';
+import { ClusterError } from './errors.ts';
+import { Drops, json, LARGEST_MESSAGE, readBody, readJson } from './messages/body.ts';
+import type { LinkMessage, NatsLink } from './nats/link.ts';
+import { Seal } from './nats/seal.ts';
+import { LinearStream } from './nats/stream.ts';
+import type { StreamSettings } from './nats/stream-settings.ts';
+
+const BEAT_MS = 500;
+/** Of the stream: one beat of each host. */
+const MAX_BYTES = 8 * 1024 * 1024;
+/** Silent for longer: what others changed since may be unknown here. */
+const ISOLATED_MS = 2_000;
+/** Unheard for longer: a host does not count. */
+const GONE_MS = 10_000;
+/** Unheard for longer: a host is not listed any more. */
+const FORGOTTEN_MS = 3_600_000;
+/** A beat whose acknowledgement takes longer proves nothing. */
+const ACKNOWLEDGED_WITHIN_MS = 1_500;
+const MOST_UNDER_WAY = 4;
+/** A message may be so much older than its sender's clock says by its beats. */
+const FRESH_MS = 30_000;
+const CHALLENGE_MS = 1_000;
+/** How long the start waits for NATS before it goes on without. */
+const FIRST_CONNECTION_MS = 3_000;
+
+const short = z.string().max(200);
+/** What hosts of every protocol write. */
+const identity = z.object({ host: short, run: short, version: short, protocol: z.int() });
+const beatBody = identity.extend({
+  /** Counts the beats of a run. */
+  number: z.int().min(1),
+  /** When the run began by its own wall clock; decides between two hosts of one name. */
+  startedAt: z.int(),
+  /** How long the run has lasted, by its monotonic clock. */
+  upMs: z.number().min(0),
+  shared: z.object({ incarnation: short, seq: z.int().min(0) }),
+  lag: z.number().min(0),
+  holds: z.array(short).max(256),
+  announced: z.record(short, json),
+});
+const answerBody = identity.extend({ startedAt: z.int(), isStarted: z.boolean() });
+
+type Beat = z.output<typeof beatBody>;
+
+/** What a host tells with each beat, beside who it is. */
+export type BeatReport = Pick<Beat, 'shared' | 'lag' | 'holds'>;
+
+/** Another host as its newest beat described it. */
+export interface HeardHost extends Beat {
+  /** When that beat arrived, by `Clock.monotonic` of this process. */
+  readonly heardMs: number;
+}
+
+/** What a message between hosts says of its sender, so that an old one cannot be sent again by somebody who read it. */
+export interface Stamp {
+  readonly from: string;
+  readonly run: string;
+  readonly upMs: number;
+}
+/** The fields of a stamp in a message's body. */
+export const stampFields = { from: short, run: short, upMs: z.number().min(0) };
+
+export interface BeatsOptions {
+  readonly link: NatsLink;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Name of the cluster. */
+  readonly name: string;
+  readonly host: string;
+  readonly version: string;
+  readonly protocol: number;
+  /** Copies of the stream that keeps the newest beat of each host. */
+  readonly replicas?: number | undefined;
+  readonly report: () => BeatReport;
+  readonly onHeard?: (host: HeardHost) => void;
+  /** Another process is this host, and began earlier: this one has to stop. */
+  readonly onNameTaken: (error: Error) => void;
+}
+
+/**
+ * How this host stands to the others (docs/cluster.md, "Beats"). Twice a second it stores a beat, whose acknowledgement proves that it
+ * reaches a quorum of the servers of NATS, and hears those of the others by a plain subscription. A run of a host counts when
+ * it has answered a question of this process: beats of the past, sent again, do not.
+ */
+export class Beats {
+  readonly run = randomUUID();
+  readonly #options: BeatsOptions;
+  readonly #drops: Drops;
+  readonly #seal: Seal;
+  readonly #began: number;
+  readonly #startedAt: number;
+  readonly #heard = new Map<string, HeardHost>();
+  /** Beats of runs that have not answered yet. */
+  readonly #unproven = new Map<string, number>();
+  readonly #asked = new Set<string>();
+  readonly #figures = new Map<string, () => Json>();
+  readonly #ends: (() => void)[] = [];
+  #number = 0;
+  #underWay = 0;
+  #isPreparing = false;
+  #provenAt: number | undefined;
+  #isStarted = false;
+  #isStopped = false;
+  #cancel: () => void = () => {};
+
+  constructor(options: BeatsOptions) {
+    this.#options = options;
+    this.#drops = new Drops('cluster.beat.dropped', options.clock, options.logger);
+    this.#seal = new Seal(options.link.key);
+    this.#began = options.clock.monotonic();
+    this.#startedAt = options.clock.now();
+  }
+
+  /**
+   * Begins to beat. Where NATS does not answer within 3 s, it goes on without, and beats as soon as it does.
+   *
+   * @throws HF_CLUSTER_NAME_TAKEN a host of this name runs already
+   */
+  async start(): Promise<void> {
+    const { link, name, host } = this.#options;
+    this.#ends.push(
+      link.subscribe(`hf.${name}.beat.*`, (message) => this.#hear(message)),
+      link.subscribe(`hf.${name}.is.${host}`, (message) => this.#answer(message)),
+      link.subscribe(`hf.${name}.is.${host}.${this.run}`, (message) => this.#answer(message)),
+      link.onChange((isUp) => isUp && void this.#checkName().then((error) => error && this.#taken(error))),
+    );
+    if (await link.ready(FIRST_CONNECTION_MS)) {
+      const error = await this.#checkName();
+      if (error) {
+        this.stop();
+        throw error;
+      }
+    }
+    this.#isStarted = true;
+    if (link.isUp) await this.#prepare();
+    const first = this.#beat();
+    this.#arm();
+    await first;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+    for (const end of this.#ends.splice(0)) end();
+  }
+
+  standing(): ClusterStanding {
+    const now = this.#options.clock.monotonic();
+    const silentMs = Math.max(0, now - (this.#provenAt ?? this.#began));
+    return {
+      hosts: 1 + this.live().length,
+      silentMs,
+      isIsolated: this.#provenAt === undefined || silentMs > ISOLATED_MS,
+    };
+  }
+
+  /** The other hosts, also those that are silent now. */
+  get heard(): ReadonlyMap<string, HeardHost> {
+    return this.#heard;
+  }
+
+  /** Lists a host no more, until it is heard again. */
+  forget(host: string): void {
+    this.#heard.delete(host);
+  }
+
+  /** The other hosts that were heard within 10 s. */
+  live(): HeardHost[] {
+    const since = this.#options.clock.monotonic() - GONE_MS;
+    return [...this.#heard.values()].filter(({ heardMs }) => heardMs >= since);
+  }
+
+  /** How many others may answer a question: those that are known to live, and those that have not proven it yet. */
+  get others(): number {
+    const since = this.#options.clock.monotonic() - GONE_MS;
+    return this.live().length + [...this.#unproven.values()].filter((heardMs) => heardMs >= since).length;
+  }
+
+  /** How long this run has lasted, milliseconds. */
+  get upMs(): number {
+    return this.#options.clock.monotonic() - this.#began;
+  }
+
+  /** Beats that were dropped. */
+  get dropped(): number {
+    return this.#drops.count;
+  }
+
+  /** Figures that every beat carries. */
+  announce(name: string, figures: () => Json): void {
+    this.#figures.set(name, figures);
+  }
+
+  /** What the hosts that live announced last under a name. */
+  announced(name: string): ReadonlyMap<string, Json> {
+    const found = new Map<string, Json>();
+    for (const { host, announced } of this.live()) {
+      const figures = Object.hasOwn(announced, name) ? announced[name] : undefined;
+      if (figures !== undefined) found.set(host, figures);
+    }
+    return found;
+  }
+
+  /** For a message that this host sends now. */
+  stamp(): Stamp {
+    return { from: this.#options.host, run: this.run, upMs: this.upMs };
+  }
+
+  /** Whether a message was sent by a host that lives, within the last half minute: else somebody sends an old one again. */
+  isFresh({ from, run, upMs }: Stamp): boolean {
+    if (run === this.run) return Math.abs(this.upMs - upMs) <= FRESH_MS;
+    const known = this.#heard.get(from);
+    if (known?.run !== run) return false;
+    const passedMs = this.#options.clock.monotonic() - known.heardMs;
+    return passedMs <= FRESH_MS && Math.abs(known.upMs + passedMs - upMs) <= FRESH_MS;
+  }
+
+  #arm(): void {
+    if (this.#isStopped) return;
+    this.#cancel = this.#options.clock.after(BEAT_MS, () => {
+      this.#arm();
+      void this.#beat();
+    });
+  }
+
+  /** Never rejects. */
+  async #beat(): Promise<void> {
+    const { link, clock, logger, name, host } = this.#options;
+    if (!link.isUp || this.#underWay >= MOST_UNDER_WAY) return;
+    const sentAt = clock.monotonic();
+    this.#underWay += 1;
+    try {
+      const subject = `hf.${name}.beat.${host}`;
+      const body = Buffer.from(JSON.stringify(this.#body()));
+      const headers = link.headers(this.#seal.add({ subject, headers: {}, body }));
+      // The stream's answer says that a quorum of the servers has it.
+      await link.jetstream().publish(subject, body, { headers, timeout: ACKNOWLEDGED_WITHIN_MS, retries: 0 });
+      this.#provenAt = Math.max(this.#provenAt ?? sentAt, sentAt);
+    } catch (error) {
+      logger.debug({ err: error }, 'cluster.beat.unacknowledged');
+      await this.#prepare();
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  /** The stream is in memory: it is gone when all servers were started again. Never rejects. */
+  async #prepare(): Promise<void> {
+    const { link, clock, logger, name, replicas } = this.#options;
+    if (this.#isPreparing) return;
+    this.#isPreparing = true;
+    const settings: StreamSettings = {
+      ...{ name: `HF_${name}_BEATS`, subjects: [`hf.${name}.beat.*`], storage: 'memory', replicas },
+      ...{ maxBytes: MAX_BYTES, maxPerSubject: 1, discard: 'old' },
+    };
+    try {
+      await LinearStream.open(link, settings, { clock, logger });
+    } catch (error) {
+      logger.debug({ err: error }, 'cluster.beat.stream');
+    }
+    this.#isPreparing = false;
+  }
+
+  #body(): Beat {
+    const { host, version, protocol, report } = this.#options;
+    this.#number += 1;
+    const beat: Beat = {
+      ...{ host, run: this.run, version, protocol, number: this.#number },
+      ...{ startedAt: this.#startedAt, upMs: this.upMs, ...report(), announced: this.#announcements() },
+    };
+    return beat;
+  }
+
+  #announcements(): Record<string, Json> {
+    const announced: Record<string, Json> = {};
+    let size = 0;
+    for (const [name, figures] of this.#figures) {
+      try {
+        const value = figures();
+        size += JSON.stringify(value).length;
+        if (size > LARGEST_ANNOUNCEMENTS) this.#drops.add('figures too large', { name, bytes: size });
+        else announced[name] = value;
+      } catch (error) {
+        this.#options.logger.error({ err: error, name }, 'cluster.beat.figures');
+      }
+    }
+    return announced;
+  }
+
+  #hear({ subject, body }: LinkMessage): void {
+    if (body.includes(this.run)) return; // its own
+    const { clock, host, protocol, version } = this.#options;
+    const value = readJson(body, LARGEST_MESSAGE);
+    const who = identity.safeParse(value).data;
+    if (!who || !subject.endsWith(`.beat.${who.host}`)) this.#drops.add('malformed', { subject });
+    else if (who.protocol !== protocol) {
+      const details = { host: who.host, theirs: who.version, version };
+      const { code, what } = new ClusterError('HF_CLUSTER_VERSION', details);
+      this.#drops.add(`${code} ${who.host}`, { what });
+    } else {
+      const beat = beatBody.safeParse(value).data;
+      if (!beat) this.#drops.add('malformed', { subject });
+      else if (this.#heard.get(beat.host)?.run === beat.run) this.#hearAgain(beat);
+      else {
+        if (beat.host !== host) this.#unproven.set(`${beat.host} ${beat.run}`, clock.monotonic());
+        void this.#prove(beat);
+      }
+    }
+  }
+
+  #hearAgain(beat: Beat): void {
+    const { host, number } = beat;
+    if (number > (this.#heard.get(host)?.number ?? 0))
+      this.#accept({ ...beat, heardMs: this.#options.clock.monotonic() });
+    else this.#drops.add('repeated', { host });
+  }
+
+  #accept(heard: HeardHost): void {
+    this.#heard.set(heard.host, heard);
+    const forget = heard.heardMs - FORGOTTEN_MS;
+    for (const [host, { heardMs }] of this.#heard) if (heardMs < forget) this.#heard.delete(host);
+    for (const [key, heardMs] of this.#unproven)
+      if (heardMs < heard.heardMs - GONE_MS) this.#unproven.delete(key);
+    this.#options.onHeard?.(heard);
+  }
+
+  /** Asks a run that is heard for the first time whether it lives. Never rejects. */
+  async #prove(beat: Beat): Promise<void> {
+    const { link, clock, logger, name, host } = this.#options;
+    const key = `${beat.host} ${beat.run}`;
+    if (this.#asked.has(key) || this.#asked.size >= MOST_CHALLENGES) return;
+    this.#asked.add(key);
+    try {
+      const answers = await link.requestAll(`hf.${name}.is.${beat.host}.${beat.run}`, '{}', CHALLENGE_MS, 1);
+      const answer = answers.map(({ body }) => readBody(answerBody, body, LARGEST_MESSAGE)).find(Boolean);
+      if (answer?.run !== beat.run || this.#isStopped) return;
+      if (beat.host === host) {
+        if (isEarlier(beat, { startedAt: this.#startedAt, run: this.run }))
+          this.#taken(this.#nameTaken(beat));
+        return;
+      }
+      this.#unproven.delete(key);
+      this.#accept({ ...beat, heardMs: clock.monotonic() });
+    } catch (error) {
+      logger.debug({ err: error }, 'cluster.beat.unproven');
+    } finally {
+      this.#asked.delete(key);
+    }
+  }
+
+  #answer(message: LinkMessage): void {
+    const { host, version, protocol } = this.#options;
+    const answer = { host, run: this.run, version, protocol, startedAt: this.#startedAt };
+    message.respond(JSON.stringify({ ...answer, isStarted: this.#isStarted }));
+  }
+
+  /** @returns the error, when another process is this host and has the better claim: it runs already, or began earlier */
+  async #checkName(): Promise<Error | undefined> {
+    const { link, logger, name, host } = this.#options;
+    try {
+      // This process answers, too.
+      const answers = await link.requestAll(`hf.${name}.is.${host}`, '{}', CHALLENGE_MS / 4);
+      for (const { body } of answers) {
+        const other = readBody(answerBody, body, LARGEST_MESSAGE);
+        if (!other || other.run === this.run) continue;
+        const isFirst = isEarlier(other, { startedAt: this.#startedAt, run: this.run });
+        if (other.isStarted === this.#isStarted ? isFirst : other.isStarted) return this.#nameTaken(other);
+      }
+    } catch (error) {
+      logger.debug({ err: error }, 'cluster.name.unchecked');
+    }
+    return undefined;
+  }
+
+  #nameTaken(other: { readonly version: string; readonly startedAt: number }): Error {
+    const since = new Date(other.startedAt).toISOString();
+    return new ClusterError('HF_CLUSTER_NAME_TAKEN', { host: this.#options.host, since });
+  }
+
+  #taken(error: Error): void {
+    if (this.#isStopped) return;
+    this.stop();
+    this.#options.onNameTaken(error);
+  }
+}
+
+const LARGEST_ANNOUNCEMENTS = LARGEST_MESSAGE / 2;
+const MOST_CHALLENGES = 100;
+
+type Beginning = Pick<Beat, 'startedAt' | 'run'>;
+
+/** Both sides come to the same result, whatever their clocks say now. */
+function isEarlier(one: Beginning, other: Beginning): boolean {
+  return one.startedAt === other.startedAt ? one.run < other.run : one.startedAt < other.startedAt;
+}

@@ -1,0 +1,225 @@
+import type { Lease, Singleton } from '../../core/contracts/cluster.ts';
+import type { Services } from '../../core/host/plugin/definition.ts';
+import { type Inheritance, newestTakeover } from '../../core/kernel/actors/adoption.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { singletonActor } from './actors.ts';
+import { ClusterError } from './errors.ts';
+import type { Leases } from './leases/leases.ts';
+import { numberOf } from './leases/ledger.ts';
+import type { LastHolder } from './leases/message.ts';
+import type { HolderMessages } from './messages/holder.ts';
+import type { LogStreams } from './mirror/host-log.ts';
+import { inheritanceOf, placeFence } from './mirror/inheritance.ts';
+import type { ClusterRecords } from './records.ts';
+
+export interface HandoverOptions {
+  readonly services: Pick<Services, 'clock' | 'logger' | 'log'> & {
+    readonly actors: Pick<Services['actors'], 'get' | 'knownStates'>;
+  };
+  /** Name of this host. */
+  readonly host: string;
+  readonly streams: LogStreams;
+  readonly holder: Pick<HolderMessages, 'hold' | 'release'>;
+  readonly leases: Pick<Leases, 'release'>;
+  readonly records: Pick<ClusterRecords, 'singleton'>;
+}
+
+/** One singleton on this host: what is to happen to it happens one after the other. */
+interface Work {
+  readonly singleton: Singleton;
+  turn: Promise<void>;
+  /** The lease that its work runs under, or is about to. */
+  lease: Lease | undefined;
+  isRunning: boolean;
+}
+
+/**
+ * Begins the work of a singleton where this host gained its lease, and ends it where it lost it (docs/cluster.md, "Takeover"). Before the
+ * work begins, the old holder's stream gets a fence: what that host asked for before it is taken up here, and what it asks
+ * for later has no effect.
+ */
+export class Handover {
+  readonly #options: HandoverOptions;
+  readonly #works: ReadonlyMap<string, Work>;
+  #isStopped = false;
+
+  constructor(singletons: readonly Singleton[], options: HandoverOptions) {
+    this.#options = options;
+    this.#works = new Map(
+      singletons.map((singleton) => [
+        singleton.name,
+        { singleton, turn: Promise.resolve(), lease: undefined, isRunning: false },
+      ]),
+    );
+  }
+
+  /** The types of a singleton's actors. */
+  typesOf(singleton: string): readonly string[] {
+    return this.#works.get(singleton)?.singleton.actorTypes ?? [];
+  }
+
+  /** The types of all their actors. */
+  get actorTypes(): readonly string[] {
+    return [...this.#works.values()].flatMap(({ singleton }) => singleton.actorTypes);
+  }
+
+  /** The singletons whose work runs here. */
+  get running(): readonly string[] {
+    return [...this.#works.values()]
+      .filter(({ isRunning }) => isRunning)
+      .map(({ singleton }) => singleton.name);
+  }
+
+  /** This host has the lease of a singleton. @param last who held it before */
+  gained(lease: Lease, last: LastHolder | undefined): void {
+    const work = this.#works.get(lease.singleton);
+    if (!work || this.#isStopped) return;
+    work.lease = lease;
+    void this.#next(work, () => this.#begin(work, lease, last));
+  }
+
+  /**
+   * A fence on this host's stream: another host took a singleton over. It may be found late, when this host has the lease again:
+   * then it says nothing. Resolves when nothing of the work before it is under way any more.
+   */
+  fenced(singleton: string, token: string, by: string): Promise<void> {
+    const held = this.#works.get(singleton)?.lease?.token;
+    if (held !== undefined && numberOf(held) >= numberOf(token)) return Promise.resolve();
+    return this.lost(singleton, `${by} took it over`);
+  }
+
+  /** Resolves when nothing of its work is under way any more. */
+  lost(singleton: string, reason: string): Promise<void> {
+    const work = this.#works.get(singleton);
+    if (!work) return Promise.resolve();
+    work.lease = undefined;
+    this.#options.holder.release(singleton);
+    const { records, services } = this.#options;
+    const at = () => services.clock.now();
+    // What is beginning is interrupted by its end.
+    const ending = work.singleton.end(reason);
+    ending.catch(() => {}); // it is awaited in its turn
+    return this.#next(work, async () => {
+      if (work.isRunning) records.singleton(singleton, { type: 'ENDING', at: at(), reason });
+      await ending;
+      if (work.isRunning) records.singleton(singleton, { type: 'ENDED', at: at() });
+      work.isRunning = false;
+    });
+  }
+
+  /** Ends all work, and lets none begin any more. Resolves when nothing of it is under way. */
+  async stop(reason: string): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([...this.#works.keys()].map((name) => this.lost(name, reason)));
+  }
+
+  /** Resolves when every change that has begun is done. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#works.values()].map(({ turn }) => turn));
+  }
+
+  #next(work: Work, step: () => Promise<void>): Promise<void> {
+    const { logger } = this.#options.services;
+    const failed = (error: unknown) =>
+      logger.error({ err: error, singleton: work.singleton.name }, 'cluster.handover_failed');
+    work.turn = work.turn.then(step).catch(failed);
+    return work.turn;
+  }
+
+  async #begin(work: Work, lease: Lease, last: LastHolder | undefined): Promise<void> {
+    const { records, holder, host, leases, services } = this.#options;
+    const { clock, logger } = services;
+    const { singleton } = work;
+    const { name } = singleton;
+    const { token } = lease;
+    if (work.lease !== lease) return;
+    if (!this.#stands(lease)) {
+      // A renewal may come yet: then this host would hold it without doing anything.
+      void leases.release(name, 'its lease ran out before it began');
+      return;
+    }
+    const from = last && last.host !== host ? { from: last.host } : {};
+    records.singleton(name, { type: 'TAKING', at: clock.now(), token, ...from });
+    try {
+      const inheritance = await this.#inherit(singleton, lease, last);
+      if (work.lease === lease) await singleton.begin(lease, inheritance);
+      if (work.lease !== lease) throw new Error(LOST);
+      work.isRunning = true;
+      holder.hold(name, () => work.lease === lease && this.#stands(lease));
+      const fenced = inheritance && { fencedAt: inheritance.seq };
+      records.singleton(name, { type: 'BEGUN', at: clock.now(), host, ...fenced });
+    } catch (error) {
+      logger.error({ err: error, singleton: name }, 'cluster.did_not_begin');
+      const reason = work.lease === lease ? reasonOf(error) : LOST;
+      const withholdMs = records.singleton(name, { type: 'BEGIN_FAILED', at: clock.now(), reason });
+      // Not awaited: the release waits for this turn to be over.
+      if (work.lease === lease) void leases.release(name, 'it did not begin here', undefined, withholdMs);
+    }
+  }
+
+  #stands(lease: Lease): boolean {
+    return this.#options.services.clock.monotonic() < lease.deadline();
+  }
+
+  /** @returns undefined when this host's own log holds what was done last */
+  async #inherit(
+    { name, actorTypes }: Singleton,
+    { token }: Lease,
+    last: LastHolder | undefined,
+  ): Promise<Inheritance | undefined> {
+    const { streams, host, services } = this.#options;
+    if (!last) return undefined;
+    // Whoever lost the lease before its work began has only what it knew of the singleton earlier.
+    for (const held of [last, ...(last.before ?? [])]) {
+      const isHere = held.host === host && (held.mirror?.seq ?? 0) <= services.log.lastSeq();
+      if (isHere) {
+        if (await this.#began(name, actorTypes, held.number)) return undefined;
+        continue;
+      }
+      try {
+        const fence = await placeFence(streams, held.host, { singleton: name, token, by: host });
+        const left = await inheritanceOf(streams, fence, actorTypes);
+        if (isSetBack(left, held))
+          throw new ClusterError('HF_CLUSTER_UNFILLED', {
+            host: held.host,
+            seq: left.seq,
+            to: held.mirror?.seq ?? 0,
+          });
+        if (left.begun !== undefined && left.begun >= held.number) return left;
+      } catch (error) {
+        // It held the lease and never wrote a record to its stream.
+        if (!isCoded(error, 'HF_CLUSTER_NO_LOG') || held.mirror !== undefined) throw error;
+      }
+    }
+    return undefined;
+  }
+
+  /** Whether the work began here by the token of this number, or a later one. */
+  async #began(name: string, types: readonly string[], number: number): Promise<boolean> {
+    const { actors, log } = this.#options.services;
+    const begunBy = actors.get(singletonActor, name)?.context.begunBy;
+    if (begunBy !== undefined && numberOf(begunBy) >= number) return true;
+    const states = actors.knownStates(types);
+    // A takeover that was cut off is begun anew, from the host that it was of.
+    if (newestTakeover(states, () => true)?.isComplete === false) return false;
+    const newest = Math.max(0, ...states.map(({ seq }) => seq));
+    for await (const { seq, event } of log.read({ actor: `${singletonActor.type}/${name}`, reverse: true })) {
+      if (seq < newest && event.type === 'TAKING') return numberOf(String(event.token)) >= number;
+    }
+    return false;
+  }
+}
+
+const LOST = 'it was lost while it began';
+
+/** The ledger says how far that host's log was on its stream. One whose log began anew has a later incarnation. */
+function isSetBack({ incarnation, seq }: Inheritance, { mirror }: LastHolder): boolean {
+  if (!mirror) return false;
+  const missing = Number(mirror.incarnation) - Number(incarnation);
+  return missing > 0 || (missing === 0 && seq < mirror.seq);
+}
+
+function reasonOf(error: unknown): string {
+  if (isCoded(error)) return `${error.what} ${error.remedy}`.slice(0, 500);
+  return 'see the log line cluster.did_not_begin';
+}

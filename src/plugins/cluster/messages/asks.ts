@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import type { Cluster } from '../../../core/contracts/cluster.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
+import type { Json } from '../../../core/kernel/json.ts';
+import { type Beats, stampFields } from '../beats.ts';
+import { ClusterError } from '../errors.ts';
+import type { LinkMessage, NatsLink } from '../nats/link.ts';
+import { Drops, json, LARGEST_MESSAGE, readBody } from './body.ts';
+
+const LARGEST_ANSWER = 256 * 1024;
+/** A question is answered once. Longer than it counts as fresh. */
+const REMEMBERED_MS = 60_000;
+const MOST_REMEMBERED = 10_000;
+/** As long as it takes until the others' beats are heard; then nobody else is there. */
+const ALONE_AFTER_MS = 2_000;
+
+const text = z.string().max(300);
+const questionBody = z.object({ ...stampFields, id: text.min(1), question: text.min(1), body: json });
+/** Without an answer a host says that it keeps silent, so that nobody waits for it. */
+const answerBody = z.object({ from: text, answer: json.optional() });
+
+type Answerer = Parameters<Cluster['onAsked']>[1];
+
+export interface AsksOptions {
+  readonly link: NatsLink;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Name of the cluster. */
+  readonly name: string;
+  readonly host: string;
+  readonly beats: Pick<Beats, 'stamp' | 'isFresh' | 'others' | 'upMs' | 'run'>;
+}
+
+/** Questions to all other hosts (docs/cluster.md, "Questions"): whoever knows something answers, until all have or the time is over. */
+export class Asks {
+  readonly #options: AsksOptions;
+  readonly #drops: Drops;
+  readonly #answerers = new Map<string, Answerer>();
+  readonly #seen = new Map<string, number>();
+  #end: () => void = () => {};
+
+  constructor(options: AsksOptions) {
+    this.#options = options;
+    this.#drops = new Drops('cluster.asks.dropped', options.clock, options.logger);
+  }
+
+  /** Begins to answer: every question, so that others need not wait for this host. */
+  start(): void {
+    const { link, name } = this.#options;
+    this.#end = link.subscribe(`hf.${name}.ask.>`, (message) => this.#asked(message));
+  }
+
+  stop(): void {
+    this.#end();
+  }
+
+  /** Questions and answers that were dropped. */
+  get dropped(): number {
+    return this.#drops.count;
+  }
+
+  onAsked(question: string, answer: Answerer): void {
+    this.#answerers.set(question, answer);
+  }
+
+  /**
+   * @param timeoutMs the longest wait
+   * @returns at most one answer of each other host; none without a connection
+   * @throws HF_CLUSTER_MESSAGE_SIZE the question has more than 64 KiB
+   */
+  async ask(
+    question: string,
+    body: Json,
+    timeoutMs: number,
+  ): Promise<readonly { readonly host: string; readonly answer: Json }[]> {
+    const { link, logger, name, host, beats } = this.#options;
+    const message = { ...beats.stamp(), id: newCorrelation(), question, body };
+    const bytes = Buffer.from(JSON.stringify(message));
+    if (bytes.length > LARGEST_MESSAGE) {
+      const details = { topic: question, bytes: bytes.length, most: LARGEST_MESSAGE };
+      throw new ClusterError('HF_CLUSTER_MESSAGE_SIZE', details);
+    }
+    const { others } = beats;
+    if (others === 0 && beats.upMs > ALONE_AFTER_MS) return [];
+    const found = new Map<string, Json>();
+    try {
+      const most = others > 0 ? others : Number.POSITIVE_INFINITY;
+      for (const answer of await link.requestAll(`hf.${name}.ask.${question}`, bytes, timeoutMs, most)) {
+        const parsed = readBody(answerBody, answer.body, LARGEST_ANSWER);
+        if (!parsed) this.#drops.add('malformed answer', { question });
+        else if (parsed.answer !== undefined && parsed.from !== host && !found.has(parsed.from))
+          found.set(parsed.from, parsed.answer);
+      }
+    } catch (error) {
+      logger.debug({ err: error, question }, 'cluster.asks.unanswered');
+    }
+    return [...found].map(([from, answer]) => ({ host: from, answer }));
+  }
+
+  async #asked(message: LinkMessage): Promise<void> {
+    const { name, host, beats } = this.#options;
+    const { subject } = message;
+    const asked = readBody(questionBody, message.body, LARGEST_MESSAGE);
+    if (!asked || subject !== `hf.${name}.ask.${asked.question}`) this.#drops.add('malformed', { subject });
+    else if (asked.run !== beats.run) {
+      const answer = await this.#answer(asked);
+      message.respond(JSON.stringify({ from: host, answer }));
+    }
+  }
+
+  async #answer(asked: z.output<typeof questionBody>): Promise<Json | undefined> {
+    const { from, id, question, body } = asked;
+    const reason = this.#options.beats.isFresh(asked) ? undefined : 'late';
+    const problem = reason ?? (this.#isNew(`${from} ${id}`) ? undefined : 'repeated');
+    if (problem) {
+      this.#drops.add(problem, { from, question });
+      return undefined;
+    }
+    try {
+      const answer = await this.#answerers.get(question)?.(body, from);
+      const bytes = answer === undefined ? 0 : Buffer.byteLength(JSON.stringify(answer));
+      if (bytes <= LARGEST_ANSWER - 1_024) return answer;
+      this.#options.logger.error({ question, bytes, most: LARGEST_ANSWER }, 'cluster.asks.large');
+    } catch (error) {
+      this.#options.logger.error({ err: error, question, from }, 'cluster.asks.failed');
+    }
+    return undefined;
+  }
+
+  #isNew(id: string): boolean {
+    const now = this.#options.clock.monotonic();
+    for (const [key, at] of this.#seen) {
+      if (now - at < REMEMBERED_MS && this.#seen.size <= MOST_REMEMBERED) break;
+      this.#seen.delete(key);
+    }
+    if (this.#seen.has(id)) return false;
+    this.#seen.set(id, now);
+    return true;
+  }
+}

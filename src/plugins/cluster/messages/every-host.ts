@@ -1,0 +1,211 @@
+import type { ArrivedMessage, HostMessage } from '../../../core/contracts/cluster.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
+import type { Json } from '../../../core/kernel/json.ts';
+import type { NatsLink } from '../nats/link.ts';
+import type { StreamMessage } from '../nats/stream-message.ts';
+import { Drops } from './body.ts';
+import { Outgoing } from './outgoing.ts';
+import { type Outcome, SharedOrder, type SharedPlace } from './shared-order.ts';
+import { SharedReader } from './shared-reader.ts';
+
+/** Longer than an election of NATS takes as a rule. */
+const WITHIN_MS = 15_000;
+const REMEMBER_MS = 500;
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** An actor's state, for hosts that join or have missed messages. */
+export interface ArrivedState {
+  readonly from: string;
+  readonly ref: string;
+  readonly state: Json;
+  /** The newest order of the messages that led to it. */
+  readonly asOf: number;
+}
+
+export interface EveryHostOptions {
+  readonly link: NatsLink;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Name of the cluster. */
+  readonly name: string;
+  readonly host: string;
+  readonly replicas?: number | undefined;
+  /** Where this host was when it stopped. */
+  readonly place?: SharedPlace | undefined;
+  /** Called at most twice a second. */
+  readonly remember: (place: SharedPlace) => void;
+  /** Takes a message. The next one waits for it; when it throws, it is called again until it does not. */
+  readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
+  readonly onState: (state: ArrivedState, order: number) => void | Promise<void>;
+  /** What happened to the stream while this host was away, or to the servers: hosts may know different things now, and exchange states. */
+  readonly onBroken: (reason: 'missed' | 'rewound', first: number, last: number) => void;
+  /** How long a message may take; 15,000 unless set. Milliseconds. */
+  readonly withinMs?: number;
+  /** Between two looks without a hint; 2,000 unless set. Milliseconds. */
+  readonly pollMs?: number;
+  /** The most that the stream may hold: older messages make room; 64 MiB unless set. Bytes. */
+  readonly maxBytes?: number;
+}
+
+/**
+ * Messages to every host (docs/cluster.md, "Messages to every host"): each host delivers what stands on the shared stream, all in the same
+ * order, at least once. What a host has delivered counts, not what it sent.
+ */
+export class EveryHost {
+  readonly #options: EveryHostOptions;
+  readonly #order: SharedOrder;
+  readonly #reader: SharedReader;
+  readonly #outgoing: Outgoing;
+  readonly #drops: Drops;
+  #isDelivering = false;
+  #isCaughtUp = false;
+  #delivered = 0;
+  #cancel: (() => void) | undefined;
+
+  constructor(options: EveryHostOptions) {
+    const { link, clock, logger, name, host, replicas, withinMs = WITHIN_MS } = options;
+    this.#options = options;
+    this.#order = new SharedOrder(options.place);
+    this.#drops = new Drops('cluster.messages.dropped', clock, logger);
+    this.#reader = new SharedReader({
+      ...{ link, clock, logger, order: this.#order, pollMs: options.pollMs },
+      settings: {
+        ...{ name: `HF_${name}_SHARED`, subjects: [`hf.${name}.shared`], replicas },
+        ...{ maxBytes: options.maxBytes ?? MAX_BYTES, discard: 'old' },
+      },
+      onOutcome: (outcome, message) => this.#take(outcome, message),
+      onMissed: (first, last) => {
+        this.#outgoing.again();
+        options.onBroken('missed', first, last);
+      },
+      onRewound: (from, to) => {
+        this.#outgoing.again();
+        options.onBroken('rewound', to + 1, from);
+      },
+      onCaughtUp: () => {
+        this.#isCaughtUp = true;
+        this.#outgoing.wake();
+      },
+      onForged: () => this.#drops.add('forged'),
+    });
+    this.#outgoing = new Outgoing({
+      ...{ clock, host, order: this.#order, withinMs },
+      stream: () => this.#reader.stream,
+      onStored: () => this.#reader.poke(),
+      onDoubt: () => this.#reader.doubt(),
+    });
+  }
+
+  /** Begins to deliver; does not wait for NATS. */
+  start(): void {
+    this.#reader.start();
+  }
+
+  /** Resolves when nothing is delivered any more. What waits to be sent is rejected. */
+  async stop(): Promise<void> {
+    this.#outgoing.stop();
+    await this.#reader.stop();
+    this.#cancel?.();
+    this.#remember();
+  }
+
+  /**
+   * Has every host deliver a message, this one too.
+   *
+   * @param id when the same message is sent again after an unknown outcome: it is delivered once
+   * @throws HF_CLUSTER_ISOLATED it was not delivered here in time; its text says whether it may still arrive
+   * @throws HF_CLUSTER_BUSY, HF_CLUSTER_MESSAGE_SIZE (64 KiB)
+   */
+  send({ topic, payload, correlation, cause }: HostMessage, id = newCorrelation()): Promise<void> {
+    const message = { kind: 'message' as const, topic, payload, correlation };
+    return this.#outgoing.send(id, cause === undefined ? message : { ...message, cause });
+  }
+
+  /**
+   * Has every host hear the state of an actor.
+   *
+   * @param asOf the newest order of the messages that led to it
+   * @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY, HF_CLUSTER_MESSAGE_SIZE (512 KiB)
+   */
+  sendState(ref: string, state: Json, asOf: number): Promise<void> {
+    return this.#outgoing.send(newCorrelation(), { kind: 'state', ref, state, asOf });
+  }
+
+  /** The newest message that was delivered here, for beats. */
+  get place(): { readonly incarnation: string; readonly seq: number } {
+    return {
+      incarnation: this.#order.incarnation,
+      seq: this.#isDelivering ? this.#order.seq - 1 : this.#order.seq,
+    };
+  }
+
+  /** Another host has delivered this one: reads on at once when it is newer. */
+  hearOf({ incarnation, seq }: { readonly incarnation: string; readonly seq: number }): void {
+    if (seq === 0) return;
+    if (incarnation !== this.#order.incarnation) this.#reader.doubt();
+    else if (seq > this.#order.seq) this.#reader.poke();
+  }
+
+  get figures(): {
+    readonly order: number;
+    readonly isCaughtUp: boolean;
+    readonly waiting: number;
+    readonly delivered: number;
+    readonly dropped: number;
+  } {
+    return {
+      order: this.#order.order,
+      isCaughtUp: this.#isCaughtUp,
+      waiting: this.#outgoing.waiting,
+      delivered: this.#delivered,
+      dropped: this.#drops.count,
+    };
+  }
+
+  async #take(outcome: Outcome, { seq, at }: StreamMessage): Promise<void> {
+    if (outcome.kind === 'dropped') {
+      this.#drops.add(outcome.reason, { seq });
+      if (outcome.reason === 'late' && outcome.id !== undefined) this.#outgoing.late(outcome.id);
+      return;
+    }
+    const { body, order } = outcome;
+    this.#isDelivering = true;
+    await this.#deliver(body, order, at);
+    this.#isDelivering = false;
+    this.#delivered += 1;
+    if (body.from === this.#options.host) this.#outgoing.delivered(body.id);
+    this.#cancel ??= this.#options.clock.after(REMEMBER_MS, () => this.#remember());
+  }
+
+  #deliver(
+    body: Extract<Outcome, { kind: 'accepted' }>['body'],
+    order: number,
+    sentAt: number,
+  ): void | Promise<void> {
+    const { deliver, onState } = this.#options;
+    if (body.kind === 'state') {
+      const { from, ref, state, asOf } = body;
+      return onState({ from, ref, state, asOf }, order);
+    }
+    const { from, topic, payload, correlation, cause } = body;
+    return deliver({
+      from,
+      topic,
+      payload,
+      correlation,
+      order,
+      sentAt,
+      ...(cause !== undefined && { cause }),
+    });
+  }
+
+  /** A message that is being delivered is not remembered before it is. */
+  #remember(): void {
+    this.#cancel = undefined;
+    const place = this.#order.place;
+    this.#options.remember(
+      this.#isDelivering ? { ...place, seq: place.seq - 1, trail: place.trail.slice(0, -1) } : place,
+    );
+  }
+}

@@ -1,0 +1,255 @@
+import { z } from 'zod';
+import type { ArrivedMessage, HostMessage } from '../../../core/contracts/cluster.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { type Beats, stampFields } from '../beats.ts';
+import { ClusterError } from '../errors.ts';
+import type { LinkMessage, NatsLink } from '../nats/link.ts';
+import { Drops, json, LARGEST_MESSAGE, readBody } from './body.ts';
+
+const MOST_WAITING = 1_000;
+const AGAIN_MS = 250;
+/** Of one attempt: the holder answers when the message is in its log. */
+const ATTEMPT_MS = 2_000;
+const WITHIN_MS = 60_000;
+/** Longer than a sender tries, and than a message counts as fresh. */
+const REMEMBERED_MS = 120_000;
+const MOST_REMEMBERED = 10_000;
+
+const text = z.string().max(300);
+const request = z.object({
+  ...stampFields,
+  id: text.min(1),
+  topic: text.min(1),
+  payload: json,
+  correlation: text,
+  cause: z.int().min(0).optional(),
+});
+/** `late` and `not held`: the sender tries again. `failed`: it does not. */
+const answer = z.object({ from: text, answer: z.enum(['taken', 'not held', 'late', 'failed']) });
+
+type Answer = z.output<typeof answer>['answer'];
+
+export interface HolderOptions {
+  readonly link: NatsLink;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Name of the cluster. */
+  readonly name: string;
+  readonly host: string;
+  readonly beats: Pick<Beats, 'stamp' | 'isFresh'>;
+  /**
+   * Takes a message for a singleton that this host holds; it is taken when the promise resolves. HF_PLUGIN_ELSEWHERE says that the
+   * singleton does not run here: the sender tries again.
+   */
+  readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
+  /** How long to try; 60,000 unless set. Milliseconds. */
+  readonly withinMs?: number;
+}
+
+interface Holding {
+  readonly isHeld: () => boolean;
+  readonly end: () => void;
+}
+
+/**
+ * Messages to the holder of a singleton, whoever that is (docs/cluster.md, "Messages to a holder"). The holder answers when it has taken one;
+ * without an answer the sender asks again, also a new holder. One holder takes a message once.
+ */
+export class HolderMessages {
+  readonly #options: HolderOptions;
+  readonly #drops: Drops;
+  readonly #holdings = new Map<string, Holding>();
+  readonly #queues = new Map<string, Promise<void>>();
+  readonly #taken = new Map<string, { readonly at: number; readonly answer: Promise<Answer> }>();
+  readonly #pauses = new Set<() => void>();
+  #waiting = 0;
+  #isStopped = false;
+
+  constructor(options: HolderOptions) {
+    this.#options = options;
+    this.#drops = new Drops('cluster.holder.dropped', options.clock, options.logger);
+  }
+
+  /** Messages that wait for their holder. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Messages that were dropped or refused. */
+  get dropped(): number {
+    return this.#drops.count;
+  }
+
+  /**
+   * Takes messages for a singleton from now on.
+   *
+   * @param isHeld whether the lease still stands, asked for each message
+   */
+  hold(singleton: string, isHeld: () => boolean): void {
+    this.release(singleton);
+    const end = this.#options.link.subscribe(this.#subject(singleton), (message) =>
+      this.#arrived(singleton, message),
+    );
+    this.#holdings.set(singleton, { isHeld, end });
+  }
+
+  release(singleton: string): void {
+    this.#holdings.get(singleton)?.end();
+    this.#holdings.delete(singleton);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const singleton of [...this.#holdings.keys()]) this.release(singleton);
+    for (const end of [...this.#pauses]) end();
+  }
+
+  /**
+   * Has the holder of a singleton take a message. Those of this host for one singleton stay in their order. It waits through a takeover.
+   *
+   * @throws HF_CLUSTER_UNDELIVERED nobody took it, as far as this host knows; its text says whether it may have been taken
+   * @throws HF_CLUSTER_MESSAGE_SIZE (64 KiB)
+   */
+  async send(singleton: string, message: HostMessage): Promise<void> {
+    const { clock, withinMs = WITHIN_MS } = this.#options;
+    if (this.#waiting >= MOST_WAITING)
+      throw this.#undelivered(singleton, 0, `${MOST_WAITING} messages wait already`);
+    const { topic } = message;
+    const id = newCorrelation();
+    const bytes = this.#encode(id, message).length;
+    if (bytes > LARGEST_MESSAGE)
+      throw new ClusterError('HF_CLUSTER_MESSAGE_SIZE', { topic, bytes, most: LARGEST_MESSAGE });
+    this.#waiting += 1;
+    const until = clock.monotonic() + withinMs;
+    const before = this.#queues.get(singleton) ?? Promise.resolve();
+    const sent = before.then(() => this.#send(singleton, id, message, until));
+    const settled = sent.then(
+      () => {},
+      () => {},
+    );
+    this.#queues.set(singleton, settled);
+    try {
+      await sent;
+    } finally {
+      this.#waiting -= 1;
+      if (this.#queues.get(singleton) === settled) this.#queues.delete(singleton);
+    }
+  }
+
+  async #send(singleton: string, id: string, message: HostMessage, until: number): Promise<void> {
+    const { clock, withinMs = WITHIN_MS } = this.#options;
+    let reason = 'no attempt was made';
+    for (;;) {
+      const result = await this.#attempt(singleton, id, message);
+      if (result === 'taken') return;
+      // Once it may have been taken, a later refusal by another host does not undo that.
+      if (!reason.startsWith(MAYBE)) reason = result;
+      if (result === FAILED || this.#isStopped || clock.monotonic() + AGAIN_MS > until)
+        throw this.#undelivered(singleton, withinMs, reason);
+      await this.#pause();
+    }
+  }
+
+  /** @returns `taken`, or why not */
+  async #attempt(singleton: string, id: string, message: HostMessage): Promise<string> {
+    const { link, host } = this.#options;
+    // Its own messages need no connection.
+    if (this.#holdings.get(singleton)?.isHeld())
+      return REASONS[await this.#deliver(singleton, id, { ...message, from: host, singleton })];
+    try {
+      const reply = await link.request(this.#subject(singleton), this.#encode(id, message), ATTEMPT_MS);
+      const parsed = readBody(answer, reply.body, LARGEST_MESSAGE);
+      return parsed ? REASONS[parsed.answer] : `${MAYBE}: the answer is none of this version`;
+    } catch (error) {
+      if (isCoded(error, 'HF_CLUSTER_TIMEOUT')) return `${MAYBE}: no answer came`;
+      return isCoded(error) ? error.what : String(error);
+    }
+  }
+
+  #encode(id: string, { topic, payload, correlation, cause }: HostMessage): Buffer {
+    const stamp = this.#options.beats.stamp();
+    return Buffer.from(JSON.stringify({ ...stamp, id, topic, payload, correlation, cause }));
+  }
+
+  async #arrived(singleton: string, message: LinkMessage): Promise<void> {
+    const { host, beats } = this.#options;
+    const respond = (result: Answer) => message.respond(JSON.stringify({ from: host, answer: result }));
+    const body = readBody(request, message.body, LARGEST_MESSAGE);
+    if (!body) {
+      this.#drops.add('malformed', { singleton });
+      return;
+    }
+    if (!beats.isFresh(body)) {
+      this.#drops.add('late', { singleton, from: body.from });
+      respond('late');
+      return;
+    }
+    if (!this.#holdings.get(singleton)?.isHeld()) {
+      respond('not held');
+      return;
+    }
+    const { id, from, topic, payload, correlation, cause } = body;
+    const arrived = { from, singleton, topic, payload, correlation, ...(cause !== undefined && { cause }) };
+    respond(await this.#deliver(singleton, `${from} ${id}`, arrived));
+  }
+
+  /** The same id gets the same answer, while the first delivery is under way and long after. */
+  #deliver(singleton: string, id: string, message: ArrivedMessage): Promise<Answer> {
+    const now = this.#options.clock.monotonic();
+    for (const [key, { at }] of this.#taken) {
+      if (now - at < REMEMBERED_MS && this.#taken.size <= MOST_REMEMBERED) break;
+      this.#taken.delete(key);
+    }
+    const key = `${singleton} ${id}`;
+    const known = this.#taken.get(key);
+    if (known) return known.answer;
+    const result = this.#take(message);
+    this.#taken.set(key, { at: now, answer: result });
+    void result.then((taken) => taken === 'not held' && this.#taken.delete(key));
+    return result;
+  }
+
+  async #take(message: ArrivedMessage): Promise<Answer> {
+    try {
+      await this.#options.deliver(message);
+      return 'taken';
+    } catch (error) {
+      // Its work has ended here, or not begun, while the lease still stands: e.g. amid a stop.
+      if (isCoded(error, 'HF_PLUGIN_ELSEWHERE')) return 'not held';
+      const { singleton, topic, from } = message;
+      this.#options.logger.error({ err: error, singleton, topic, from }, 'cluster.holder.failed');
+      return 'failed';
+    }
+  }
+
+  #subject(singleton: string): string {
+    return `hf.${this.#options.name}.to.${singleton}`;
+  }
+
+  #undelivered(singleton: string, ms: number, reason: string): Error {
+    return new ClusterError('HF_CLUSTER_UNDELIVERED', { singleton, ms, reason });
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        cancel();
+        this.#pauses.delete(done);
+        resolve();
+      };
+      const cancel = this.#options.clock.after(AGAIN_MS, done);
+      this.#pauses.add(done);
+    });
+  }
+}
+
+const MAYBE = 'it may have been taken';
+const FAILED = 'its holder could not take it, and says why in its log';
+const REASONS: Readonly<Record<Answer, string>> = {
+  taken: 'taken',
+  'not held': 'the host that was asked does not hold it any more',
+  late: 'its holder does not hear the beats of this host',
+  failed: FAILED,
+};

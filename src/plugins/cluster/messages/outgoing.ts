@@ -1,0 +1,225 @@
+import type { Clock } from '../../../core/kernel/clock.ts';
+import { ClusterError } from '../errors.ts';
+import type { LinearStream } from '../nats/stream.ts';
+import { StreamGone, StreamUnknown } from '../nats/stream-errors.ts';
+import { encodeShared, type SharedContent, type SharedOrder } from './shared-order.ts';
+
+const MOST_WAITING = 1_000;
+/** Of one attempt; the next one has the same id and the same bytes. */
+const ATTEMPT_MS = 1_000;
+const PAUSE_MS = 100;
+
+interface Waiting {
+  readonly id: string;
+  readonly content: SharedContent;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+  readonly cancel: () => void;
+  /** How often it was written anew, because it came too late. */
+  version: number;
+  bytes?: Buffer | undefined;
+  state: 'waiting' | 'unknown' | 'stored' | 'delivered';
+}
+
+export interface OutgoingOptions {
+  readonly clock: Clock;
+  readonly host: string;
+  /** What this host knows of the stream. */
+  readonly order: SharedOrder;
+  /** The stream, once this host knows that it is the one that it has read. */
+  readonly stream: () => LinearStream | undefined;
+  /** Reads on at once. */
+  readonly onStored: () => void;
+  /** Compares the stream with what is known of it. */
+  readonly onDoubt: () => void;
+  /** How long a message may take until this host has delivered it, milliseconds. */
+  readonly withinMs: number;
+}
+
+/** What this host has to say to every host: stored one after the other, so that one host's messages keep their order. */
+export class Outgoing {
+  readonly #options: OutgoingOptions;
+  /** In the order of the calls; those that are stored already wait for their delivery. */
+  readonly #waiting = new Map<string, Waiting>();
+  #isDraining = false;
+  #isConfirming = false;
+  #isStopped = false;
+  readonly #pauses = new Set<() => void>();
+
+  constructor(options: OutgoingOptions) {
+    this.#options = options;
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /**
+   * @param id a repetition of the same id is delivered once
+   * @returns when this host has delivered it
+   * @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY, HF_CLUSTER_MESSAGE_SIZE
+   */
+  async send(id: string, content: SharedContent): Promise<void> {
+    const { clock, withinMs } = this.#options;
+    if (this.#isStopped) throw isolated(id, 0, 'waiting');
+    if (this.#waiting.size >= MOST_WAITING)
+      throw new ClusterError('HF_CLUSTER_BUSY', { stream: 'of messages to every host', most: MOST_WAITING });
+    this.#encode(id, content);
+    return new Promise((resolve, reject) => {
+      const cancel = clock.after(withinMs, () => this.#fail(id, withinMs));
+      this.#waiting.set(id, { id, content, resolve, reject, cancel, version: 0, state: 'waiting' });
+      void this.#drain();
+    });
+  }
+
+  /** This host has delivered it. */
+  delivered(id: string): void {
+    const item = this.#waiting.get(id);
+    if (!item) return;
+    item.state = 'delivered';
+    void this.#confirm();
+  }
+
+  /** Every host has dropped it, because it came too late on its stream: it is written anew. */
+  late(id: string): void {
+    const item = this.#waiting.get(id);
+    if (!item) return;
+    this.#renew(item);
+    void this.#drain();
+  }
+
+  /** The stream is another one, or has lost messages: what was stored and not delivered yet is written anew. */
+  again(): void {
+    for (const item of this.#waiting.values()) this.#renew(item);
+    void this.#drain();
+  }
+
+  #renew(item: Waiting): void {
+    item.version += 1;
+    item.bytes = undefined;
+    item.state = 'waiting';
+  }
+
+  /** The stream can be written to, or is another one. */
+  wake(): void {
+    for (const end of [...this.#pauses]) end();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const id of [...this.#waiting.keys()]) this.#fail(id, 0);
+    this.wake();
+  }
+
+  #fail(id: string, ms: number): void {
+    const item = this.#waiting.get(id);
+    if (!item) return;
+    this.#forget(item);
+    item.reject(isolated(id, ms, item.state));
+  }
+
+  #forget(item: Waiting): void {
+    this.#waiting.delete(item.id);
+    item.cancel();
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    for (let item = this.#next(); item; item = this.#next()) await this.#attempt(item);
+    this.#isDraining = false;
+  }
+
+  #next(): Waiting | undefined {
+    return this.#waiting.values().find(({ state }) => state === 'waiting' || state === 'unknown');
+  }
+
+  async #attempt(item: Waiting): Promise<void> {
+    const stream = this.#options.stream();
+    if (!stream) return this.#pause();
+    item.bytes ??= this.#encode(item.id, item.content);
+    const { bytes, version } = item;
+    const before = item.state;
+    // Whoever gives up meanwhile does not know whether it was stored.
+    item.state = 'unknown';
+    try {
+      await stream.append(bytes, { id: `${item.id}.${version}`, timeoutMs: ATTEMPT_MS });
+      if (item.version === version && item.state === 'unknown') item.state = 'stored';
+      this.#options.onStored();
+    } catch (error) {
+      const isOurs = item.version === version && item.state === 'unknown';
+      if (!(error instanceof StreamUnknown) && isOurs) item.state = before;
+      // On the next stream of this name the old bytes count for nobody.
+      if (error instanceof StreamGone && isOurs) this.#renew(item);
+      await this.#pause();
+    }
+  }
+
+  /**
+   * A stream that was made anew takes what was written for the old one, and other hosts drop it there. So a message counts when the
+   * stream is still the same after it was delivered.
+   */
+  async #confirm(): Promise<void> {
+    if (this.#isConfirming) return;
+    this.#isConfirming = true;
+    for (let items = this.#delivered(); items.length > 0; items = this.#delivered()) {
+      const versions = new Map(items.map((item) => [item, item.version]));
+      if (!(await this.#isSame())) await this.#pause();
+      else
+        for (const item of items) {
+          if (item.version !== versions.get(item) || !this.#waiting.has(item.id)) continue;
+          this.#forget(item);
+          item.resolve();
+        }
+    }
+    this.#isConfirming = false;
+  }
+
+  #delivered(): Waiting[] {
+    return this.#waiting
+      .values()
+      .filter(({ state }) => state === 'delivered')
+      .toArray();
+  }
+
+  async #isSame(): Promise<boolean> {
+    const stream = this.#options.stream();
+    try {
+      return stream !== undefined && (await stream.last()) !== undefined;
+    } catch {
+      this.#options.onDoubt();
+      return false;
+    }
+  }
+
+  #encode(id: string, content: SharedContent): Buffer {
+    const { order, host, stream } = this.#options;
+    const known = stream();
+    const seq = Math.max(order.seq, known?.incarnation === order.incarnation ? known.seen : 0);
+    const seen = { incarnation: order.incarnation, seq, epoch: order.epoch };
+    return encodeShared({ ...content, id, from: host, seen });
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(PAUSE_MS, () => wake());
+      const wake = () => {
+        cancel();
+        this.#pauses.delete(wake);
+        resolve();
+      };
+      this.#pauses.add(wake);
+    });
+  }
+}
+
+const OUTCOMES = {
+  waiting: 'it was not sent',
+  unknown: 'it may be stored and still arrive',
+  stored: 'it is stored and will arrive',
+  delivered: 'this host has it, and the others will',
+};
+
+function isolated(id: string, ms: number, state: Waiting['state']): Error {
+  return new ClusterError('HF_CLUSTER_ISOLATED', { id, ms, outcome: OUTCOMES[state] });
+}

@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { ClusterError } from '../errors.ts';
+import { json, LARGEST_MESSAGE, readBody } from './body.ts';
+
+/** A message may be stored so many places behind the newest that its sender knew; as many are remembered against repetitions. */
+export const REACH = 1_024;
+/** Orders of a later epoch are above all of an earlier one. 2^40 messages fit into each, and 8,191 epochs into a number. */
+const EPOCH_STEP = 2 ** 40;
+/** Of an actor's state, bytes. */
+const LARGEST_STATE = 512 * 1024;
+const DIGEST_CHARS = 16;
+
+/** How far a host has come in the stream of messages to every host. */
+export interface SharedPlace {
+  /** Which stream of this name: it is another one after somebody deleted it. Empty before the first. */
+  readonly incarnation: string;
+  readonly seq: number;
+  /** How often the numbers of the stream began again, as far as any host knows. */
+  readonly epoch: number;
+  /** Digests of the newest bodies up to `seq`, the last one last; empty texts where none is known. */
+  readonly trail: readonly string[];
+}
+
+const text = z.string().max(300);
+const seen = z.object({ incarnation: text, seq: z.int().min(0), epoch: z.int().min(0).max(8_191) });
+const sender = { id: text.min(1), from: text.min(1), seen };
+
+const bodies = z.discriminatedUnion('kind', [
+  z.object({
+    ...sender,
+    kind: z.literal('message'),
+    topic: text.min(1),
+    payload: json,
+    correlation: text,
+    cause: z.int().min(0).optional(),
+  }),
+  z.object({ ...sender, kind: z.literal('state'), ref: text.min(1), state: json, asOf: z.int().min(0) }),
+]);
+
+/** A body as hosts send it. */
+export type SharedBody = z.output<typeof bodies>;
+type Content<B> = B extends SharedBody ? Omit<B, 'id' | 'from' | 'seen'> : never;
+/** A body without what the sender adds. */
+export type SharedContent = Content<SharedBody>;
+
+/** What stands at one place of the stream. */
+export interface SharedEntry {
+  readonly seq: number;
+  readonly body: Uint8Array;
+}
+
+/** What became of an entry. `order` = its place among all messages to every host, over all incarnations of the stream. */
+export type Outcome =
+  | { readonly kind: 'accepted'; readonly body: SharedBody; readonly order: number }
+  | { readonly kind: 'dropped'; readonly reason: DropReason; readonly id?: string };
+
+/**
+ * `malformed`: no body that this version understands. `late`: its sender knew another stream, or too little of this one: it is
+ * an old message repeated, or was stored long after it was sent. `repeated`: it stands on the stream already.
+ */
+export type DropReason = 'malformed' | 'late' | 'repeated';
+
+/** @returns the bytes of a body @throws HF_CLUSTER_MESSAGE_SIZE it is larger than one of its kind may be */
+export function encodeShared(body: SharedBody): Buffer {
+  const bytes = Buffer.from(JSON.stringify(body));
+  const most = body.kind === 'state' ? LARGEST_STATE : LARGEST_MESSAGE;
+  if (bytes.length <= most) return bytes;
+  const topic = body.kind === 'state' ? body.ref : body.topic;
+  throw new ClusterError('HF_CLUSTER_MESSAGE_SIZE', { topic, bytes: bytes.length, most });
+}
+
+/**
+ * The order of the messages to every host: a pure fold of what stands on the stream. Each host drops the same ones, because
+ * nothing but the stream decides: a body counts only on the stream that its sender knew, at most `REACH` places behind what
+ * the sender knew of it, and once. So nobody can have an old message delivered again by storing its bytes anew.
+ */
+export class SharedOrder {
+  #incarnation: string;
+  #seq: number;
+  #epoch: number;
+  #trail: string[];
+  #digests: Map<string, number> = new Map();
+
+  constructor(place: SharedPlace = { incarnation: '', seq: 0, epoch: 0, trail: [] }) {
+    this.#incarnation = place.incarnation;
+    this.#seq = place.seq;
+    this.#epoch = place.epoch;
+    this.#trail = [];
+    for (const digest of place.trail) this.#remember(digest);
+  }
+
+  get place(): SharedPlace {
+    return {
+      incarnation: this.#incarnation,
+      seq: this.#seq,
+      epoch: this.#epoch,
+      trail: [...this.#trail],
+    };
+  }
+
+  get incarnation(): string {
+    return this.#incarnation;
+  }
+
+  get seq(): number {
+    return this.#seq;
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Order of the newest that was taken; 0 before the first. */
+  get order(): number {
+    return this.#epoch * EPOCH_STEP + this.#seq;
+  }
+
+  /** Whether what stands at a place is what this host saw there; undefined when it does not remember that place. */
+  matches(entry: SharedEntry): boolean | undefined {
+    const known = this.#trail.at(entry.seq - this.#seq - 1);
+    const isInReach = entry.seq <= this.#seq && entry.seq > this.#seq - this.#trail.length;
+    return !isInReach || !known ? undefined : known === digestOf(entry.body);
+  }
+
+  /** The places that `matches` can tell of. */
+  get remembered(): { readonly first: number; readonly last: number } {
+    return { first: this.#seq - this.#trail.length + 1, last: this.#seq };
+  }
+
+  /** Takes a stream for the first one of this host. */
+  begin(incarnation: string): void {
+    this.#incarnation = incarnation;
+  }
+
+  /**
+   * The stream is another one, or its end was lost: goes on behind `seq`, with orders above all that were seen.
+   *
+   * @param seq the last place whose content is known to be as it was; 0 for a stream that was made anew
+   */
+  rewind(incarnation: string, seq: number): void {
+    const kept = Math.max(0, this.#trail.length - (this.#seq - seq));
+    const trail = incarnation === this.#incarnation ? this.#trail.slice(0, kept) : [];
+    this.#incarnation = incarnation;
+    this.#epoch += 1;
+    this.#seq = seq;
+    this.#trail = [];
+    this.#digests = new Map();
+    for (const digest of trail) this.#remember(digest);
+  }
+
+  /** Goes on behind places that are not on the stream any more. */
+  skipTo(seq: number): void {
+    for (const from = Math.max(this.#seq, seq - REACH); this.#seq < seq; this.#seq += 1) {
+      if (this.#seq >= from) this.#remember('');
+    }
+  }
+
+  /** Takes the next entry. @throws RangeError it is not the next one */
+  take(entry: SharedEntry): Outcome {
+    if (entry.seq !== this.#seq + 1)
+      throw new RangeError(`message ${entry.seq} does not follow ${this.#seq}`);
+    const digest = digestOf(entry.body);
+    const isRepeated = this.#digests.has(digest);
+    this.#seq = entry.seq;
+    this.#remember(digest);
+    const body = decode(entry.body);
+    if (!body) return { kind: 'dropped', reason: 'malformed' };
+    if (isRepeated) return { kind: 'dropped', reason: 'repeated', id: body.id };
+    const behind = entry.seq - body.seen.seq;
+    if (body.seen.incarnation !== this.#incarnation || behind < 1 || behind > REACH)
+      return { kind: 'dropped', reason: 'late', id: body.id };
+    this.#epoch = Math.max(this.#epoch, body.seen.epoch);
+    return { kind: 'accepted', body, order: this.order };
+  }
+
+  #remember(digest: string): void {
+    this.#trail.push(digest);
+    if (digest !== '') this.#digests.set(digest, (this.#digests.get(digest) ?? 0) + 1);
+    if (this.#trail.length <= REACH) return;
+    const oldest = this.#trail.shift() ?? '';
+    const count = this.#digests.get(oldest) ?? 0;
+    if (count > 1) this.#digests.set(oldest, count - 1);
+    else this.#digests.delete(oldest);
+  }
+}
+
+/** @returns undefined when it is no body of this version */
+function decode(bytes: Uint8Array): SharedBody | undefined {
+  const body = readBody(bodies, bytes, LARGEST_STATE);
+  return body?.kind === 'message' && bytes.length > LARGEST_MESSAGE ? undefined : body;
+}
+
+function digestOf(body: Uint8Array): string {
+  return createHash('sha256').update(body).digest('base64url').slice(0, DIGEST_CHARS);
+}

@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { createLogger } from '../../../core/host/logging/logger.ts';
+import type { HostLogs, OrphanedRecords } from '../../../core/host/plugin/command.ts';
+import { systemClock } from '../../../core/kernel/clock.ts';
+import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import { singletonActor } from '../actors.ts';
+import { ClusterError } from '../errors.ts';
+import { ClusterKey } from '../keys.ts';
+import { NatsLink } from '../nats/link.ts';
+import { type ClusterOptions, clusterOptions } from '../options.ts';
+import { hostsOf, type LogStreams, openHostLog } from './host-log.ts';
+
+/** Until a command gives up on servers that do not answer. */
+const PATIENCE_MS = 10_000;
+/** A host beats every half second. */
+const BEATS_MS = 2_500;
+
+/**
+ * The settings by which a command reads the streams: those of the plugin, where it is configured, else the environment's.
+ *
+ * @param options of the plugin, checked
+ * @throws HF_CLUSTER_UNSET neither names servers and the key
+ */
+export function settingsOf(
+  options: Readonly<Record<string, unknown>> | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): ClusterOptions {
+  if (!options && !env.HOLDFAST_NATS_URL)
+    throw new ClusterError('HF_CLUSTER_UNSET', { reason: 'HOLDFAST_NATS_URL is empty' });
+  const named = {
+    servers: env.HOLDFAST_NATS_URL,
+    keyFile: env.HOLDFAST_CLUSTER_KEY_FILE,
+    name: env.HOLDFAST_CLUSTER_NAME,
+    host: env.HOLDFAST_CLUSTER_HOST,
+    credentialsFile: env.HOLDFAST_NATS_CREDENTIALS_FILE,
+  };
+  const given = Object.fromEntries(
+    Object.entries(named).filter(([, text]) => text !== undefined && text !== ''),
+  );
+  const { data, error } = clusterOptions.safeParse(options ?? given);
+  if (data) return data;
+  const issue = error.issues[0];
+  throw new ClusterError('HF_CLUSTER_UNSET', { reason: `${issue?.path.join('.')}: ${issue?.message}` });
+}
+
+/** Connects to NATS for one command. @throws HF_CLUSTER_UNREACHABLE; HF_CONFIG_SECRET_* the key cannot be read */
+export async function connectLogs(options: ClusterOptions): Promise<HostLogs> {
+  const logger = createLogger({ level: 'silent' });
+  const key = ClusterKey.open(options.keyFile);
+  const link = await NatsLink.open(options, { clock: systemClock, logger, key });
+  if (!(await link.ready(PATIENCE_MS))) {
+    const reason = link.problem ?? 'no server answered';
+    await link.close();
+    throw new ClusterError('HF_CLUSTER_UNREACHABLE', { reason });
+  }
+  const streams: LogStreams = { link, cluster: options.name, clock: systemClock, logger };
+  return {
+    own: options.host,
+    hosts: () => hostsOf(streams),
+    async open(host, signal) {
+      const { reader, header, clockBehindMs, isFilled, end, fences } = await openHostLog(
+        streams,
+        host,
+        undefined,
+        signal,
+      );
+      const lacks = isFilled
+        ? undefined
+        : `its stream is being filled again, and ends with record ${end.seq} of ${header.range.to} so far`;
+      const orphaned = await orphanedIn(
+        reader,
+        fences.map(({ singleton }) => singleton),
+      );
+      return { host, reader, key: header.key, clockBehindMs, lacks, orphaned };
+    },
+    isRunning: (host) => hears(link, `hf.${options.name}.beat.${host}`),
+    close: () => link.close(),
+  };
+}
+
+/** What a host has told of its orphaned branches. @param singletons that others took over from it */
+async function orphanedIn(
+  reader: SqliteReader,
+  singletons: readonly string[],
+): Promise<readonly OrphanedRecords[]> {
+  const found: OrphanedRecords[] = [];
+  for (const singleton of new Set(singletons)) {
+    for await (const { event } of reader.read({ actor: `${singletonActor.type}/${singleton}` })) {
+      const { data } = orphanedEvent.safeParse(event);
+      if (data) found.push({ ...data, singleton });
+    }
+  }
+  return found.sort((one, other) => one.from - other.from);
+}
+
+const orphanedEvent = z.object({
+  type: z.literal('ORPHANED'),
+  from: z.int(),
+  to: z.int(),
+  by: z.string(),
+  types: z.array(z.string()),
+});
+
+/** Whether somebody with the key of the cluster publishes on a subject. */
+function hears(link: NatsLink, subject: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const cancel = systemClock.after(BEATS_MS, () => done(false));
+    const alive = setInterval(() => {}, BEATS_MS);
+    const end = link.subscribe(subject, () => done(true));
+    const done = (isHeard: boolean) => {
+      cancel();
+      clearInterval(alive);
+      end();
+      resolve(isHeard);
+    };
+  });
+}

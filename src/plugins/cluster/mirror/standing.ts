@@ -1,0 +1,142 @@
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CHAIN_START } from '../../../core/kernel/log/chain-hash.ts';
+import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import type { LinearStream } from '../nats/stream.ts';
+import { streamHeaderOf } from './batch.ts';
+import { Counting, type Fence, type MirrorEntry } from './message.ts';
+import { newestStates } from './newest-states.ts';
+import { entriesOf } from './stream-lines.ts';
+
+/** A record on the stream: the message that holds it, or its last part. */
+export interface StreamPlace {
+  readonly streamSeq: number;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** A fence, and the last record of this host before it. */
+export interface FoundFence extends Fence {
+  readonly atSeq: number;
+  readonly streamSeq: number;
+}
+
+/** How a stream stands to the local log. */
+export type Standing =
+  | {
+      /** It ends with a record of the local log. */
+      readonly kind: 'continues';
+      readonly place: StreamPlace;
+      /** Its last message: the next one is appended behind it. */
+      readonly last: number;
+      /** Behind the place that was known before. */
+      readonly fences: readonly FoundFence[];
+    }
+  /** Nothing is in it that counts. */
+  | { readonly kind: 'empty'; readonly last: number }
+  /** It ends before what it had acknowledged; a server that is cut off from the others may say so, too. */
+  | { readonly kind: 'behind'; readonly last: number }
+  /** It holds what the local log does not. */
+  | { readonly kind: 'differs'; readonly reason: string; readonly last: number };
+
+type Stream = Pick<LinearStream, 'subjects' | 'last' | 'read' | 'lastOf' | 'get'>;
+type Log = Pick<SqliteReader, 'hashOf' | 'hashBefore'>;
+
+/**
+ * Compares a stream with the local log: what stands behind the last record that it acknowledged, and whether that is still
+ * there.
+ *
+ * @param key the public key of this host, which its streams name
+ * @param known the last record that it acknowledged, as far as this host remembers
+ * @throws HF_CLUSTER_* the stream cannot be read now
+ */
+export async function standingOf(
+  stream: Stream,
+  log: Log,
+  key: string,
+  known?: StreamPlace,
+): Promise<Standing> {
+  let last: number;
+  try {
+    last = (await stream.last()).seq;
+  } catch (error) {
+    if (isCoded(error, 'HF_CLUSTER_STREAM_REWOUND'))
+      return { kind: 'behind', last: Number(error.details.last) };
+    throw error;
+  }
+  if (known && last < known.streamSeq) return { kind: 'behind', last };
+  if (last === 0) return { kind: 'empty', last };
+  try {
+    const place = known ? await checked(stream, known) : await startIn(stream, log, key, last);
+    if (place === undefined && known) {
+      const reason = `message ${known.streamSeq} is not the one that holds record ${known.seq}`;
+      return { kind: 'differs', reason, last };
+    }
+    if (place === 'foreign') {
+      const reason = 'the records that it ends with are not those of this host';
+      return { kind: 'differs', reason, last };
+    }
+    if (place === undefined) return { kind: 'empty', last };
+    return await behind(stream, log, place, last);
+  } catch (error) {
+    if (!isCoded(error, 'HF_CLUSTER_STREAM_GAP')) throw error;
+    return { kind: 'differs', reason: error.message, last };
+  }
+}
+
+/** @returns undefined when another message stands in its place */
+async function checked(stream: Stream, known: StreamPlace): Promise<StreamPlace | undefined> {
+  for await (const { seq, headers } of stream.read(known.streamSeq, known.streamSeq))
+    if (
+      seq === known.streamSeq &&
+      Number(headers['Hf-To']) === known.seq &&
+      headers['Hf-Hash'] === known.hash
+    )
+      return known;
+  return undefined;
+}
+
+/** A record in a stream whose position was lost, from which on it can be read: that of its newest states, or its begin. */
+async function startIn(
+  stream: Stream,
+  log: Log,
+  key: string,
+  last: number,
+): Promise<StreamPlace | 'foreign' | undefined> {
+  let begin: MirrorEntry | undefined;
+  for await (const entry of entriesOf(stream.read(1, last))) {
+    begin = entry;
+    break;
+  }
+  if (begin?.kind !== 'begin') return undefined;
+  if (streamHeaderOf(begin.body).key !== key) return 'foreign';
+  const states = await newestStates(stream, stream.subjects.at(-1) ?? '', last + 1);
+  const { to: seq, hash, streamSeq } = states ?? begin;
+  return isOurs(log, seq, hash) ? { streamSeq, seq, hash } : 'foreign';
+}
+
+/** The record of `begin` is the one before the first that is kept. */
+function isOurs(log: Log, seq: number, hash: string): boolean {
+  return hash === (seq === 0 ? CHAIN_START : log.hashBefore(seq + 1));
+}
+
+/** Goes on from a place: later records of ours are counted, fences are gathered. */
+async function behind(stream: Stream, log: Log, from: StreamPlace, last: number): Promise<Standing> {
+  let place = from;
+  const fences: FoundFence[] = [];
+  const counting = new Counting(from.seq);
+  const messages = last > from.streamSeq ? stream.read(from.streamSeq + 1, last) : nothing();
+  for await (const entry of entriesOf(messages)) {
+    const { streamSeq } = entry;
+    if (entry.kind === 'fence') fences.push({ ...entry.fence, atSeq: place.seq, streamSeq });
+    if (entry.kind === 'left') return { kind: 'differs', reason: 'this host has left it before', last };
+    if (!counting.counts(entry) || !('to' in entry)) continue;
+    if (log.hashOf(entry.to) !== entry.hash) {
+      const reason = `it holds records ${entry.from} to ${entry.to}, which are not those of this host`;
+      return { kind: 'differs', reason, last };
+    }
+    place = { streamSeq, seq: entry.to, hash: entry.hash };
+  }
+  return { kind: 'continues', place, last, fences };
+}
+
+async function* nothing(): AsyncGenerator<never> {}

@@ -1,0 +1,61 @@
+import type { MsgHdrs } from '@nats-io/transport-node';
+import type { ClusterKey } from '../keys.ts';
+
+/** Headers of our own begin with it; they count for the code. */
+const OWN = 'Hf-';
+const CODE = 'Hf-Mac';
+export const MESSAGE_ID = 'Nats-Msg-Id';
+export const EXPECTED_LAST = 'Nats-Expected-Last-Sequence';
+
+export type Headers = Readonly<Record<string, string>>;
+
+/** A message as it is sent and as it arrives. */
+export interface Envelope {
+  readonly subject: string;
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Puts a code by the key of the cluster on messages and checks it (docs/cluster.md, "The cluster's key"). A stream's messages carry the code of
+ * that very stream and of their place in it, so that none can be stored a second time by somebody who has read it.
+ *
+ * @param place of the messages: the stream, or nothing for those that no stream keeps
+ */
+export class Seal {
+  readonly #key: ClusterKey;
+  readonly #place: string;
+
+  constructor(key: ClusterKey, place = '') {
+    this.#key = key;
+    this.#place = place;
+  }
+
+  /** @returns the headers with the code */
+  add({ subject, headers, body }: Envelope): Headers {
+    return {
+      ...headers,
+      [CODE]: this.#key.mac({ subject, headers: counting(headers), body, place: this.#place }),
+    };
+  }
+
+  /** @returns whether the message comes from somebody who has the key, and was meant for this place */
+  isGenuine({ subject, headers, body }: Envelope): boolean {
+    const code = headers[CODE];
+    if (code === undefined) return false;
+    return this.#key.vouches({ subject, headers: counting(headers), body, place: this.#place }, code);
+  }
+}
+
+/** @returns the headers of a message as plain data; of several values of one name the first */
+export function plainHeaders(headers: MsgHdrs | undefined): Headers {
+  return Object.fromEntries((headers?.keys() ?? []).map((name) => [name, headers?.get(name) ?? '']));
+}
+
+function counting(headers: Headers): Headers {
+  return Object.fromEntries(
+    Object.entries(headers).filter(
+      ([name]) => (name.startsWith(OWN) && name !== CODE) || name === MESSAGE_ID || name === EXPECTED_LAST,
+    ),
+  );
+}

@@ -1,0 +1,38 @@
+import type { StoredMsg } from '@nats-io/jetstream';
+import { EXPECTED_LAST, type Headers, plainHeaders, type Seal } from './seal.ts';
+
+/** A message that stands on a stream, written by somebody who has the key of the cluster. */
+export interface StreamMessage {
+  readonly seq: number;
+  readonly subject: string;
+  readonly body: Buffer;
+  readonly headers: Headers;
+  /** When the leader stored it, by its clock, epoch milliseconds: for people, not for decisions. */
+  readonly at: number;
+}
+
+/** Where a stream begins and ends. */
+export interface StreamEnds {
+  /** The newest message, 0 when there never was one. */
+  readonly seq: number;
+  /** The oldest message that is left; `seq` + 1 when there is none. */
+  readonly firstSeq: number;
+  /** Bytes that it holds. */
+  readonly bytes: number;
+}
+
+/**
+ * Checks a stored message (docs/cluster.md, "The cluster's key"). Its code covers the expectation that it was appended with, so one that somebody
+ * stored again does not stand where its code says.
+ *
+ * @returns undefined when nobody with the key can have written it there
+ */
+export function openStored(stored: StoredMsg, seal: Seal): StreamMessage | undefined {
+  const { seq, subject, data, time } = stored;
+  const headers = plainHeaders(stored.header);
+  const expected = headers[EXPECTED_LAST];
+  const isInPlace = expected === undefined || Number(expected) === seq - 1;
+  if (!isInPlace || !seal.isGenuine({ subject, headers, body: data })) return undefined;
+  const body = Buffer.from(data.buffer, data.byteOffset, data.length);
+  return { seq, subject, body, headers, at: time.getTime() };
+}

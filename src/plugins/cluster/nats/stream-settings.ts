@@ -1,0 +1,110 @@
+import type { DiscardPolicy, RetentionPolicy, StorageType, StreamConfig } from '@nats-io/jetstream';
+
+/** How a stream is to be (docs/cluster.md, "Streams"). */
+export interface StreamSettings {
+  readonly name: string;
+  readonly subjects: readonly string[];
+  /** `file` unless set. */
+  readonly storage?: 'file' | 'memory';
+  /** The most that it may hold, bytes. */
+  readonly maxBytes: number;
+  /** The most messages that it may hold; any number unless set. */
+  readonly maxMessages?: number;
+  /** The most messages of one subject; any number unless set. */
+  readonly maxPerSubject?: number;
+  /** What happens when it is full: new messages are refused, or old ones removed. `new` unless set. */
+  readonly discard?: 'new' | 'old';
+  /** Copies on different servers; three where the servers of NATS are a cluster, else one, unless set. */
+  readonly replicas?: number | undefined;
+  /** How long an id of a message is known again; 120,000 unless set. Milliseconds. */
+  readonly duplicateWindowMs?: number;
+  /** Whether messages may be deleted by hand; not unless set. */
+  readonly isRemovable?: boolean;
+}
+
+const NANOS = 1_000_000;
+const DUPLICATE_WINDOW_MS = 120_000;
+/** One of three may be lost. */
+const CLUSTER_REPLICAS = 3;
+
+/** What of a stream must be as we need it; the rest may be what the server makes of it. */
+type Wanted = Pick<
+  StreamConfig,
+  | 'name'
+  | 'subjects'
+  | 'retention'
+  | 'storage'
+  | 'discard'
+  | 'max_bytes'
+  | 'max_msgs'
+  | 'max_msgs_per_subject'
+  | 'max_age'
+  | 'num_replicas'
+  | 'duplicate_window'
+  | 'allow_direct'
+  | 'allow_rollup_hdrs'
+  | 'deny_delete'
+  | 'deny_purge'
+>;
+
+/** An operator may change these without any harm. */
+const SIZES = new Set<string>(['max_bytes', 'num_replicas']);
+/** How the client of NATS names a thing is a type of its own; the values are these words. */
+const LIMITS = 'limits' satisfies `${RetentionPolicy}`;
+
+/**
+ * @param isClustered whether the server is one of several
+ * @returns the configuration as JetStream takes it: each setting is named, none left to the server
+ */
+export function configOf(settings: StreamSettings, isClustered: boolean): Wanted {
+  const { storage = 'file', discard = 'new', isRemovable = false } = settings;
+  return {
+    name: settings.name,
+    subjects: [...settings.subjects],
+    retention: LIMITS as RetentionPolicy,
+    storage: storage as StorageType,
+    discard: discard as DiscardPolicy,
+    max_bytes: settings.maxBytes,
+    max_msgs: settings.maxMessages ?? -1,
+    max_msgs_per_subject: settings.maxPerSubject ?? -1,
+    max_age: 0,
+    num_replicas: settings.replicas ?? (isClustered ? CLUSTER_REPLICAS : 1),
+    duplicate_window: (settings.duplicateWindowMs ?? DUPLICATE_WINDOW_MS) * NANOS,
+    // Any replica would answer such reads, also one that lags behind.
+    allow_direct: false,
+    allow_rollup_hdrs: false,
+    deny_delete: !isRemovable,
+    deny_purge: !isRemovable,
+  };
+}
+
+export interface Differences {
+  /** With these the stream does not keep what it promises. */
+  readonly harmful: readonly string[];
+  readonly harmless: readonly string[];
+}
+
+/** Compares a stream that is there with what is needed; JetStream itself would say nothing. */
+export function differencesOf(
+  settings: StreamSettings,
+  there: StreamConfig,
+  isClustered: boolean,
+): Differences {
+  const found: { name: string; text: string }[] = [];
+  for (const [name, wanted] of Object.entries(configOf(settings, isClustered))) {
+    const is = there[name as keyof StreamConfig];
+    const [left, right] = [textOf(is ?? (typeof wanted === 'boolean' ? false : undefined)), textOf(wanted)];
+    if (left !== right) found.push({ name, text: `${name} is ${left}, not ${right}` });
+  }
+  if (there.sealed) found.push({ name: 'sealed', text: 'it is sealed' });
+  if (there.mirror || there.sources?.length)
+    found.push({ name: 'sources', text: 'it copies another stream' });
+  if (there.no_ack) found.push({ name: 'no_ack', text: 'no_ack is true, not false' });
+  const texts = (isHarmless: boolean) =>
+    found.filter(({ name }) => SIZES.has(name) === isHarmless).map(({ text }) => text);
+  return { harmful: texts(false), harmless: texts(true) };
+}
+
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? [...value].sort().join(' ') : String(value);
+}

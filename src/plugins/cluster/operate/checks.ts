@@ -1,0 +1,283 @@
+import type { StreamInfo } from '@nats-io/jetstream';
+import { createLogger } from '../../../core/host/logging/logger.ts';
+import type { CheckContext, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
+import { counted, duration } from '../../../core/host/terminal.ts';
+import { systemClock } from '../../../core/kernel/clock.ts';
+import { ClusterKey } from '../keys.ts';
+import { NatsLink } from '../nats/link.ts';
+import { parseServers } from '../nats/servers.ts';
+import { LinearStream } from '../nats/stream.ts';
+import { StreamConflict } from '../nats/stream-errors.ts';
+import type { ClusterOptions } from '../options.ts';
+
+const CONNECT_MS = 3_000;
+const ROUNDS = 200;
+/** A clock that differs by more makes times in the merged story misleading. */
+const CLOCK_MS = 1_000;
+/** Of what a stream may hold. */
+const NEARLY_FULL = 0.8;
+/** An operation of a replica that is so far behind is not caught up in an instant. */
+const LAGGING_MESSAGES = 1_000;
+
+const dependencies = { clock: systemClock, logger: createLogger({ level: 'silent' }) };
+
+type Look = (link: NatsLink) => Promise<Omit<CheckResult, 'lookedAt'>>;
+
+const looks: Readonly<Record<string, (link: NatsLink, options: ClusterOptions) => ReturnType<Look>>> = {
+  permissions,
+  replicas,
+  streams,
+  clock,
+  race,
+};
+
+/** Makes one of the checks. It has connections of its own. */
+export async function lookAt(
+  name: string,
+  options: ClusterOptions,
+  context: CheckContext,
+): Promise<CheckResult> {
+  if (name === 'reachable') return reachable(options);
+  if (name === 'instance') return instance(context);
+  const look = looks[name];
+  if (!look) throw new Error(`there is no check ${name}`);
+  return withLink(options, (link) => look(link, options));
+}
+
+/** Each server by itself, so that one that is missing is named. */
+async function reachable(options: ClusterOptions): Promise<CheckResult> {
+  const servers = parseServers(options.servers) ?? [];
+  const lookedAt = servers.map(({ shown }) => shown).join(', ');
+  const addresses = options.servers.split(',').map((address) => address.trim());
+  const looks = await Promise.all(
+    servers.map(async ({ shown }, at) => {
+      const link = await openLink({ ...options, servers: addresses[at] ?? '' });
+      try {
+        const isUp = await link.ready(CONNECT_MS);
+        return { shown, version: isUp ? link.serverVersion : undefined, problem: link.problem };
+      } finally {
+        await link.close();
+      }
+    }),
+  );
+  const missing = looks.filter(({ version }) => version === undefined);
+  const versions = [...new Set(looks.flatMap(({ version }) => version ?? []))].join(', ');
+  const problems = missing.map(({ problem, shown }) => problem ?? shown).join('; ');
+  if (missing.length === looks.length) {
+    const remedy = 'Check that the servers run and let this host in: addresses, TLS authority, user.';
+    return { state: 'fail', lookedAt, found: `no server lets this host in: ${problems}`, remedy };
+  }
+  if (missing.length > 0) {
+    const remedy = 'Start that server again: with the next one that is lost, nothing can be taken over.';
+    return { state: 'warn', lookedAt, found: `${problems}; the others answer (version ${versions})`, remedy };
+  }
+  return {
+    state: 'ok',
+    lookedAt,
+    found: `${counted(looks.length, 'server answers', 'servers answer')}, version ${versions}`,
+  };
+}
+
+/** Does what a host does, in a stream of its own, and asks for what it must not be able to do. */
+async function permissions(link: NatsLink, options: ClusterOptions): ReturnType<Look> {
+  const stream = await checkStream(link, options);
+  const { seq } = await stream.append('a check');
+  await stream.get(seq);
+  await LinearStream.names(link, `hf.${options.name}.>`);
+  const subject = `hf.${options.name}.ask.doctor`;
+  const end = link.subscribe(subject, (message) => message.respond('yes'));
+  try {
+    await link.request(subject, 'may answers come?', CONNECT_MS);
+  } finally {
+    end();
+  }
+  if (!(await mayDelete(link, options)))
+    return { state: 'ok', found: 'it may do what a host needs, and may not delete streams' };
+  return {
+    state: 'warn',
+    found: 'it may do what a host needs, and also delete streams',
+    remedy: 'Give it the permissions of deploy/nats/accounts.conf and no others.',
+  };
+}
+
+/** Asks to delete a stream that is not there: whoever may not gets no answer. */
+async function mayDelete(link: NatsLink, { name }: ClusterOptions): Promise<boolean> {
+  try {
+    await link.connected().request(`$JS.API.STREAM.DELETE.HF_${name}_NONE`, '', { timeout: 1_000 });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function replicas(link: NatsLink, options: ClusterOptions): ReturnType<Look> {
+  const count = parseServers(options.servers)?.length ?? 1;
+  const wanted = options.replicas ?? (count < 3 ? 1 : 3);
+  const infos = await ownStreams(link, options);
+  const problems = infos.flatMap(({ config, cluster }) => {
+    const { name, num_replicas: has } = config;
+    const late = (cluster?.replicas ?? []).filter(
+      ({ current, lag = 0, offline }) => offline === true || !current || lag > LAGGING_MESSAGES,
+    );
+    return [
+      ...(has < wanted ? [`${name} has ${has} of ${wanted} copies`] : []),
+      ...(cluster && cluster.leader === undefined ? [`${name} has no leader`] : []),
+      ...late.map((replica) => `${name} is behind on ${replica.name} (${replica.lag ?? 0} messages)`),
+    ];
+  });
+  if (wanted < 3 && problems.length === 0) {
+    const found = `${counted(infos.length, 'stream has', 'streams have')} one copy, on ${counted(count, 'server')}: the loss of that one stops every takeover`;
+    const remedy =
+      'Run three servers on machines that do not fail together, and name all of them in HOLDFAST_NATS_URL.';
+    return { state: 'warn', found, remedy };
+  }
+  if (problems.length === 0)
+    return {
+      state: 'ok',
+      found: `${counted(infos.length, 'stream has', 'streams have')} ${wanted} copies, all caught up`,
+    };
+  const remedy = 'Look at that server: its disk may be full, which shows nowhere else.';
+  return { state: 'warn', found: problems.join('; '), remedy };
+}
+
+/** The settings without which a stream does not keep what is relied upon. */
+async function streams(link: NatsLink, options: ClusterOptions): ReturnType<Look> {
+  const infos = await ownStreams(link, options);
+  const wrong = infos.flatMap(({ config }) => {
+    const { name, discard, max_bytes: most, allow_direct: direct, storage, max_age: age } = config;
+    const isLog = name.startsWith(`HF_${options.name}_LOG_`);
+    const isKept = isLog || name.endsWith('_LEDGER') || name.endsWith('_SHARED');
+    return [
+      ...(isLog && discard !== 'new' ? [`${name} discards old records`] : []),
+      ...(most <= 0 ? [`${name} has no limit of bytes`] : []),
+      ...(direct ? [`${name} answers reads from any replica`] : []),
+      ...(isKept && storage !== 'file' ? [`${name} is kept in memory`] : []),
+      ...(age > 0 ? [`${name} forgets by age`] : []),
+    ];
+  });
+  if (wrong.length > 0) {
+    const remedy = 'Set it as docs/cluster.md has it (`nats stream edit`).';
+    return { state: 'fail', found: wrong.join('; '), remedy };
+  }
+  const full = infos.filter(
+    ({ config, state }) => config.discard === 'new' && state.bytes > NEARLY_FULL * config.max_bytes,
+  );
+  const text = full.map(
+    ({ config, state }) => `${config.name} is ${Math.round((100 * state.bytes) / config.max_bytes)} % full`,
+  );
+  if (text.length > 0) {
+    const remedy = 'Raise maxStreamBytes, or let retention prune the log of that host.';
+    return { state: 'warn', found: text.join('; '), remedy };
+  }
+  return { state: 'ok', found: `${counted(infos.length, 'stream is', 'streams are')} set as needed` };
+}
+
+/** The leader stamps what it stores; half of the way there and back is the best guess of when. */
+async function clock(link: NatsLink, options: ClusterOptions): ReturnType<Look> {
+  const stream = await checkStream(link, options);
+  const [sent, began] = [Date.now(), performance.now()];
+  const { seq } = await stream.append('what time is it?');
+  const took = performance.now() - began;
+  const stored = await stream.get(seq);
+  if (!stored) return { state: 'unknown', found: 'the message is gone already', remedy: 'Try again.' };
+  return clockResult(stored.at - (sent + took / 2), took / 2);
+}
+
+/** @param differs how far the leader's clock is ahead, milliseconds @param giveOrTake how exactly that is known */
+export function clockResult(differs: number, giveOrTake: number): Omit<CheckResult, 'lookedAt'> {
+  const text = `the clock of the stream’s leader is ${duration(Math.abs(differs))} ${differs > 0 ? 'ahead' : 'behind'}, give or take ${duration(giveOrTake)}`;
+  if (Math.abs(differs) + giveOrTake <= CLOCK_MS) return { state: 'ok', found: text };
+  const remedy =
+    'Synchronise the clocks (NTP), without steps. Leases do not depend on it; times in the story do.';
+  if (Math.abs(differs) - giveOrTake > CLOCK_MS) return { state: 'warn', found: text, remedy };
+  return { state: 'unknown', found: `${text}: too slow an answer to tell`, remedy: 'Try again.' };
+}
+
+/** Two writers expect the same end of a stream: one must lose, every time. Some versions of the server let both win. */
+async function race(link: NatsLink, options: ClusterOptions): ReturnType<Look> {
+  const rival = await openLink(options);
+  try {
+    if (!(await rival.ready(CONNECT_MS))) throw new Error(rival.problem);
+    return await raceOf(await checkStream(link, options), await checkStream(rival, options));
+  } finally {
+    await rival.close();
+  }
+}
+
+type Raced = Pick<LinearStream, 'append' | 'last'>;
+
+/** @returns `fail` as soon as both writers are told that theirs was the next message */
+export async function raceOf(one: Raced, other: Raced): ReturnType<Look> {
+  let { seq: last } = await one.last();
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    const results = await Promise.allSettled(
+      [one, other].map((stream) => stream.append(`round ${round}`, { expectedLast: last })),
+    );
+    const won = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.seq] : []));
+    for (const result of results)
+      if (result.status === 'rejected' && !(result.reason instanceof StreamConflict)) throw result.reason;
+    if (won.length > 1) {
+      const found = `in round ${round} of ${ROUNDS} two writers were told that they were the only one`;
+      return { state: 'fail', found, remedy: 'Do not run several hosts on these servers: update NATS.' };
+    }
+    // Somebody else who checks at the same time may have been first.
+    last = won[0] ?? (await one.last()).seq;
+  }
+  return { state: 'ok', found: `in ${ROUNDS} rounds of two writers one lost each time` };
+}
+
+/** What the running instance says of itself. */
+function instance({ running }: CheckContext): CheckResult {
+  const lookedAt = 'the running instance';
+  const remedy = 'Look at `holdfast cluster status`.';
+  if (!running)
+    return { state: 'unknown', lookedAt, found: 'none runs on this data folder', remedy: 'Start it.' };
+  const fact = running.facts.cluster as { ok?: boolean; text?: string; reason?: string } | undefined;
+  if (!fact) return { state: 'unknown', lookedAt, found: 'it does not report of a cluster', remedy };
+  if (fact.ok === false)
+    return { state: 'fail', lookedAt, found: fact.reason ?? 'something is wrong', remedy };
+  return { state: 'ok', lookedAt, found: fact.text ?? 'it is a host of the cluster' };
+}
+
+function openLink(options: ClusterOptions): Promise<NatsLink> {
+  return NatsLink.open(
+    { ...options, host: `${options.host}-doctor` },
+    { ...dependencies, key: ClusterKey.open(options.keyFile) },
+  );
+}
+
+async function withLink(
+  options: ClusterOptions,
+  look: (link: NatsLink) => ReturnType<Look>,
+): Promise<CheckResult> {
+  const link = await openLink(options);
+  try {
+    const lookedAt = link.shown;
+    if (await link.ready(CONNECT_MS)) return { lookedAt, ...(await look(link)) };
+    const found = `there is no connection: ${link.problem}`;
+    return { state: 'unknown', lookedAt, found, remedy: 'See the check cluster.reachable.' };
+  } finally {
+    await link.close();
+  }
+}
+
+/** A small stream for checks alone. It stays: hosts may not delete streams. */
+function checkStream(link: NatsLink, options: ClusterOptions): Promise<LinearStream> {
+  return LinearStream.open(
+    link,
+    {
+      name: `HF_${options.name}_CHECK`,
+      subjects: [`hf.${options.name}.check`],
+      maxBytes: 256 * 1024,
+      discard: 'old',
+      replicas: options.replicas,
+    },
+    dependencies,
+  );
+}
+
+async function ownStreams(link: NatsLink, { name }: ClusterOptions): Promise<readonly StreamInfo[]> {
+  const manager = await link.manager();
+  const names = await LinearStream.names(link, `hf.${name}.>`);
+  return Promise.all(names.map((stream) => manager.streams.info(stream)));
+}

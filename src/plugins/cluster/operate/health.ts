@@ -1,0 +1,30 @@
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { counted } from '../../../core/host/terminal.ts';
+import type { Json } from '../../../core/kernel/json.ts';
+import { type ClusterParts, clusterView } from './view.ts';
+
+/** Registers the fact `cluster` of health pages and of `holdfast status`. */
+export function registerHealth<S>(context: PluginContext<S>, parts: (started: S) => ClusterParts): void {
+  context.health('cluster', (started) => clusterFact(parts(started)));
+}
+
+/** Not `ok` while this host is cut off, its log lags behind, or an orphaned branch was not looked at. */
+export function clusterFact(parts: ClusterParts): Json {
+  const { name, host, hosts, leases, mirror, isIsolated, isDrained, orphans, problems } = clusterView(parts);
+  const there = hosts.filter(({ state }) => state === 'here' || state === 'there').length;
+  const held = leases.filter(({ holder }) => holder === host).map(({ singleton }) => singleton);
+  const holds = held.length > 0 ? `holds ${held.join(', ')}` : isDrained ? 'is drained' : 'holds nothing';
+  const reason = problems.join('; ');
+  return {
+    text: `${host} of ${name} ${holds}; ${counted(there, 'host is', 'hosts are')} there${reason === '' ? '' : `; ${reason}`}`,
+    ...(reason !== '' && { ok: false, reason }),
+    host,
+    hosts: there,
+    holds: held,
+    isolated: isIsolated,
+    drained: isDrained,
+    lagRecords: mirror.records,
+    lagMs: mirror.ms,
+    orphans: orphans.length,
+  };
+}

@@ -1,0 +1,36 @@
+import type { Cluster } from '../../../core/contracts/cluster.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import { version } from '../../../core/kernel/version.ts';
+import { hostActor, singletonActor } from '../actors.ts';
+import { announceHeld } from './held-since.ts';
+import { answerOperations, type OperatedCluster } from './operations.ts';
+
+/** This host in the cluster, as far as it is shown and operated. */
+export interface Joined
+  extends Pick<Cluster, 'name' | 'host' | 'ask' | 'onAsked'>,
+    Pick<OperatedCluster, 'link' | 'leases'> {
+  readonly beats: OperatedCluster['beats'] &
+    Parameters<typeof announceHeld>[0] & { forget(host: string): void };
+  readonly outbox: OperatedCluster['outbox'] & { orphanExported(number: number, at: number): void };
+}
+
+/** Makes this host one that commands, health and console ask, and answers the operations of other hosts. */
+export function operated(
+  joined: Joined,
+  { actors, clock }: Pick<Services, 'actors' | 'clock'>,
+): OperatedCluster {
+  const { name, host, link, beats, leases, outbox } = joined;
+  const cluster: OperatedCluster = {
+    ...{ name, host, version, clock, link, beats, leases, outbox },
+    heldSince: announceHeld(beats, () => actors.list(singletonActor), host),
+    ask: (question, body, timeoutMs) => joined.ask(question, body, timeoutMs),
+    onAsked: (question, answer) => joined.onAsked(question, answer),
+    forget(other, by) {
+      beats.forget(other);
+      actors.send(hostActor, other, { type: 'FORGOTTEN', at: clock.now(), by });
+    },
+    exported: (number, at) => outbox.orphanExported(number, at),
+  };
+  answerOperations(cluster);
+  return cluster;
+}

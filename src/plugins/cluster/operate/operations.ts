@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import type { Cluster } from '../../../core/contracts/cluster.ts';
+import { serveOperation } from '../../../core/host/operations/serve.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import type { Json } from '../../../core/kernel/json.ts';
+import { ClusterError } from '../errors.ts';
+import { type ClusterParts, type ClusterView, clusterView, PATHS } from './view.ts';
+
+/** What the operations do, beside what they read. */
+export interface OperatedCluster extends ClusterParts, Pick<Cluster, 'ask' | 'onAsked'> {
+  /** Takes a host out of the lists of this one. */
+  forget(host: string, by: string): void;
+  /** Notes that a branch was exported. @param number as `OrphanView` numbers it */
+  exported(number: number, at: number): void;
+}
+
+const MOVE = 'cluster.move';
+const FORGET = 'cluster.forget';
+/** A holder may take 30 s to end its work; then the lease has to run out. */
+const MOVED_WITHIN_MS = 60_000;
+/** The others take what was released with their next look. */
+const DRAINED_WITHIN_MS = 5_000;
+const ASK_MS = 2_000;
+const LOOK_MS = 100;
+/** Who gave a singleton away does not take it back at once. */
+const WITHHOLD_MS = 30_000;
+
+const by = z.string().min(1).max(64);
+const name = z.string().min(1).max(64);
+const moveBody = z.object({ singleton: name, to: name.optional(), by });
+const drainBody = z.object({ undo: z.boolean().default(false), by });
+const forgetBody = z.object({ host: name, by });
+const exportedBody = z.object({ number: z.int().min(1) });
+
+/** Registers the operations by which `holdfast cluster …` asks and steers a running host. */
+export function registerOperations<S>(
+  context: PluginContext<S>,
+  operated: (started: S) => OperatedCluster,
+): void {
+  context.control((surface, started) => {
+    const cluster = operated(started);
+    serveOperation(surface, PATHS.view, z.object({}), () => clusterView(cluster));
+    serveOperation(surface, PATHS.move, moveBody, (body, { signal }) => move(cluster, body, signal));
+    serveOperation(surface, PATHS.drain, drainBody, (body) => drain(cluster, body));
+    serveOperation(surface, PATHS.forget, forgetBody, (body) => forget(cluster, body));
+    serveOperation(surface, PATHS.exported, exportedBody, ({ number }) => {
+      cluster.exported(number, cluster.clock.now());
+      return clusterView(cluster);
+    });
+  });
+}
+
+/** Answers what operations of other hosts ask of this one. */
+export function answerOperations(cluster: OperatedCluster): void {
+  cluster.onAsked(MOVE, (body) => {
+    const { data } = moveBody.safeParse(body);
+    if (!data || holderOf(cluster, data.singleton) !== cluster.host) return undefined;
+    void release(cluster, data);
+    return { accepted: true };
+  });
+  cluster.onAsked(FORGET, (body) => {
+    const { data } = forgetBody.safeParse(body);
+    if (!data) return undefined;
+    cluster.forget(data.host, data.by);
+    return { forgotten: true };
+  });
+}
+
+type Move = z.output<typeof moveBody>;
+
+/**
+ * Moves a singleton to another host, and waits until somebody else holds it.
+ *
+ * @throws HF_CLUSTER_SINGLETON, HF_CLUSTER_HOST, HF_CLUSTER_MOVE
+ */
+async function move(cluster: OperatedCluster, wanted: Move, signal: AbortSignal): Promise<ClusterView> {
+  const { singleton, to } = wanted;
+  const { hosts, leases } = clusterView(cluster);
+  const lease = leases.find((one) => one.singleton === singleton);
+  if (!lease) {
+    const known = leases.map((one) => one.singleton).join(', ') || 'none';
+    throw new ClusterError('HF_CLUSTER_SINGLETON', { singleton, known });
+  }
+  const from = lease.holder;
+  if (from === undefined) throw failed(singleton, 'nobody holds it now');
+  if (to === from) return clusterView(cluster);
+  const able = hosts.filter(({ state, drained, host }) => isThere(state) && !drained && host !== from);
+  if (to === undefined ? able.length === 0 : !able.some(({ host }) => host === to)) {
+    const known = able.map(({ host }) => host).join(', ') || 'none';
+    throw new ClusterError('HF_CLUSTER_HOST', { host: to ?? 'any', known });
+  }
+  if (from === cluster.host) void release(cluster, wanted);
+  else {
+    const answers = await cluster.ask(MOVE, wanted as Json, ASK_MS);
+    if (!answers.some(({ host }) => host === from)) throw failed(singleton, `${from} does not answer`);
+  }
+  const until = cluster.clock.monotonic() + MOVED_WITHIN_MS;
+  for (;;) {
+    const holder = holderOf(cluster, singleton);
+    if (holder !== undefined && holder !== from) return clusterView(cluster);
+    if (cluster.clock.monotonic() > until)
+      throw failed(singleton, holder === from ? `${from} still has it` : 'nobody has taken it');
+    await sleep(LOOK_MS, undefined, { signal });
+  }
+}
+
+function release({ leases }: OperatedCluster, { singleton, to, by: who }: Move): Promise<void> {
+  return leases.release(singleton, `${who} moved it`, to, WITHHOLD_MS);
+}
+
+/** Gives away everything that this host holds, and claims nothing until it is undone. */
+async function drain(
+  cluster: OperatedCluster,
+  { undo, by: who }: z.output<typeof drainBody>,
+): Promise<ClusterView> {
+  if (undo) cluster.leases.undrain();
+  else {
+    await cluster.leases.drain(`${who} drained this host`);
+    const until = cluster.clock.monotonic() + DRAINED_WITHIN_MS;
+    while (cluster.leases.table().some(({ holder }) => !holder) && cluster.clock.monotonic() < until)
+      await sleep(LOOK_MS);
+  }
+  return clusterView(cluster);
+}
+
+/**
+ * Has all hosts forget one that does not come back.
+ *
+ * @throws HF_CLUSTER_HOST_UNKNOWN nobody has heard of it; HF_CLUSTER_HOST_LIVES it is heard, or holds something
+ */
+async function forget(
+  cluster: OperatedCluster,
+  { host, by: who }: z.output<typeof forgetBody>,
+): Promise<ClusterView> {
+  const { hosts, leases } = clusterView(cluster);
+  const known = hosts.find((one) => one.host === host);
+  const holds = leases.filter(({ holder }) => holder === host).map(({ singleton }) => singleton);
+  if (!known && !cluster.leases.hosts().has(host)) {
+    const names = hosts.filter(({ isThis }) => !isThis).map((one) => one.host);
+    throw new ClusterError('HF_CLUSTER_HOST_UNKNOWN', { host, known: names.join(', ') || 'none' });
+  }
+  if (known && known.state !== 'gone')
+    throw new ClusterError('HF_CLUSTER_HOST_LIVES', { host, reason: 'its beats are heard' });
+  if (holds.length > 0)
+    throw new ClusterError('HF_CLUSTER_HOST_LIVES', { host, reason: `it holds ${holds.join(', ')}` });
+  cluster.forget(host, who);
+  await cluster.ask(FORGET, { host, by: who }, ASK_MS);
+  return clusterView(cluster);
+}
+
+function holderOf({ leases }: OperatedCluster, singleton: string): string | undefined {
+  return leases.table().find((lease) => lease.singleton === singleton)?.holder?.host;
+}
+
+const isThere = (state: string) => state === 'here' || state === 'there';
+
+function failed(singleton: string, reason: string) {
+  return new ClusterError('HF_CLUSTER_MOVE', { singleton, reason });
+}

@@ -1,0 +1,272 @@
+import type {
+  ArrivedMessage,
+  Cluster,
+  ClusterStanding,
+  HostMessage,
+  Singleton,
+} from '../../core/contracts/cluster.ts';
+import type { Services } from '../../core/host/plugin/definition.ts';
+import type { Json } from '../../core/kernel/json.ts';
+import { CLOCK } from '../../core/kernel/log/record.ts';
+import { openLogKey } from '../../core/kernel/log/signing.ts';
+import { version } from '../../core/kernel/version.ts';
+import { singletonActor } from './actors.ts';
+import { Beats } from './beats.ts';
+import { Handover } from './handover.ts';
+import { ClusterKey } from './keys.ts';
+import { folderIdentity } from './leases/folder.ts';
+import { Leases } from './leases/leases.ts';
+import { LedgerStream } from './leases/ledger-stream.ts';
+import { LEDGER_PROTOCOL } from './leases/message.ts';
+import { Asks } from './messages/asks.ts';
+import { EveryHost } from './messages/every-host.ts';
+import { HolderMessages } from './messages/holder.ts';
+import type { LogStreams } from './mirror/host-log.ts';
+import { Outbox } from './mirror/outbox.ts';
+import { ClusterPosition } from './mirror/position.ts';
+import { NatsLink } from './nats/link.ts';
+import type { ClusterOptions } from './options.ts';
+import { ClusterRecords } from './records.ts';
+import { SharedActors } from './shared-actors.ts';
+
+/** What hosts of a cluster say to each other has this meaning; hosts of another one do not work together. */
+const PROTOCOL = LEDGER_PROTOCOL;
+/** Of a message, less its headers: what NATS takes unless it is told otherwise. Bytes. */
+const LARGEST_BODY = 1_000_000;
+
+/**
+ * This host in the cluster: the parts of the plugin, put together (docs/cluster.md). It works without NATS as far as that goes, and
+ * goes on as soon as there is a connection.
+ */
+export class ClusterSystem implements Cluster {
+  readonly name: string;
+  readonly host: string;
+  readonly link: NatsLink;
+  readonly streams: LogStreams;
+  readonly beats: Beats;
+  readonly leases: Leases;
+  readonly outbox: Outbox;
+  readonly everyHost: EveryHost;
+  readonly #key: ClusterKey;
+  readonly #position: ClusterPosition;
+  readonly #shared: SharedActors;
+  readonly #holder: HolderMessages;
+  readonly #asks: Asks;
+  readonly #services: Services;
+  readonly #records: ClusterRecords;
+  #handover: Handover | undefined;
+  #leaving: Promise<void> | undefined;
+  #deliver: (message: ArrivedMessage) => void | Promise<void> = () => {};
+
+  private constructor(services: Services, options: ClusterOptions, key: ClusterKey, link: NatsLink) {
+    const { clock, logger, dataDir, log, actors } = services;
+    const { name, host, replicas, leaseMs: ttlMs, maxStreamBytes: maxBytes } = options;
+    const common = { link, clock, logger, name, host };
+    const deliver = (message: ArrivedMessage) => this.#deliver(message);
+    this.name = name;
+    this.host = host;
+    this.link = link;
+    this.#key = key;
+    this.#services = services;
+    const records = new ClusterRecords(services);
+    this.#records = records;
+    this.streams = { link, cluster: name, clock, logger };
+    this.#position = ClusterPosition.open(dataDir, clock, (error) =>
+      logger.warn({ err: error }, 'cluster.position'),
+    );
+    this.beats = new Beats({
+      ...{ ...common, version, protocol: PROTOCOL, replicas },
+      report: () => ({
+        shared: this.everyHost.place,
+        lag: this.outbox.lag().records,
+        holds: [...(this.#handover?.running ?? [])],
+      }),
+      onHeard: (heard) => this.everyHost.hearOf(heard.shared),
+      onNameTaken: (error) => {
+        logger.fatal({ err: error }, 'cluster.name_taken');
+        void this.leave();
+      },
+    });
+    this.#shared = new SharedActors({
+      services,
+      send: (ref, state, asOf) => this.everyHost.sendState(ref, state, asOf),
+      ask: async () => (await this.ask('cluster.states', null, ASK_MS)).length,
+      others: () => this.beats.live().length,
+    });
+    const place = this.#position.current.shared;
+    this.everyHost = new EveryHost({
+      ...{ ...common, replicas, deliver },
+      ...(place && { place }),
+      remember: (shared) => {
+        // What is not durable yet would not come again after a crash.
+        void log.whenDurable(log.lastSeq()).then(() => this.#position.set({ shared }));
+      },
+      onState: (state) => this.#shared.take(state, host),
+      onBroken: (reason, first, last) => {
+        logger.warn({ reason, first, last }, 'cluster.messages_missed');
+        void this.#shared.complete();
+      },
+    });
+    this.#holder = new HolderMessages({
+      ...{ ...common, beats: this.beats },
+      deliver: async (message) => {
+        await deliver(message);
+        await log.whenDurable(log.lastSeq());
+      },
+    });
+    this.#asks = new Asks({ ...common, beats: this.beats });
+    this.onAsked('cluster.states', async () => ((await this.#shared.share()) ? { sent: true } : undefined));
+    this.onAsked('cluster.leaving', (_, from) => void records.left(from));
+    this.outbox = new Outbox({
+      ...{ link, cluster: name, host, dataDir, position: this.#position, log, clock, logger },
+      key: openLogKey(dataDir).text,
+      limits: { maxBytes, replicas },
+      largest: LARGEST_BODY,
+      states: () => {
+        // Also of what has ended here: whoever takes it over goes on from there.
+        // By the clock, how long timers truly ran; by the tenures, which of them began here.
+        const types = [...(this.#handover?.actorTypes ?? []), CLOCK.type, singletonActor.type];
+        const known = actors.knownStates(types);
+        return { seq: log.lastSeq(), states: known.map((state) => JSON.stringify(state)) };
+      },
+      typesOf: (singleton) => this.#handover?.typesOf(singleton) ?? [],
+      onFenced: ({ singleton, token, by }) => this.#handover?.fenced(singleton, token, by),
+      onOrphaned: (branch) => records.orphaned(branch),
+      onIncarnation: ({ incarnation, reason }) => records.replaced(host, incarnation, reason),
+      onTrouble: (error) => {
+        if (error) logger.warn({ err: error }, 'cluster.mirror_stands_still');
+      },
+    });
+    this.leases = new Leases({
+      ...{ clock, logger },
+      log: new LedgerStream({ link, clock, logger, name, replicas, ttlMs }),
+      self: { host, folder: folderIdentity(dataDir, host, clock), version, ttlMs },
+      mirror: () => mirrorOf(this.outbox),
+      onGained: (lease, last) => this.#handover?.gained(lease, last),
+      onLost: (singleton, reason) => this.#handover?.lost(singleton, reason),
+      onRefused: (refusal) => {
+        if (refusal) records.refused(refusal.host ?? 'unknown', 'another');
+      },
+    });
+  }
+
+  /**
+   * Joins the cluster. Without a connection to NATS it goes on alone after some seconds, and joins later.
+   *
+   * @throws HF_CLUSTER_NAME_TAKEN another host has this name; HF_CONFIG_SECRET_* the key's file
+   */
+  static async join(services: Services, options: ClusterOptions): Promise<ClusterSystem> {
+    const { clock, logger } = services;
+    const key = ClusterKey.open(options.keyFile);
+    const link = await NatsLink.open(options, { clock, logger, key });
+    const system = new ClusterSystem(services, options, key, link);
+    try {
+      await system.beats.start();
+    } catch (error) {
+      await link.close();
+      throw error;
+    }
+    system.#asks.start();
+    return system;
+  }
+
+  key(purpose: string): Buffer {
+    return this.#key.derive(purpose);
+  }
+
+  standing(): ClusterStanding {
+    const standing = this.beats.standing();
+    return this.#shared.isIncomplete ? { ...standing, isIsolated: true } : standing;
+  }
+
+  onArrived(deliver: (message: ArrivedMessage) => void | Promise<void>): void {
+    this.#deliver = deliver;
+  }
+
+  compete(singletons: readonly Singleton[]): void {
+    if (this.#leaving !== undefined) return; // another host has its name
+    const { leases, streams, host } = this;
+    this.#handover = new Handover(singletons, {
+      ...{ services: this.#services, host, streams, leases, holder: this.#holder },
+      records: this.#records,
+    });
+    const isNew = this.#position.current.shared === undefined;
+    this.outbox.start();
+    this.everyHost.start();
+    if (isNew) void this.#shared.share();
+    for (const { name } of singletons) this.leases.offer(name);
+    this.leases.start();
+    const watched = {
+      host,
+      heard: () => this.beats.heard,
+      standing: () => this.standing(),
+      lag: () => this.outbox.lag(),
+      holderOf: (singleton: string) => this.holderOf(singleton),
+    };
+    this.#records.watch(
+      watched,
+      singletons.map(({ name }) => name),
+    );
+  }
+
+  holderOf(singleton: string): string | undefined {
+    return this.leases.table().find((row) => row.singleton === singleton)?.holder?.host;
+  }
+
+  toEveryHost(message: HostMessage): Promise<void> {
+    return this.everyHost.send(message);
+  }
+
+  toHolder(singleton: string, message: HostMessage): Promise<void> {
+    return this.#holder.send(singleton, message);
+  }
+
+  mirrored(seq: number): Promise<void> {
+    return this.outbox.mirrored(seq);
+  }
+
+  ask(question: string, body: Json, timeoutMs: number) {
+    return this.#asks.ask(question, body, timeoutMs);
+  }
+
+  onAsked(question: string, answer: Parameters<Cluster['onAsked']>[1]): void {
+    this.#asks.onAsked(question, answer);
+  }
+
+  announce(name: string, figures: () => Json): void {
+    this.beats.announce(name, figures);
+  }
+
+  announced(name: string): ReadonlyMap<string, Json> {
+    return this.beats.announced(name);
+  }
+
+  /** Ends what runs here, sends what is left of the log, releases the leases, and leaves: once. */
+  leave(): Promise<void> {
+    this.#leaving ??= this.#leave();
+    return this.#leaving;
+  }
+
+  async #leave(): Promise<void> {
+    await this.#handover?.stop('this host stops');
+    this.#shared.stop();
+    this.#records.stop();
+    await this.ask('cluster.leaving', null, LEAVE_MS).catch(() => {});
+    this.#holder.stop();
+    this.#asks.stop();
+    await this.everyHost.stop();
+    await this.outbox.stop();
+    if (this.#handover) await this.leases.stop();
+    this.beats.stop();
+    await this.#position.close();
+    await this.link.close();
+  }
+}
+
+const ASK_MS = 10_000;
+/** For the others to hear that this host stops. */
+const LEAVE_MS = 300;
+
+function mirrorOf({ position: { incarnation, seq } }: Outbox) {
+  return incarnation === 0 ? undefined : { incarnation: String(incarnation), seq };
+}

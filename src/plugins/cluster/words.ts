@@ -1,0 +1,79 @@
+/** Describes records of several hosts for `holdfast log`. It imports no code of the running plugin, so that commands load it quickly. */
+import {
+  DEFAULT_WORDS,
+  HIDDEN,
+  problemEvents,
+  type RecordOf,
+  type RecordWords,
+} from '../../core/kernel/actors/definition.ts';
+import type { host } from '../../machines/cluster/host.ts';
+import type { singleton } from '../../machines/cluster/singleton.ts';
+
+export const words: RecordWords = {
+  'cluster.singleton': describeSingletonRecord,
+  'cluster.host': describeHostRecord,
+};
+
+export function describeSingletonRecord({ event }: RecordOf<typeof singleton>): string | undefined {
+  switch (event.type) {
+    case 'init':
+      return HIDDEN;
+    case 'STARTED':
+      return 'is held by nobody here yet';
+    case 'FOLLOWED':
+      return `runs on ${event.holder}`;
+    case 'TAKING':
+      return event.from === undefined ? 'this host takes it' : `this host takes it over from ${event.from}`;
+    case 'BEGUN':
+      return event.fencedAt === undefined
+        ? 'runs here'
+        : `runs here, from record ${event.fencedAt} of the host before`;
+    case 'BEGIN_FAILED':
+      return `could not begin here: ${event.reason}`;
+    case 'ENDING':
+      return `ends here: ${event.reason}`;
+    case 'ENDED':
+      return 'has ended here';
+    case 'ORPHANED':
+      return `${event.count} records, ${event.from} to ${event.to}, do not count: another host had it`;
+    default:
+      return DEFAULT_WORDS;
+  }
+}
+describeSingletonRecord.problem = problemEvents('BEGIN_FAILED', 'ORPHANED');
+
+export function describeHostRecord({ event }: RecordOf<typeof host>): string | undefined {
+  switch (event.type) {
+    case 'init':
+      return HIDDEN;
+    case 'HEARD':
+      return `is heard, version ${event.version}`;
+    case 'LOST':
+      return `has been silent for ${Math.round(event.silentMs / 1_000)} s`;
+    case 'LEFT':
+      return 'stops';
+    case 'FORGOTTEN':
+      return `is not expected any more, says ${event.by}`;
+    case 'VERSION_REFUSED':
+      return `runs version ${event.version}, this host ${event.ownVersion}: this host takes nothing over`;
+    case 'STREAM_REPLACED':
+      return `its stream was replaced by ${event.to}: ${event.reason}`;
+    case 'MIRROR_BEHIND':
+      return `${event.records} records are not on its stream yet, the oldest for ${Math.round(event.ms / 1_000)} s`;
+    case 'MIRROR_CAUGHT_UP':
+      return 'its stream has every record';
+    case 'ISOLATED':
+      return 'reaches no quorum of the NATS servers';
+    case 'CONNECTED':
+      return 'reaches the NATS servers again';
+    default:
+      return DEFAULT_WORDS;
+  }
+}
+describeHostRecord.problem = problemEvents(
+  'LOST',
+  'VERSION_REFUSED',
+  'STREAM_REPLACED',
+  'MIRROR_BEHIND',
+  'ISOLATED',
+);

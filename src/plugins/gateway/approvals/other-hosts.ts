@@ -1,0 +1,95 @@
+/** Requests for approval that wait on other hosts of a cluster: a person decides on any of them. */
+import { z } from 'zod';
+import type { Cluster } from '../../../core/contracts/cluster.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject, type Json, toPlain } from '../../../core/kernel/json.ts';
+import { GatewayError } from '../errors.ts';
+import { type ApprovalView, approvalView, decisionSchema } from './view.ts';
+
+const QUESTION = 'gateway.approvals';
+/** How long the others have: a decision waits for its record. */
+const ANSWER_MS = 3_000;
+
+const question = z.discriminatedUnion('what', [
+  z.object({ what: z.literal('list') }),
+  z.object({ what: z.literal('show'), id: z.string() }),
+  z.object({ what: z.literal('decide'), ...decisionSchema.shape }),
+]);
+const views = z.object({ approvals: z.array(approvalView) });
+const decided = z.object({ decided: approvalView.exactOptional(), state: z.string().exactOptional() });
+
+export type Decision = z.output<typeof decisionSchema>;
+
+/** What this host answers the others. */
+export interface OwnApprovals {
+  list(): readonly ApprovalView[];
+  /** @param from the host where the person is @throws HF_GATEWAY_APPROVAL_DECIDED */
+  decide(decision: Decision, from: string): Promise<ApprovalView>;
+}
+
+/** Asks the other hosts, and answers them. */
+export class ApprovalsElsewhere {
+  readonly #cluster: Cluster;
+
+  constructor(cluster: Cluster, own: OwnApprovals) {
+    this.#cluster = cluster;
+    cluster.onAsked(QUESTION, (body, from) => answer(own, body, from));
+  }
+
+  /** What waits on the other hosts, as far as they answer in time. */
+  async list(): Promise<readonly ApprovalView[]> {
+    return this.#views({ what: 'list' });
+  }
+
+  async find(id: string): Promise<ApprovalView | undefined> {
+    const [found] = await this.#views({ what: 'show', id });
+    return found;
+  }
+
+  /**
+   * Has the host decide that has the request; it records who decided, and on which host.
+   *
+   * @throws HF_GATEWAY_APPROVAL_UNKNOWN no host that answers has it
+   * @throws HF_GATEWAY_APPROVAL_DECIDED
+   */
+  async decide(decision: Decision): Promise<ApprovalView> {
+    const { id } = decision;
+    for (const { host, answer: given } of await this.#ask({ what: 'decide', ...decision })) {
+      const { decided: view, state } = decided.safeParse(given).data ?? {};
+      if (view) return { ...view, host };
+      if (state !== undefined) throw new GatewayError('HF_GATEWAY_APPROVAL_DECIDED', { id, state });
+    }
+    throw new GatewayError('HF_GATEWAY_APPROVAL_UNKNOWN', { id });
+  }
+
+  async #views(asked: z.output<typeof question>): Promise<readonly ApprovalView[]> {
+    const answers = await this.#ask(asked);
+    return answers.flatMap(({ host, answer: given }) =>
+      (views.safeParse(given).data?.approvals ?? []).map((view) => ({ ...view, host })),
+    );
+  }
+
+  #ask(asked: z.output<typeof question>) {
+    return this.#cluster.ask(QUESTION, { ...asked }, ANSWER_MS);
+  }
+}
+
+async function answer(own: OwnApprovals, body: Json, from: string): Promise<Json | undefined> {
+  const asked = question.safeParse(body).data;
+  if (!asked) return undefined;
+  const known = own.list();
+  if (asked.what === 'list') return plain({ approvals: known });
+  const shown = known.filter(({ id }) => id === asked.id);
+  if (shown.length === 0) return undefined;
+  if (asked.what === 'show') return plain({ approvals: shown });
+  const { what, ...decision } = asked;
+  try {
+    return plain({ decided: await own.decide(decision, from) });
+  } catch (error) {
+    if (!isCoded(error, 'HF_GATEWAY_APPROVAL_DECIDED')) throw error;
+    const { details } = error;
+    return { state: isObject(details) ? String(details.state) : '' };
+  }
+}
+
+const plain = (value: object): Json => toPlain(value, QUESTION);

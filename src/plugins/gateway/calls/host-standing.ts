@@ -1,0 +1,79 @@
+import type { Cluster } from '../../../core/contracts/cluster.ts';
+import { isObject, type Json } from '../../../core/kernel/json.ts';
+import { slotOf } from '../../../machines/gateway/key-rules.ts';
+import type { ClusterFacts } from '../../../machines/gateway/shares.ts';
+import type { KeyDirectory } from '../keys/virtual-keys.ts';
+import type { KeyUsage } from './key-usage.ts';
+
+/** What hosts say of their open calls with every beat: by key, how many calls and streams. */
+const OPEN = 'gateway.open';
+/** Keys that a host announces; of more, the others do not hear. */
+const MOST_KEYS = 1_000;
+
+type Figures = Readonly<Record<string, readonly [calls: number, streams: number]>>;
+
+interface StandingOptions {
+  /** For how long this host serves keys that it knows while it is cut off, milliseconds. */
+  readonly graceMs: number;
+  readonly usage: KeyUsage;
+  readonly keys: Pick<KeyDirectory, 'get'>;
+}
+
+/** How this host stands to the others of its cluster, for the decision about a call (C13, G16). */
+export class HostStanding {
+  readonly #cluster: Cluster;
+  readonly #options: StandingOptions;
+  /** As long as it is cut off, it hears of no other host: they are there all the same. */
+  #hosts = 1;
+  #announced: Figures = {};
+
+  constructor(cluster: Cluster, options: StandingOptions) {
+    this.#cluster = cluster;
+    this.#options = options;
+    cluster.announce(OPEN, () => {
+      this.#announced = this.#limited();
+      return { ...this.#announced };
+    });
+  }
+
+  /** @param key of the call @param method as in `CallRequest` */
+  facts(key: string, method: string): ClusterFacts {
+    const { host } = this.#cluster;
+    const { hosts, isIsolated, silentMs } = this.#cluster.standing();
+    this.#hosts = isIsolated ? Math.max(hosts, this.#hosts) : hosts;
+    const { graceMs } = this.#options;
+    return {
+      host,
+      hosts: this.#hosts,
+      ...(isIsolated && { isolatedMs: Math.round(silentMs), graceMs }),
+      ...this.#open(key, method),
+    };
+  }
+
+  /** What the hosts last said to have open of a key that may only have so much open. */
+  #open(key: string, method: string): Pick<ClusterFacts, 'openAtBeat' | 'openElsewhere'> {
+    const slot = slotOf(method);
+    const { maxParallel, maxStreams } = this.#options.keys.get(key)?.context.terms ?? {};
+    const limit = slot === 'stream' ? maxStreams : maxParallel;
+    if (slot === undefined || limit === undefined) return {};
+    const at = slot === 'call' ? 0 : 1;
+    let openElsewhere = 0;
+    for (const said of this.#cluster.announced(OPEN).values()) openElsewhere += saidOf(said, key, at);
+    return { openAtBeat: this.#announced[key]?.[at] ?? 0, openElsewhere };
+  }
+
+  #limited(): Figures {
+    const { usage, keys } = this.#options;
+    const open = usage.openByKey().filter(([key]) => {
+      const { maxParallel, maxStreams } = keys.get(key)?.context.terms ?? {};
+      return maxParallel !== undefined || maxStreams !== undefined;
+    });
+    return Object.fromEntries(open.slice(0, MOST_KEYS));
+  }
+}
+
+function saidOf(said: Json, key: string, at: 0 | 1): number {
+  const counts = isObject(said) && Object.hasOwn(said, key) ? said[key] : undefined;
+  const count: unknown = Array.isArray(counts) ? counts[at] : undefined;
+  return typeof count === 'number' && count > 0 ? count : 0;
+}

@@ -1,0 +1,139 @@
+import test from 'ava';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { openLink, strangersKey } from '../../support/cluster.ts';
+import { clusterName, type MessageHost, openHost } from '../../support/message-hosts.ts';
+import { type NatsServers, startNats } from '../../support/nats.ts';
+import type { Scope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+
+let nats: NatsServers;
+const ends: (() => unknown)[] = [];
+const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
+
+test.before(async () => {
+  nats = await startNats(scope);
+});
+
+test.after.always(async () => {
+  for (const end of ends) await end();
+});
+
+const open = (t: Scope, host: string, name: string, wish = {}): Promise<MessageHost> =>
+  openHost(t, nats.url(), host, { name, ...wish });
+const hears = ({ beats }: MessageHost, ...hosts: string[]) =>
+  beats
+    .live()
+    .map(({ host }) => host)
+    .sort()
+    .join() === hosts.join();
+
+test.serial('[C13] hosts hear each other, what they announce, and prove that they reach NATS', async (t) => {
+  const name = clusterName();
+  const [a, b] = [await open(t, 'a', name), await open(t, 'b', name)];
+  a.beats.announce('calls', () => ({ key1: 3 }));
+  b.beats.announce('calls', () => {
+    throw new Error('no figures now');
+  });
+  b.beats.announce('routes', () => [1]);
+  await until('they hear each other', () => hears(a, 'b') && hears(b, 'a'));
+  await until('b knows the figures', () => b.beats.announced('calls').get('a') !== undefined);
+  t.deepEqual([...b.beats.announced('calls')], [['a', { key1: 3 }]]);
+  await until('a knows the others', () => a.beats.announced('routes').size === 1);
+  t.is(a.beats.announced('calls').size, 0);
+  t.is(a.beats.announced('toString').size, 0);
+  const { hosts, silentMs, isIsolated } = a.beats.standing();
+  t.deepEqual({ hosts, isIsolated }, { hosts: 2, isIsolated: false });
+  t.true(silentMs >= 0 && silentMs <= 2_000);
+});
+
+test.serial(
+  '[C13] a host without an acknowledgement for two seconds knows that it is isolated, and when it is not any more',
+  async (t) => {
+    const name = clusterName();
+    const proxy = await nats.proxyTo(0);
+    const a = await openHost(t, proxy.url, 'a', { name });
+    const b = await open(t, 'b', name);
+    await until('they hear each other', () => hears(a, 'b') && hears(b, 'a'));
+    proxy.cut('down'); // what it sends arrives, and nobody tells it
+    await until('a is isolated', () => a.beats.standing().isIsolated);
+    t.true(a.beats.standing().silentMs > 2_000);
+    t.false(b.beats.standing().isIsolated);
+    proxy.heal();
+    await until('a is back', () => !a.beats.standing().isIsolated);
+  },
+);
+
+test.serial('[C13] a second host of one name does not start, and names the first', async (t) => {
+  const name = clusterName();
+  const first = await open(t, 'a', name);
+  const error = await t.throwsAsync(open(t, 'a', name), { code: 'HF_CLUSTER_NAME_TAKEN' });
+  t.regex(error?.message ?? '', /host a of this cluster, since 20\d\d-/);
+  t.is(first.nameTaken, undefined);
+  await first.stop();
+  await t.notThrowsAsync(open(t, 'a', name));
+});
+
+test.serial(
+  '[C13] of two hosts of one name that started without NATS, the later one is stopped',
+  async (t) => {
+    const name = clusterName();
+    const proxy = await nats.proxyTo(0);
+    proxy.refuse();
+    const first = await openHost(t, proxy.url, 'a', { name, isAlone: true });
+    const second = await openHost(t, proxy.url, 'a', { name, isAlone: true });
+    proxy.heal();
+    await until('one is stopped', () => first.nameTaken ?? second.nameTaken);
+    t.is(first.nameTaken, undefined);
+    t.like(second.nameTaken, { code: 'HF_CLUSTER_NAME_TAKEN' });
+  },
+);
+
+test.serial('[C13] a host of another protocol does not count', async (t) => {
+  const name = clusterName();
+  const lines: string[] = [];
+  const logger = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
+  const a = await open(t, 'a', name, { logger });
+  const b = await open(t, 'b', name, { protocol: 2, version: '9.0.0' });
+  const c = await open(t, 'c', name, { version: '1.1.0' });
+  await until('a hears c', () => hears(a, 'c'));
+  await until('a has dropped beats of b', () => a.beats.dropped > 0 && b.beats.dropped > 0);
+  t.true(hears(a, 'c') && hears(c, 'a') && hears(b));
+  t.is(a.beats.heard.get('c')?.version, '1.1.0');
+  await until('a has heard b often', () => a.beats.dropped >= 3);
+  const told = lines.filter((line) => line.includes('The host b runs version 9.0.0, this one 1.0.0'));
+  t.is(told.length, 1);
+});
+
+test.serial('[C13] beats of the past, sent again, bring no host back to life', async (t) => {
+  const name = clusterName();
+  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const recorded: { subject: string; data: Uint8Array; code: string }[] = [];
+  stranger.listen(`hf.${name}.beat.*`, ({ subject, data, headers }) => {
+    recorded.push({ subject, data: data.slice(), code: headers?.get('Hf-Mac') ?? '' });
+  });
+  const dead = await open(t, 'dead', name);
+  await until('beats are recorded', () => recorded.length >= 2);
+  await dead.stop();
+  await dead.link.close();
+  const a = await open(t, 'a', name);
+  const again = () => {
+    for (const { subject, data, code } of recorded.filter((beat) => beat.subject.endsWith('dead')))
+      stranger.connected().publish(subject, data, { headers: stranger.headers({ 'Hf-Mac': code }) });
+  };
+  const heard: string[] = [];
+  a.link.subscribe(`hf.${name}.beat.dead`, () => void heard.push('dead'));
+  await a.link.connected().flush();
+  again();
+  stranger.publish(`hf.${name}.beat.dead`, '{}'); // by another key
+  await until('a hears them', () => heard.length >= 2);
+  const b = await open(t, 'b', name);
+  await until('a hears b', () => hears(a, 'b'));
+  t.is(a.beats.heard.get('dead'), undefined);
+  t.true(a.link.forged > 0);
+  const run = b.beats.run;
+  t.false(a.beats.isFresh({ from: 'dead', run: dead.beats.run, upMs: 1 }));
+  t.true(a.beats.isFresh({ from: 'b', run, upMs: b.beats.upMs }));
+  t.false(a.beats.isFresh({ from: 'b', run, upMs: b.beats.upMs - 31_000 }));
+  t.false(a.beats.isFresh({ from: 'b', run, upMs: b.beats.upMs + 31_000 }));
+  t.false(a.beats.isFresh({ from: 'c', run, upMs: b.beats.upMs }));
+});

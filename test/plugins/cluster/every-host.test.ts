@@ -1,0 +1,291 @@
+import { readdirSync } from 'node:fs';
+import test from 'ava';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
+import { Outgoing } from '../../../src/plugins/cluster/messages/outgoing.ts';
+import { SharedOrder } from '../../../src/plugins/cluster/messages/shared-order.ts';
+import { LinearStream } from '../../../src/plugins/cluster/nats/stream.ts';
+import { openLink, silent, strangersKey, streamSettings } from '../../support/cluster.ts';
+import { clusterName, type MessageHost, openHost } from '../../support/message-hosts.ts';
+import { type NatsServers, startNats } from '../../support/nats.ts';
+import type { Scope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+
+let nats: NatsServers;
+const ends: (() => unknown)[] = [];
+const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
+
+test.before(async () => {
+  nats = await startNats(scope);
+});
+
+test.after.always(async () => {
+  for (const end of ends) await end();
+});
+
+async function hosts(t: Scope, names: readonly string[], name = clusterName()): Promise<MessageHost[]> {
+  return Promise.all(names.map((host) => openHost(t, nats.url(), host, { name, withinMs: 60_000 })));
+}
+
+/**
+ * Nobody may read the stream meanwhile, because nats-server 2.9.10 ends with a panic then. It removes the files later, also those of a
+ * new stream of the same name, so this waits until they are gone.
+ */
+async function deleteStream({ link }: MessageHost, name: string): Promise<void> {
+  await (await link.manager()).streams.delete(`HF_${name}_SHARED`);
+  const files = () => readdirSync(nats.storeOf(0), { recursive: true, encoding: 'utf8' });
+  await until('its files are gone', () => !files().some((file) => file.includes(`HF_${name}_SHARED`)));
+}
+
+const ids = ({ messages }: MessageHost) => messages.map(({ correlation }) => correlation);
+const orders = ({ messages }: MessageHost) => messages.map(({ order }) => order ?? 0);
+const isRising = (numbers: readonly number[]) =>
+  numbers.every((n, i) => i === 0 || n > (numbers[i - 1] ?? 0));
+const numbered = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
+
+test.serial(
+  '[C13] every host delivers the messages of all in one order, with the time of the server',
+  async (t) => {
+    const [a, b, c] = (await hosts(t, ['a', 'b', 'c'])) as [MessageHost, MessageHost, MessageHost];
+    const sent = [a, b, c].flatMap((host) => numbered(host.host, 30).map((id) => ({ host, id })));
+    await Promise.all(sent.map(({ host, id }) => host.send(id, `payload of ${id}`)));
+    await until('all have all', () => [a, b, c].every(({ messages }) => messages.length === 90));
+    t.deepEqual(b.messages, a.messages);
+    t.deepEqual(c.messages, a.messages);
+    t.deepEqual(
+      orders(a),
+      numbered('', 90).map((n) => Number(n) + 1),
+    );
+    // One host's messages keep their order.
+    for (const { host } of [a, b, c])
+      t.deepEqual(
+        ids(a).filter((id) => id.startsWith(host)),
+        numbered(host, 30),
+      );
+    const [first] = a.messages;
+    t.is(first?.payload, `payload of ${first?.correlation}`);
+    t.true(Math.abs((first?.sentAt ?? 0) - Date.now()) < 120_000);
+  },
+);
+
+test.serial(
+  '[C13] a host that comes back goes on behind what it delivered; a new one begins with the oldest message',
+  async (t) => {
+    const name = clusterName();
+    const [a, b] = (await hosts(t, ['a', 'b'], name)) as [MessageHost, MessageHost];
+    await a.send('m1');
+    await until('b has it', () => b.messages.length === 1);
+    await b.stop();
+    await a.send('m2');
+    await a.send('m3');
+    const again = await openHost(t, nats.url(), 'b', { name, place: b.place });
+    const fresh = await openHost(t, nats.url(), 'c', { name });
+    await until('they have read on', () => again.messages.length + fresh.messages.length >= 5);
+    t.deepEqual(ids(again), ['m2', 'm3']);
+    t.deepEqual(ids(fresh), ['m1', 'm2', 'm3']);
+    t.deepEqual(orders(again), [2, 3]);
+  },
+);
+
+test.serial(
+  '[C13] a message that a host cannot take is tried again and holds up those behind it',
+  async (t) => {
+    let failures = 2;
+    const host = await openHost(t, nats.url(), 'a', {
+      name: clusterName(),
+      withinMs: 60_000,
+      deliver: () => {
+        failures -= 1;
+        if (failures >= 0) throw new Error('the log is full');
+      },
+    });
+    await Promise.all([host.send('m1'), host.send('m2')]);
+    t.deepEqual(ids(host), ['m1', 'm2']);
+  },
+);
+
+test.serial('[C13] a message is taken once, though it is sent again after an unknown outcome', async (t) => {
+  const [a] = (await hosts(t, ['a'])) as [MessageHost];
+  const message = { topic: 't', payload: 1, correlation: 'twice' };
+  await a.everyHost.send(message, 'one-id');
+  await a.everyHost.send({ ...message, correlation: 'other' });
+  await t.throwsAsync(a.everyHost.send({ ...message, payload: 'x'.repeat(65_536) }), {
+    code: 'HF_CLUSTER_MESSAGE_SIZE',
+  });
+  t.deepEqual(ids(a), ['twice', 'other']);
+});
+
+test.serial(
+  '[C13] messages after the stream was deleted have orders above all before, on hosts that saw it and on new ones',
+  async (t) => {
+    const name = clusterName();
+    const before = (await hosts(t, ['a', 'b'], name)) as [MessageHost, MessageHost];
+    for (const id of numbered('old', 5)) await before[0].send(id);
+    await until('b has them', () => before[1].messages.length === 5);
+    for (const host of before) await host.stop();
+    await deleteStream(before[0], name);
+    const reopen = async ({ host, place, messages }: MessageHost) => {
+      const again = await openHost(t, nats.url(), host, { name, place, withinMs: 60_000 });
+      again.messages.unshift(...messages);
+      return again;
+    };
+    const [a, b] = [await reopen(before[0]), await reopen(before[1])];
+    await Promise.all([a.send('new0'), b.send('new1')]);
+    const c = await openHost(t, nats.url(), 'c', { name });
+    await c.send('new2');
+    await until('all have the new ones', () =>
+      [a, b, c].every((host) => ['new0', 'new1', 'new2'].every((id) => ids(host).includes(id))),
+    );
+    for (const host of [a, b, c]) t.true(isRising(orders(host)), `${host.host}: ${orders(host)}`);
+    t.deepEqual(a.messages.slice(-1), c.messages.slice(-1));
+    t.deepEqual(a.broken, ['rewound 1 to 5']);
+    t.deepEqual(c.broken, []);
+  },
+);
+
+test.serial(
+  '[C13] what made room on the stream is told as missed, and states of others take its place',
+  async (t) => {
+    const name = clusterName();
+    const maxBytes = 8_192;
+    const a = await openHost(t, nats.url(), 'a', { name, maxBytes, withinMs: 60_000 });
+    for (const id of numbered('m', 10)) await a.send(id, 'x'.repeat(2_000));
+    await a.everyHost.sendState('keys.key/one', { revoked: true }, 4);
+    const b = await openHost(t, nats.url(), 'b', { name, maxBytes });
+    await until('b has the state', () => b.states.length === 1);
+    t.deepEqual(b.states, [{ from: 'a', ref: 'keys.key/one', state: { revoked: true }, asOf: 4, order: 11 }]);
+    const [first = 0] = orders(b);
+    t.true(first > 1 && isRising(orders(b)));
+    t.deepEqual(b.broken, [`missed 1 to ${first - 1}`]);
+  },
+);
+
+test.serial(
+  '[C13] a message of nobody of the cluster, or sent a second time by a stranger, is delivered nowhere',
+  async (t) => {
+    const name = clusterName();
+    const [a, b] = (await hosts(t, ['a', 'b'], name)) as [MessageHost, MessageHost];
+    await a.send('genuine');
+    const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+    const wanted = { name: `HF_${name}_SHARED`, subjects: [`hf.${name}.shared`], maxBytes: 64 * 1024 * 1024 };
+    const stream = await LinearStream.open(
+      stranger,
+      { ...wanted, discard: 'old', replicas: 1 },
+      { clock: systemClock, logger: silent },
+    );
+    await stream.append(JSON.stringify({ kind: 'message', id: 'x', from: 'a', topic: 't' }));
+    const stored = await (await stranger.manager()).streams.getMessage(stream.name, { seq: 1 });
+    if (!stored) throw new Error('there is no message');
+    // Whoever can read the stream can store its bytes again, under another id.
+    stored.header.delete('Nats-Msg-Id');
+    await stranger.jetstream().publish(stored.subject, stored.data, { headers: stored.header });
+    const raw = stranger.headers({ 'Hf-Mac': stored.header.get('Hf-Mac') });
+    await stranger.jetstream().publish(stored.subject, stored.data, { headers: raw });
+    await b.send('last');
+    await until('a has the last one', () => ids(a).includes('last'));
+    t.deepEqual(ids(a), ['genuine', 'last']);
+    t.deepEqual(ids(b), ['genuine', 'last']);
+    t.true(a.everyHost.figures.dropped >= 1);
+  },
+);
+
+test.serial(
+  '[C13] without NATS a message is refused in time, and the error says whether it may still arrive',
+  async (t) => {
+    const host = await openHost(t, 'nats://127.0.0.1:9', 'a', {
+      name: clusterName(),
+      isAlone: true,
+      withinMs: 50,
+    });
+    const error = await t.throwsAsync(host.send('m1'), { code: 'HF_CLUSTER_ISOLATED' });
+    t.regex(error?.message ?? '', /it was not sent/);
+    const waiting = Array.from({ length: 1_000 }, () =>
+      t.throwsAsync(host.send('m'), { code: 'HF_CLUSTER_ISOLATED' }),
+    );
+    await t.throwsAsync(host.send('one too many'), { code: 'HF_CLUSTER_BUSY' });
+    await Promise.all(waiting);
+    t.is(host.everyHost.figures.waiting, 0);
+    t.true(host.beats.standing().isIsolated);
+  },
+);
+
+test.serial('[C13] a beat of another host that has more says that there is something to read', async (t) => {
+  const name = clusterName();
+  const a = await openHost(t, nats.url(), 'a', { name });
+  const b = await openHost(t, nats.url(), 'b', { name, pollMs: 3_600_000, isDeaf: true });
+  await until('b has looked once', () => b.everyHost.figures.isCaughtUp);
+  await a.send('m1');
+  await until('b has it', () => b.messages.length === 1);
+  t.deepEqual(ids(b), ['m1']);
+});
+
+test.serial('[C13] a message that was not taken before the stop comes again at the next start', async (t) => {
+  const name = clusterName();
+  let attempts = 0;
+  const a = await openHost(t, nats.url(), 'a', {
+    name,
+    deliver: ({ correlation }) => {
+      if (correlation !== 'm2') return;
+      attempts += 1;
+      throw new Error('the log is full');
+    },
+  });
+  await a.send('m1');
+  const second = t.throwsAsync(a.send('m2'), {
+    code: 'HF_CLUSTER_ISOLATED',
+    message: /it is stored and will arrive/,
+  });
+  await until('it was tried', () => attempts > 0);
+  t.is(a.everyHost.place.seq, 1);
+  await a.stop();
+  await second;
+  t.is(a.place?.seq, 1);
+  const again = await openHost(t, nats.url(), 'a', { name, place: a.place });
+  await until('it comes again', () => again.messages.length === 1);
+  t.deepEqual(ids(again), ['m2']);
+});
+
+test.serial(
+  '[C13] a message that every host drops, because its sender knew an end that was lost, is written anew',
+  async (t) => {
+    const link = await openLink(t, nats.url());
+    const stream = await LinearStream.open(link, streamSettings(), { clock: systemClock, logger: silent });
+    const order = new SharedOrder({ incarnation: stream.incarnation, seq: 50, epoch: 1, trail: [] });
+    const options = { clock: systemClock, host: 'a', order, stream: () => stream, withinMs: 60_000 };
+    const outgoing = new Outgoing({ ...options, onStored: () => {}, onDoubt: () => {} });
+    const sent = outgoing.send('one', { kind: 'message', topic: 't', payload: 1, correlation: 'c' });
+    const reader = new SharedOrder();
+    reader.begin(stream.incarnation);
+    const stored = async (seq: number) => {
+      await until(`message ${seq} is stored`, async () => (await stream.last()).seq >= seq);
+      const message = await stream.get(seq);
+      if (!message) throw new Error('it is not there');
+      return message;
+    };
+    t.like(reader.take(await stored(1)), { kind: 'dropped', reason: 'late', id: 'one' });
+    order.rewind(stream.incarnation, 1);
+    outgoing.late('one');
+    const second = reader.take(await stored(2));
+    t.like(second, { kind: 'accepted', order: 2 * 2 ** 40 + 2 });
+    outgoing.delivered('one');
+    await sent;
+    t.is(outgoing.waiting, 0);
+  },
+);
+
+test.serial(
+  '[C13] what was written for a stream that was made anew meanwhile arrives at every host all the same',
+  async (t) => {
+    const name = clusterName();
+    const a = await openHost(t, nats.url(), 'a', { name, withinMs: 60_000, pollMs: 3_600_000, isDeaf: true });
+    await until('a has looked once', () => a.everyHost.figures.isCaughtUp);
+    const manager = await a.link.manager();
+    const { config } = await manager.streams.info(`HF_${name}_SHARED`);
+    await deleteStream(a, name);
+    await manager.streams.add(config);
+    await a.send('new'); // nothing has told this host
+    const b = await openHost(t, nats.url(), 'b', { name });
+    await until('b has it', () => b.messages.length > 0);
+    t.deepEqual(ids(b), ['new']);
+    t.true(isRising(orders(a)));
+  },
+);

@@ -1,0 +1,118 @@
+import test, { type ExecutionContext } from 'ava';
+import { postControl } from '../../../src/core/host/operations/control-client.ts';
+import { Hosts } from '../../support/hosts/hosts.ts';
+import { startUpstream } from '../../support/mcp-upstream.ts';
+import { startNats } from '../../support/nats.ts';
+import { read } from '../../support/until.ts';
+
+const never = new AbortController().signal;
+const LIMIT = 12;
+
+test('[C13,G18] keys, sessions, limits and revocations hold on every host, and survive the host that gave them', async (t) => {
+  t.timeout(300_000);
+  const [nats, upstream] = await Promise.all([startNats(t), startUpstream(t, true)]);
+  const hosts = new Hosts(t, {
+    servers: () => nats.url(),
+    plugins: {
+      imports: [],
+      list: [
+        `gateway({ probeEveryMs: 0, routes: [credentialFree({ name: 'docs', url: ${JSON.stringify(upstream.url)} })] })`,
+      ],
+    },
+  });
+  const [one, two] = await Promise.all(
+    ['one', 'two'].map(async (host) => (await hosts.start(host)).surfaces.gateway?.url ?? ''),
+  );
+  if (!one || !two) throw new Error(hosts.told());
+
+  const mint = { key_alias: 'app', object_permission: { mcp_servers: ['docs'] }, rpm_limit: LIMIT };
+  const minted = await postControl(hosts.dataDir('one'), '/gateway/keys/mint', mint, never);
+  t.is(minted.status, 200, JSON.stringify(minted.body));
+  const { key } = minted.body as { readonly key: string };
+  const client = new Client(t, key);
+  await read(
+    'the key is known on the other host',
+    () => client.asks(two, 'ping'),
+    ({ status }) => status !== 401,
+  );
+
+  // A session made at one host goes on at the other, also when the first is gone.
+  const session = await client.initialize(one);
+  t.is((await client.asks(two, 'tools/list', session)).status, 200);
+
+  // The limit is that of the cluster, whichever host is asked.
+  let admitted = 0;
+  for (let i = 0; i < 2 * LIMIT; i += 1) {
+    const { text } = await client.asks(i % 2 === 0 ? one : two, 'tools/call', session, {
+      name: 'docs-echo',
+      arguments: { text: 'hi' },
+    });
+    if (!/Rate limit/.test(text)) admitted += 1;
+  }
+  t.true(admitted >= LIMIT / 2, `${admitted} calls were admitted`);
+  t.true(admitted <= LIMIT + 2, `${admitted} calls were admitted: one slice a host more at most`);
+
+  await hosts.end('one', 'SIGKILL');
+  t.is(
+    (await client.asks(two, 'tools/list', session)).status,
+    200,
+    'the session outlives the host that made it',
+  );
+
+  // Revoked at one host, refused by all within a second; also by one that was away meanwhile.
+  await postControl(hosts.dataDir('two'), '/gateway/keys/revoke', { name: 'app' }, never);
+  t.is((await client.asks(two, 'tools/list', session)).status, 401);
+  const again = (await hosts.start('one')).surfaces.gateway?.url ?? '';
+  await read(
+    'the host that was away knows it',
+    () => client.asks(again, 'tools/list', session),
+    ({ status }) => status === 401,
+  );
+
+  // One story, whose replay decides the same on each host.
+  const verified = await hosts.command('two', 'replay', 'verify', '--host', 'all');
+  t.is(verified.code, 0, verified.out + verified.err);
+  const story = await hosts.command('two', 'log', 'list', '--host', 'all', '--all', '--limit', '0');
+  t.is(story.code, 0, story.err);
+  t.regex(story.out, /\bone\b/);
+  t.regex(story.out, /\btwo\b/);
+});
+
+/** A client of the gateway, wherever it is. */
+class Client {
+  readonly #t: ExecutionContext;
+  readonly #key: string;
+
+  constructor(t: ExecutionContext, key: string) {
+    this.#t = t;
+    this.#key = key;
+  }
+
+  async initialize(gateway: string): Promise<string> {
+    const { status, session, text } = await this.asks(gateway, 'initialize', undefined, {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'test', version: '1' },
+    });
+    this.#t.is(status, 200, text);
+    return session ?? '';
+  }
+
+  async asks(gateway: string, method: string, session?: string, params: object = {}) {
+    const answer = await fetch(`${gateway}/docs/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'x-gateway-api-key': `Bearer ${this.#key}`,
+        ...(session !== undefined && { 'mcp-session-id': session }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    });
+    return {
+      status: answer.status,
+      session: answer.headers.get('mcp-session-id') ?? undefined,
+      text: await answer.text(),
+    };
+  }
+}

@@ -1,0 +1,136 @@
+import type { Lease } from '../../../../src/core/contracts/cluster.ts';
+import { createLogger } from '../../../../src/core/host/logging/logger.ts';
+import type { Clock } from '../../../../src/core/kernel/clock.ts';
+import {
+  Leases,
+  type LeasesOptions,
+  type LedgerLog,
+  type LedgerRead,
+} from '../../../../src/plugins/cluster/leases/leases.ts';
+import { newIncarnation } from '../../../../src/plugins/cluster/leases/ledger.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
+
+interface Reach extends LedgerLog {
+  isCut: boolean;
+  /** Messages are stored, and neither an answer nor a hint comes back. */
+  losesAnswers: boolean;
+}
+
+/** A stream in memory that several hosts share. */
+export class MemoryLedger {
+  #replaced = 0;
+  incarnation = newIncarnation(1_000, 'r0');
+  #first = 1;
+  bodies: Buffer[] = [];
+  readonly #hints = new Set<() => void>();
+
+  /** What one host sees of it. */
+  reach(): Reach {
+    const reach: Reach = {
+      isCut: false,
+      losesAnswers: false,
+      read: async (from: number): Promise<LedgerRead> => {
+        await Promise.resolve();
+        if (reach.isCut) throw new Error('cut off');
+        const first = this.#first;
+        const entries = this.bodies.map((body, index) => ({ seq: first + index, body }));
+        const last = first + entries.length - 1;
+        return {
+          incarnation: this.incarnation,
+          first,
+          last,
+          entries: entries.filter(({ seq }) => seq >= from).slice(0, 7),
+        };
+      },
+      append: async (body: Buffer, after: number, incarnation: string): Promise<number | undefined> => {
+        await Promise.resolve();
+        if (reach.isCut || incarnation !== this.incarnation) throw new Error('cut off');
+        if (after !== this.#first + this.bodies.length - 1) return undefined;
+        this.bodies.push(body);
+        if (reach.losesAnswers) throw new Error('no answer');
+        for (const hint of this.#hints) hint();
+        return after + 1;
+      },
+      onHint: (listener: () => void): (() => void) => {
+        this.#hints.add(listener);
+        return () => this.#hints.delete(listener);
+      },
+    };
+    return reach;
+  }
+
+  /** Somebody deleted it and it was made again. */
+  replace(): void {
+    this.#replaced += 1;
+    this.incarnation = newIncarnation(1_000 + this.#replaced, `r${this.#replaced}`);
+    this.#first = 1;
+    this.bodies = [];
+  }
+
+  /** The oldest messages make room. */
+  discard(count: number): void {
+    this.bodies = this.bodies.slice(count);
+    this.#first += count;
+  }
+}
+
+/** A clock of a machine that can be suspended. */
+export class SuspendableClock extends VirtualClock {
+  #suspendedMs = 0;
+
+  override sinceBoot(): { readonly boot: string; readonly ms: number } {
+    return { boot: 'b', ms: this.monotonic() + this.#suspendedMs };
+  }
+
+  suspend(ms: number): void {
+    this.#suspendedMs += ms;
+  }
+}
+
+export interface TestHost {
+  readonly leases: Leases;
+  readonly log: Reach;
+  /** What happened, e.g. `gained a from other`. */
+  readonly story: string[];
+  readonly held: Map<string, Lease>;
+  begin: () => void;
+  /** How work ends; at once unless set. */
+  end: () => void | Promise<void>;
+}
+
+/** A host that offers singletons and says what it gained and lost. */
+export function startHost(
+  clock: Clock,
+  ledger: MemoryLedger,
+  host: string,
+  singletons: readonly string[],
+  more: Partial<LeasesOptions['self']> = {},
+): TestHost {
+  const story: string[] = [];
+  const held = new Map<string, Lease>();
+  const log = ledger.reach();
+  const leases = new Leases({
+    log,
+    self: { host, folder: `${host}-folder`, version: '1.0.0', ttlMs: 10_000, ...more },
+    clock,
+    logger: createLogger({ level: 'silent' }),
+    mirror: () => ({ incarnation: '1', seq: 42 }),
+    onGained: (lease, last) => {
+      one.begin();
+      held.set(lease.singleton, lease);
+      story.push(`gained ${lease.singleton}${last ? ` from ${last.host} at ${last.mirror?.seq}` : ''}`);
+    },
+    onLost: (singleton, reason) => {
+      held.delete(singleton);
+      story.push(`lost ${singleton}: ${reason}`);
+      return one.end();
+    },
+    onRefused: (refusal) => story.push(refusal ? `refused by ${refusal.host}` : 'refused no more'),
+    onDuplicate: () => story.push('runs twice'),
+    onReplaced: (_, reason) => story.push(reason),
+  });
+  const one: TestHost = { leases, log, story, held, begin: () => {}, end: () => {} };
+  for (const singleton of singletons) leases.offer(singleton);
+  leases.start();
+  return one;
+}

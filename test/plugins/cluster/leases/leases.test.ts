@@ -1,0 +1,303 @@
+import { cpSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { folderIdentity } from '../../../../src/plugins/cluster/leases/folder.ts';
+import { tempDir } from '../../../support/temp.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
+import { MemoryLedger, SuspendableClock, startHost, type TestHost } from './hosts.ts';
+
+const TTL = 10_000;
+/** How long a claim allows to act after it was sent. */
+const HOLD = TTL * 0.9 - 200;
+const numberOf = (token: string | undefined) => Number(token?.split(':')[1]);
+
+/** One host holds `a`, another one waits. */
+async function pair(
+  t: ExecutionContext,
+  clock = new VirtualClock(),
+): Promise<{ clock: VirtualClock; ledger: MemoryLedger; a: TestHost; b: TestHost }> {
+  const ledger = new MemoryLedger();
+  const a = startHost(clock, ledger, 'h1', ['a']);
+  await clock.advance(100);
+  const b = startHost(clock, ledger, 'h2', ['a']);
+  t.teardown(() => Promise.all([a, b].map(({ leases }) => clock.passUntil(leases.stop()))));
+  await clock.advance(TTL + 200);
+  t.deepEqual([a.story, b.story], [['gained a'], []]);
+  return { clock, ledger, a, b };
+}
+
+test('[C13] on a ledger that says nothing of a singleton, a host waits for as long as somebody could hold it', async (t) => {
+  const clock = new VirtualClock();
+  const one = startHost(clock, new MemoryLedger(), 'h1', ['a', 'b']);
+  t.teardown(() => clock.passUntil(one.leases.stop()));
+  await clock.advance(TTL - 10);
+  t.deepEqual(one.story, []);
+  await clock.advance(20);
+  t.deepEqual(one.story, ['gained a', 'gained b']);
+});
+
+test('[C13] a lease is renewed five times in its time, and its deadline counts from when the claim was sent', async (t) => {
+  const { clock, ledger, a } = await pair(t);
+  const before = ledger.bodies.length;
+  const token = a.leases.lease('a')?.token;
+  await clock.advance(10 * TTL);
+  t.deepEqual(a.story, ['gained a']);
+  const beats = ledger.bodies.length - before;
+  t.true(beats >= 49 && beats <= 51, `${beats}`);
+  t.is(a.leases.lease('a')?.token, token);
+  const left = (a.held.get('a')?.deadline() ?? 0) - clock.monotonic();
+  t.true(left > HOLD - TTL / 5 - 20 && left <= HOLD, `${left}`);
+});
+
+test('[C13] a host that reads no ledger any more ends its work at the deadline; another one takes over within the time of a lease and a second', async (t) => {
+  const { clock, a, b } = await pair(t);
+  const lease = a.held.get('a');
+  a.log.isCut = true;
+  const deadline = lease?.deadline() ?? 0;
+  await clock.advance(deadline - clock.monotonic() - 1);
+  t.deepEqual(a.story, ['gained a']);
+  await clock.advance(1);
+  t.deepEqual(a.story, ['gained a', 'lost a: the lease ran out']);
+  t.is(lease?.deadline(), Number.NEGATIVE_INFINITY);
+  await clock.advance(TTL + 1_000 - HOLD);
+  t.deepEqual(b.story, ['gained a from h1 at 42']);
+  t.true(numberOf(b.held.get('a')?.token) > numberOf(lease?.token));
+  a.log.isCut = false;
+  await clock.advance(2 * TTL);
+  t.is(a.story.length, 2, 'it follows');
+});
+
+test('[C13] a host that was suspended with its machine holds nothing when it wakes, before any timer has fired', async (t) => {
+  const clock = new SuspendableClock();
+  const { a } = await pair(t, clock);
+  const lease = a.held.get('a');
+  t.true((lease?.deadline() ?? 0) > clock.monotonic());
+  clock.suspend(TTL);
+  t.true((lease?.deadline() ?? 0) < clock.monotonic());
+  t.is(a.leases.lease('a'), undefined);
+  t.deepEqual(a.story, ['gained a', 'lost a: the lease ran out']);
+  await clock.advance(TTL);
+  t.is(a.story.length, 3, 'nobody had taken it, so it claims it again');
+  t.true(numberOf(a.held.get('a')?.token) > numberOf(lease?.token));
+});
+
+test('[C13] a singleton is released when its work has ended, first of all to the host that is named', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  const c = startHost(clock, ledger, 'h3', ['a']);
+  t.teardown(() => clock.passUntil(c.leases.stop()));
+  await clock.advance(100);
+  let end = () => {};
+  a.end = () => new Promise((resolve) => (end = resolve));
+  const released = a.leases.release('a', 'an operator moved it', 'h3');
+  await clock.advance(2 * TTL);
+  t.deepEqual([b.story, c.story], [[], []], 'its lease is renewed as long as work goes on');
+  end();
+  await clock.passUntil(released);
+  await clock.advance(100);
+  t.deepEqual(a.story, ['gained a', 'lost a: an operator moved it']);
+  t.deepEqual([b.story, c.story], [[], ['gained a from h1 at 42']]);
+});
+
+test('[C13] a host that is named and does not come keeps a singleton from others for two beats only', async (t) => {
+  const { clock, a, b } = await pair(t);
+  await clock.passUntil(a.leases.release('a', 'moved', 'h9'), 10);
+  await clock.advance((2 * TTL) / 5 - 100);
+  t.deepEqual([a.story.length, b.story.length], [2, 0]);
+  await clock.advance(200);
+  t.is(a.story.length + b.story.length, 3);
+});
+
+test('[C13] a drained host releases what it has and claims nothing until it is told otherwise', async (t) => {
+  const { clock, a, b } = await pair(t);
+  await clock.passUntil(a.leases.drain(), 10);
+  await clock.advance(100);
+  t.deepEqual(b.story, ['gained a from h1 at 42']);
+  t.true(b.leases.hosts().get('h1')?.drained);
+  await clock.passUntil(b.leases.release('a', 'test'), 10);
+  b.log.isCut = true;
+  await clock.advance(3 * TTL);
+  t.is(a.story.length, 2);
+  a.leases.undrain();
+  await clock.advance(100);
+  t.is(a.story.at(-1), 'gained a from h2 at 42');
+});
+
+test('[C13] a host whose stop is clean leaves nothing to wait for', async (t) => {
+  const { clock, a, b } = await pair(t);
+  await clock.passUntil(a.leases.stop(), 10);
+  await clock.advance(50);
+  t.deepEqual(b.story, ['gained a from h1 at 42']);
+});
+
+test('[C13] a host does not claim again what its last work still goes on with', async (t) => {
+  const { clock, a, b } = await pair(t);
+  let end = () => {};
+  a.end = () => new Promise((resolve) => (end = resolve));
+  b.log.isCut = true;
+  a.log.isCut = true;
+  await clock.advance(TTL);
+  a.log.isCut = false;
+  await clock.advance(3 * TTL);
+  t.deepEqual(a.story, ['gained a', 'lost a: the lease ran out']);
+  end();
+  await clock.advance(TTL);
+  t.is(a.story.at(-1), 'gained a from h1 at 42');
+});
+
+test('[C13] a process that starts again in the same folder claims at once what its last one held; in a copy it waits', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  b.log.isCut = true;
+  a.log.isCut = true; // its process was killed
+  const copy = startHost(clock, ledger, 'h1', ['a'], { folder: 'a copy' });
+  await clock.advance(TTL - 100);
+  t.deepEqual(copy.story, []);
+  copy.log.isCut = true;
+  const again = startHost(clock, ledger, 'h1', ['a']);
+  t.teardown(() => Promise.all([copy, again].map(({ leases }) => clock.passUntil(leases.stop()))));
+  await clock.advance(10);
+  t.deepEqual(again.story, ['gained a from h1 at 42']);
+});
+
+test('[C13] work that ends after its lease has run out is released all the same, to whom it should go', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  const c = startHost(clock, ledger, 'h3', ['a']);
+  t.teardown(() => clock.passUntil(c.leases.stop()));
+  let end = () => {};
+  a.end = () => new Promise((resolve) => (end = resolve));
+  const released = a.leases.release('a', 'moved', 'h3');
+  for (const { log } of [a, b, c]) log.isCut = true;
+  await clock.advance(HOLD);
+  t.is(a.leases.lease('a'), undefined);
+  for (const { log } of [a, b, c]) log.isCut = false;
+  end();
+  await clock.passUntil(released, 10);
+  await clock.advance(200);
+  t.deepEqual([b.story, c.story], [[], ['gained a from h1 at 42']]);
+  t.deepEqual(a.story, ['gained a', 'lost a: moved'], 'said once');
+});
+
+test('[C13] a host whose work cannot begin leaves the singleton to others', async (t) => {
+  const { clock, a, b } = await pair(t);
+  b.begin = () => {
+    throw new Error('no disk');
+  };
+  await clock.passUntil(a.leases.release('a', 'test'), 10);
+  await clock.advance(1_000);
+  t.deepEqual(b.story, ['lost a: it could not begin here']);
+  await clock.advance(TTL / 2);
+  t.deepEqual([a.story.at(-1), b.story.length], ['gained a from h2 at 42', 1]);
+});
+
+test('[C13] a claim of which no answer came counts all the same; one that is not wanted any more is released', async (t) => {
+  const clock = new VirtualClock();
+  const ledger = new MemoryLedger();
+  const [a, b] = [startHost(clock, ledger, 'h1', ['a']), startHost(clock, ledger, 'h2', ['a'])];
+  t.teardown(() => Promise.all([a, b].map(({ leases }) => clock.passUntil(leases.stop()))));
+  b.log.isCut = true;
+  await clock.advance(TTL - 100);
+  a.log.losesAnswers = true;
+  await clock.advance(400);
+  t.deepEqual(a.story, ['gained a']);
+  await clock.passUntil(a.leases.release('a', 'test'), 10);
+  await clock.advance(TTL / 5);
+  const stored = ledger.bodies.length;
+  while (ledger.bodies.length === stored) await clock.advance(10);
+  t.is(a.story.length, 2, 'the claim stands there, and this host does not know');
+  await a.leases.drain();
+  b.log.isCut = false;
+  await clock.advance(1_000);
+  t.is(a.story.length, 2);
+  t.deepEqual(b.story, ['gained a from h1 at 42']);
+});
+
+test('[C13] a host hears of another process that runs under its name, and both hold nothing together', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  const twin = startHost(clock, ledger, 'h1', ['a', 'b'], { folder: 'of another machine' });
+  t.teardown(() => clock.passUntil(twin.leases.stop()));
+  await clock.advance(2 * TTL);
+  t.deepEqual(a.story, ['gained a', 'runs twice']);
+  t.deepEqual(twin.story.toSorted(), ['gained b', 'runs twice']);
+  t.deepEqual(b.story, []);
+});
+
+test('[C13] a ledger that was deleted and made anew voids every lease, and nothing is claimed for the time of one', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  const before = a.held.get('a')?.token;
+  ledger.replace();
+  await clock.advance(2_500);
+  t.deepEqual(a.story, ['gained a', 'lost a: the ledger was replaced', 'the ledger was replaced']);
+  await clock.advance(TTL - 2_600);
+  t.is(a.held.size + b.held.size, 0);
+  await clock.advance(TTL);
+  t.is(a.held.size + b.held.size, 1);
+  const heir = [a, b].find(({ held }) => held.size > 0);
+  t.is(heir?.story.at(-1), 'gained a from h1 at 42', 'who held it is remembered');
+  t.true(numberOf(heir?.held.get('a')?.token) > numberOf(before));
+  const late = startHost(clock, ledger, 'h3', ['a']);
+  t.teardown(() => clock.passUntil(late.leases.stop()));
+  await clock.advance(100);
+  t.is(late.leases.table()[0]?.last?.host, 'h1', 'and told to hosts that come later');
+});
+
+test('[C13] a ledger that lost acknowledged messages is believed when that lasts for the time of a lease; numbers still grow', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  await clock.advance(TTL);
+  const before = numberOf(a.held.get('a')?.token);
+  ledger.bodies = ledger.bodies.slice(0, 2); // of which none is the claim
+  await clock.advance(TTL - 1_000);
+  t.deepEqual([a.held.size, b.story], [0, []]);
+  await clock.advance(TTL + 2_000);
+  t.is(a.held.size + b.held.size, 1);
+  t.true(numberOf([a, b].find(({ held }) => held.size > 0)?.held.get('a')?.token) > before);
+});
+
+test('[C13] messages that made room are no reason to claim what somebody holds', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  b.log.isCut = true;
+  await clock.advance(4 * TTL);
+  ledger.discard(ledger.bodies.length - 2);
+  b.log.isCut = false;
+  const c = startHost(clock, ledger, 'h3', ['a', 'b']);
+  t.teardown(() => clock.passUntil(c.leases.stop()));
+  await clock.advance(TTL - 500);
+  t.deepEqual([a.held.size, b.held.size, c.held.size], [1, 0, 0]);
+  await clock.advance(TTL);
+  t.deepEqual(c.story, ['gained b'], 'what nobody names');
+  t.is(a.held.size, 1);
+});
+
+test('[C13] of two versions of the protocol, the one that holds something keeps the other from claiming', async (t) => {
+  const clock = new VirtualClock();
+  const ledger = new MemoryLedger();
+  const a = startHost(clock, ledger, 'h1', ['a']);
+  await clock.advance(TTL + 100);
+  const b = startHost(clock, ledger, 'h2', ['b'], { protocol: 2 });
+  t.teardown(() => clock.passUntil(b.leases.stop()));
+  await clock.advance(3 * TTL);
+  t.deepEqual(b.story, ['refused by h1']);
+  await clock.passUntil(a.leases.stop());
+  await clock.advance(TTL);
+  t.deepEqual(b.story.slice(1).sort(), ['gained b', 'refused no more']);
+});
+
+test('[C13] a message that cannot be read may be a claim: nothing is claimed for the time of a lease', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  ledger.bodies.push(Buffer.from('{"protocol":"of tomorrow"}'));
+  await clock.passUntil(a.leases.release('a', 'test'), 10);
+  await clock.advance(TTL / 2);
+  t.is(a.held.size + b.held.size, 0);
+  await clock.advance(TTL);
+  t.is(a.held.size + b.held.size, 1);
+});
+
+test('[C13] a data folder has another identity as a copy, and under another name of the host', (t) => {
+  const dir = tempDir(t);
+  const [folder, copy] = [join(dir, 'one'), join(dir, 'two')];
+  mkdirSync(folder);
+  cpSync(folder, copy, { recursive: true });
+  const own = folderIdentity(folder, 'h1', systemClock);
+  t.is(folderIdentity(folder, 'h1', systemClock), own);
+  t.not(folderIdentity(copy, 'h1', systemClock), own);
+  t.not(folderIdentity(folder, 'h2', systemClock), own);
+});

@@ -1,0 +1,104 @@
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import test, { type ExecutionContext } from 'ava';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { LedgerStream } from '../../../../src/plugins/cluster/leases/ledger-stream.ts';
+import { openLink, silent } from '../../../support/cluster.ts';
+import { type NatsServers, startNats } from '../../../support/nats.ts';
+import { until } from '../../../support/until.ts';
+
+const ends: (() => unknown)[] = [];
+let nats: NatsServers;
+let names = 0;
+
+test.before('a server', async (t) => {
+  nats = await startNats({ teardown: (end) => void ends.push(end), log: t.log });
+});
+test.after.always('no server', async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+/** One ledger as two hosts reach it, and somebody without the key of the cluster. */
+async function open(t: ExecutionContext) {
+  names += 1;
+  const name = `ledger${names}`;
+  const link = await openLink(t, nats.url());
+  const stream = () =>
+    new LedgerStream({ link, clock: systemClock, logger: silent, name, replicas: 1, ttlMs: 10_000 });
+  const stranger = await connect({ servers: nats.urls() });
+  t.teardown(() => stranger.close());
+  return { one: stream(), two: stream(), stranger, name: `HF_${name}_LEDGER`, subject: `hf.${name}.ledger.` };
+}
+
+test('[C13] a message is appended behind the one that the writer has read last, and nowhere else', async (t) => {
+  const { one, two } = await open(t);
+  const { incarnation, last } = await one.read(1);
+  t.is(last, 0);
+  t.regex(incarnation, /^\d{13,}-[0-9a-f]{12}$/);
+  t.is((await two.read(1)).incarnation, incarnation);
+  let hints = 0;
+  t.teardown(two.onHint(() => (hints += 1)));
+  await until('the other one hears of it', async () => {
+    const before = await one.read(1);
+    t.is(await one.append(Buffer.from('a'), before.last, incarnation), before.last + 1);
+    return hints > 0;
+  });
+  const { entries } = await two.read(1);
+  t.is(await two.append(Buffer.from('b'), 0, incarnation), undefined);
+  t.is(await two.append(Buffer.from('b'), entries.length, incarnation), entries.length + 1);
+  const [entry, ...more] = (await one.read(entries.length + 1)).entries;
+  t.deepEqual([entry?.seq, String(entry?.body), more], [entries.length + 1, 'b', []]);
+});
+
+test('[C13] what somebody without the key writes there keeps its place and says nothing', async (t) => {
+  const { one, stranger, subject } = await open(t);
+  const { incarnation } = await one.read(1);
+  await one.append(Buffer.from('a'), 0, incarnation);
+  for (const text of ['x', 'y']) await stranger.request(`${subject}${incarnation}`, text);
+  t.is(await one.append(Buffer.from('b'), 3, incarnation), 4);
+  await stranger.request(`${subject}${incarnation}`, 'z');
+  const { entries, last } = await one.read(1);
+  t.deepEqual(
+    entries.map(({ seq, body }) => [seq, body && String(body)]),
+    [
+      [1, 'a'],
+      [2, undefined],
+      [3, undefined],
+      [4, 'b'],
+      [5, undefined],
+    ],
+  );
+  t.is(last, 5);
+});
+
+test('[C13] what is sent to a ledger that was deleted is not taken by the one that was made in its place', async (t) => {
+  const { one, two, stranger, name } = await open(t);
+  const { incarnation } = await one.read(1);
+  await one.append(Buffer.from('a'), 0, incarnation);
+  t.true(await (await jetstreamManager(stranger)).streams.delete(name));
+  const made = await two.read(1);
+  t.not(made.incarnation, incarnation);
+  await t.throwsAsync(one.append(Buffer.from('late'), 0, incarnation));
+  t.is((await two.read(1)).last, 0);
+  await t.throwsAsync(one.read(1), { code: 'HF_CLUSTER_STREAM_GONE' });
+  t.is((await one.read(1)).incarnation, made.incarnation);
+  await t.throwsAsync(one.append(Buffer.from('late'), 0, incarnation), { code: 'HF_CLUSTER_STREAM_GONE' });
+});
+
+test('[C13] an acknowledgement that somebody without the key sends in the name of the server is not believed', async (t) => {
+  const { one, stranger, name, subject } = await open(t);
+  const { incarnation } = await one.read(1);
+  await one.append(Buffer.from('a'), 0, incarnation);
+  const taken = await stranger.request(`${subject}${incarnation}`, 'x');
+  t.is(taken.json<{ seq: number }>().seq, 2);
+  // The server refuses each of these; sooner or later the stranger is faster with an answer.
+  const pretend = { stream: name, seq: 2 };
+  stranger.subscribe(`${subject}*`, {
+    callback: (_, { reply }) => {
+      if (reply) stranger.publish(reply, JSON.stringify(pretend));
+    },
+  });
+  await stranger.flush();
+  for (let attempt = 0; attempt < 300; attempt += 1)
+    t.is(await one.append(Buffer.from('claim'), 1, incarnation), undefined);
+});

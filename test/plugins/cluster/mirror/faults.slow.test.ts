@@ -1,0 +1,209 @@
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
+import { nextBatch } from '../../../../src/plugins/cluster/mirror/batch.ts';
+import { openHostLog } from '../../../../src/plugins/cluster/mirror/host-log.ts';
+import { namesOf } from '../../../../src/plugins/cluster/mirror/incarnations.ts';
+import { placeFence } from '../../../../src/plugins/cluster/mirror/inheritance.ts';
+import { headersOf } from '../../../../src/plugins/cluster/mirror/message.ts';
+import type { NatsLink } from '../../../../src/plugins/cluster/nats/link.ts';
+import { LinearStream } from '../../../../src/plugins/cluster/nats/stream.ts';
+import { openLink, silent } from '../../../support/cluster.ts';
+import { CLUSTER, type HostWish, MirroredHost, streamsOf } from '../../../support/mirrored-host.ts';
+import { startNats } from '../../../support/nats.ts';
+import { tempDir } from '../../../support/temp.ts';
+import { until } from '../../../support/until.ts';
+
+/** A server of its own, and a host whose log goes there. */
+async function setUp(t: ExecutionContext, wish: HostWish = {}) {
+  const nats = await startNats(t);
+  const link = await openLink(t, nats.url());
+  return { nats, link, host: new MirroredHost(t, link, wish) };
+}
+
+/** Whether the newest stream of a host holds its local log, record by record. */
+async function checkWhole(t: ExecutionContext, link: NatsLink, host: MirroredHost, incarnation: number) {
+  const mirrored = await openHostLog(streamsOf(link), 'one');
+  const local = new SqliteReader(host.dataDir);
+  t.deepEqual([...mirrored.reader.pages()].flat(), [...local.pages()].flat());
+  t.is(mirrored.incarnation, incarnation);
+  t.true(mirrored.isFilled);
+  mirrored.reader.close();
+  local.close();
+}
+
+const streamName = (incarnation: number) => namesOf(CLUSTER, 'one', incarnation).stream;
+
+test('[C13] while NATS is gone the log goes on, and when it is back nothing is missing and nothing stands twice', async (t) => {
+  const { nats, link, host } = await setUp(t);
+  await host.mirror(300);
+  const appending = host.append(3_000);
+  await nats.kill(0);
+  await appending;
+  await host.append(1_000);
+  const { records, bytes, ms } = host.outbox.lag();
+  t.true(records >= 1_000 && bytes > 0 && ms > 0, JSON.stringify(host.outbox.lag()));
+  await nats.restart(0);
+  await host.outbox.mirrored(4_300);
+  await checkWhole(t, link, host, 1);
+  t.deepEqual(host.told.incarnations, []);
+});
+
+test('[C13] a stream that was deleted is filled again under the next name, and told', async (t) => {
+  const { link, host } = await setUp(t);
+  await host.mirror(500);
+  await (await link.manager()).streams.delete(streamName(1));
+  await host.mirror(10);
+  await checkWhole(t, link, host, 2);
+  t.is(host.told.incarnations.length, 1);
+  t.like(host.told.incarnations[0], { incarnation: 2, reason: 'it was deleted', from: 1 });
+});
+
+test('[C13] a server that was set back has lost acknowledged records: they are sent again under the next name', async (t) => {
+  const { nats, link, host } = await setUp(t);
+  await host.mirror(400);
+  await nats.kill(0);
+  const backup = tempDir(t);
+  cpSync(nats.storeDir(), backup, { recursive: true });
+  await nats.restart(0);
+  await host.mirror(400);
+  await nats.kill(0);
+  rmSync(nats.storeDir(), { recursive: true });
+  cpSync(backup, nats.storeDir(), { recursive: true });
+  await nats.restart(0);
+  await host.mirror(1);
+  await checkWhole(t, link, host, 2);
+  t.regex(host.told.incarnations[0]?.reason ?? '', /^it lost what stood behind message \d+$/);
+  // The next host that reads the old stream sees that it was left.
+  await host.stop();
+  writeFileSync(join(host.dataDir, 'cluster-position.json'), '{}');
+  const again = new MirroredHost(t, link, { dataDir: host.dataDir });
+  await again.mirror(1);
+  await checkWhole(t, link, again, 2);
+});
+
+test('[C13] a kill between an append and the note of it loses nothing and repeats nothing', async (t) => {
+  const { link, host } = await setUp(t);
+  const file = join(host.dataDir, 'cluster-position.json');
+  await host.mirror(200);
+  await until(
+    'the position is noted',
+    () => existsSync(file) && readFileSync(file, 'utf8').includes('"seq":200'),
+  );
+  const early = readFileSync(file);
+  await host.mirror(700);
+  await host.stop();
+  for (const position of [early, '{}', 'no JSON']) {
+    writeFileSync(file, position);
+    const again = new MirroredHost(t, link, { dataDir: host.dataDir });
+    await again.mirror(100);
+    await checkWhole(t, link, again, 1);
+    await again.stop();
+    t.deepEqual(again.told.incarnations, []);
+  }
+});
+
+test('[C13] a full stream loses nothing: it is told, and when there is room the records go on', async (t) => {
+  const { link, host } = await setUp(t, { limits: { maxBytes: 1024 * 1024, replicas: 1 } });
+  await host.mirror(100);
+  await host.append(5_000);
+  await until('it is told', () =>
+    host.told.troubles.some((text) => text?.startsWith('HF_CLUSTER_STREAM_FULL')),
+  );
+  t.true(host.outbox.lag().records > 0);
+  await (await link.manager()).streams.update(streamName(1), { max_bytes: 64 * 1024 * 1024 });
+  await host.outbox.mirrored(5_100);
+  t.is(host.told.troubles.at(-1), undefined);
+  await checkWhole(t, link, host, 1);
+});
+
+test('[C13] a record larger than the server takes is sent in parts, also when a fence falls among them', async (t) => {
+  const { link, host } = await setUp(t, { largest: 100_000 });
+  await host.mirror(10);
+  const large = { event: { type: 'KNOCK', text: 'ü'.repeat(1_500_000) } };
+  const mirrored = host.mirror(3, large);
+  await placeFence(streamsOf(link), 'one', { singleton: 'doors', token: '1:1', by: 'two' });
+  await mirrored;
+  await host.mirror(5);
+  await checkWhole(t, link, host, 1);
+  t.is(host.told.fences.length, 1);
+});
+
+test('[C13] a log that was pruned before it was sent begins a stream with the states before it', async (t) => {
+  const { nats, link, host } = await setUp(t);
+  await host.mirror(100);
+  await nats.kill(0);
+  await host.append(400);
+  const rows = [...host.states].map(([ref, state]) => [ref, JSON.stringify(state)]);
+  await host.append(50);
+  await host.log.prune(500, rows);
+  await nats.restart(0);
+  await host.outbox.mirrored(550);
+  t.like(host.told.incarnations[0], { incarnation: 2, from: 501 });
+  t.regex(host.told.incarnations[0]?.reason ?? '', /pruned before record 101 was sent/);
+  await checkWhole(t, link, host, 2);
+  const { reader } = await openHostLog(streamsOf(link), 'one');
+  t.deepEqual(reader.snapshots(500).sort(), rows.map(([, state]) => state ?? '').sort());
+  reader.close();
+});
+
+test('[C13] a log that was set back, or that of another machine, does not go on in the stream that is there', async (t) => {
+  const { link, host } = await setUp(t);
+  await host.mirror(100);
+  await host.stop();
+  const backup = tempDir(t);
+  cpSync(host.dataDir, backup, { recursive: true });
+  const later = new MirroredHost(t, link, { dataDir: host.dataDir });
+  await later.mirror(50);
+  await later.stop();
+  const setBack = new MirroredHost(t, link, { dataDir: backup });
+  await setBack.mirror(10, { event: { type: 'RING' } });
+  await checkWhole(t, link, setBack, 2);
+  await setBack.stop();
+  const other = new MirroredHost(t, link);
+  await other.mirror(10);
+  await checkWhole(t, link, other, 3);
+  t.is(other.told.incarnations.length, 1);
+});
+
+test('[C13] a message that somebody removed from a stream is missed, whoever reads it', async (t) => {
+  const { link, host } = await setUp(t);
+  await host.mirror(5);
+  await host.stop();
+  const { stream: name, records, states } = namesOf(CLUSTER, 'holed', 1);
+  const settings = {
+    name,
+    subjects: [records, states],
+    maxBytes: 1024 * 1024,
+    replicas: 1,
+    isRemovable: true,
+  };
+  const whole = await LinearStream.existing(link, streamName(1), { clock: systemClock, logger: silent });
+  const holed = await LinearStream.open(link, settings, { clock: systemClock, logger: silent });
+  for await (const { body, headers } of whole?.read(1) ?? []) {
+    const own = Object.entries(headers).filter(([header]) => /^Hf-(?!Mac)/.test(header));
+    await holed.append(body, { headers: Object.fromEntries(own) });
+  }
+  const read = await openHostLog(streamsOf(link), 'holed');
+  t.is(read.end.seq, 5);
+  read.reader.close();
+  await (await link.manager()).streams.deleteMessage(name, 2);
+  await t.throwsAsync(openHostLog(streamsOf(link), 'holed'), { code: 'HF_CLUSTER_STREAM_GAP' });
+});
+
+test('[C13] a copy of a message that the server took a second time changes nothing', async (t) => {
+  const { link, host } = await setUp(t);
+  await host.mirror(60);
+  const reader = new SqliteReader(host.dataDir);
+  const batch = nextBatch(reader, { seq: 20, hash: '' }, 60, 900_000);
+  reader.close();
+  const name = streamName(1);
+  const stream = await LinearStream.existing(link, name, { clock: systemClock, logger: silent });
+  for (const message of batch?.messages ?? [])
+    await stream?.append(message.body, { headers: headersOf(message) });
+  await host.mirror(20);
+  await checkWhole(t, link, host, 1);
+  t.deepEqual(host.told.incarnations, []);
+});

@@ -1,0 +1,115 @@
+import { DiscardPolicy, jetstreamManager, type StreamConfig } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import test, { type ExecutionContext } from 'ava';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
+import { Handover } from '../../../../src/plugins/cluster/handover.ts';
+import { hostsOf, openHostLog } from '../../../../src/plugins/cluster/mirror/host-log.ts';
+import { inheritanceOf, placeFence } from '../../../../src/plugins/cluster/mirror/inheritance.ts';
+import { openLink, silent } from '../../../support/cluster.ts';
+import { MirroredHost, streamsOf } from '../../../support/mirrored-host.ts';
+import { startNats } from '../../../support/nats.ts';
+import { tempDir } from '../../../support/temp.ts';
+
+const FENCE = { singleton: 'doors', token: '1-a:7', by: 'two' };
+
+/** With these settings a host takes a stream for one of its own. */
+const AS_OURS = {
+  discard: DiscardPolicy.New,
+  deny_delete: true,
+  deny_purge: true,
+  max_bytes: 256 * 1024 * 1024,
+};
+
+/** A server, a host's connection to it, and that of somebody without the key who may make streams. */
+async function open(t: ExecutionContext) {
+  const nats = await startNats(t);
+  const link = await openLink(t, nats.url());
+  const stranger = await connect({ servers: nats.urls() });
+  t.teardown(() => stranger.close());
+  const manager = await jetstreamManager(stranger);
+  const make = async (host: string, incarnation: number, more: Partial<StreamConfig> = {}) => {
+    const subject = `hf.tests.log.${host}.${incarnation}`;
+    const subjects = [`${subject}.records`, `${subject}.states`];
+    await manager.streams.add({ name: `HF_tests_LOG_${host}_${incarnation}`, subjects, ...more });
+    return `${subject}.records`;
+  };
+  return { link, streams: streamsOf(link), stranger, manager, make };
+}
+
+test('[C13] streams that somebody without the key makes keep nobody from reading, taking over and mirroring a log', async (t) => {
+  const { link, streams, stranger, make } = await open(t);
+  const host = new MirroredHost(t, link);
+  await host.mirror(50);
+  await make('one', 2);
+  await make('one', 3, AS_OURS);
+  await make('one', 999_999_999, { no_ack: true });
+  await stranger.request(await make('two', 1), 'x');
+  t.deepEqual(await hostsOf(streams), ['one']);
+  const { reader, end } = await openHostLog(streams, 'one');
+  reader.close();
+  t.is(end.seq, 50);
+
+  const fence = await placeFence(streams, 'one', FENCE);
+  t.is(fence.incarnation, 1);
+  t.is((await inheritanceOf(streams, fence, ['test.door'])).seq, 50);
+
+  await host.stop();
+  const again = new MirroredHost(t, link, { dataDir: host.dataDir });
+  await again.mirror(5);
+  t.is(again.outbox.position.incarnation, 1);
+  t.is([...host.told.fences, ...again.told.fences].length, 1);
+});
+
+test('[C13] what somebody without the key wrote into a stream before its host does not keep others from taking over', async (t) => {
+  const { link, streams, stranger, make } = await open(t);
+  await stranger.request(await make('one', 1, AS_OURS), 'x');
+  const host = new MirroredHost(t, link);
+  await host.mirror(20);
+  const fence = await placeFence(streams, 'one', FENCE);
+  t.is(fence.incarnation, 1);
+  t.is((await inheritanceOf(streams, fence, ['test.door'])).seq, 20);
+});
+
+test('[C13] a host that finds the stream of somebody without the key under the name of its next one takes the one after it', async (t) => {
+  const { link, manager, make } = await open(t);
+  const host = new MirroredHost(t, link);
+  await host.mirror(20);
+  await make('one', 2);
+  t.true(await manager.streams.delete('HF_tests_LOG_one_1'));
+  await host.mirror(1);
+  t.is(host.outbox.position.incarnation, 3);
+});
+
+test('[C13] a stream that was set back behind what its host said of it in the ledger is taken over by nobody', async (t) => {
+  const { link, streams } = await open(t);
+  const host = new MirroredHost(t, link);
+  await host.mirror(20);
+  const happened: string[] = [];
+  const doors = {
+    name: 'doors',
+    actorTypes: ['test.door'],
+    begin: async () => void happened.push('begin'),
+    end: async () => {},
+  };
+  const services = {
+    clock: systemClock,
+    logger: silent,
+    log: new SqliteLog({ dataDir: tempDir(t) }),
+    actors: { get: () => undefined, knownStates: () => [] },
+  };
+  t.teardown(() => services.log.close());
+  const handover = new Handover([doors], {
+    ...{ services, host: 'two', streams },
+    holder: { hold: () => {}, release: () => {} },
+    leases: { release: async (_, reason) => void happened.push(reason) },
+    records: { singleton: () => 0 },
+  });
+  const lease = { singleton: 'doors', token: '1-a:7', deadline: () => Infinity };
+  const last = (seq: number) => ({ host: 'one', run: 'r', number: 6, mirror: { incarnation: '1', seq } });
+  handover.gained(lease, last(21));
+  await handover.settled();
+  handover.gained(lease, last(20));
+  await handover.settled();
+  t.deepEqual(happened, ['it did not begin here', 'begin']);
+});

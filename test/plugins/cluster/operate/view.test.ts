@@ -1,0 +1,205 @@
+import test from 'ava';
+import type { PageMoment } from '../../../../src/core/contracts/console.ts';
+import {
+  hostLines,
+  leaseLines,
+  orphanLines,
+  statusLines,
+} from '../../../../src/plugins/cluster/commands/text.ts';
+import { hostsPage } from '../../../../src/plugins/cluster/operate/console-page.ts';
+import { clusterFact } from '../../../../src/plugins/cluster/operate/health.ts';
+import { type ClusterParts, clusterView } from '../../../../src/plugins/cluster/operate/view.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
+
+const heard = (clock: VirtualClock, ago: number) => ({
+  ...{ run: 'r', version: '0.2.0', heardMs: clock.monotonic() - ago, lag: 0 },
+});
+
+type Wish = { [K in keyof ClusterParts]?: Partial<ClusterParts[K]> };
+
+/** A host `one` that holds the reconciler, with `two` beside it; the wish changes what its parts say. */
+function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
+  return {
+    ...{ name: 'home', host: 'one', version: '0.2.0', clock },
+    heldSince: () => 1_000,
+    link: {
+      ...{
+        isUp: true,
+        problem: undefined,
+        shown: 'nats://127.0.0.1:4222',
+        serverVersion: '2.9.10',
+        forged: 0,
+      },
+      ...wish.link,
+    },
+    beats: {
+      standing: () => ({ hosts: 2, silentMs: 100, isIsolated: false }),
+      heard: new Map([['two', heard(clock, 300)]]),
+      ...wish.beats,
+    },
+    leases: {
+      table: () => [
+        {
+          singleton: 'reconciler',
+          holder: { host: 'one', token: 'x:7' },
+          last: { host: 'two' },
+          leftMs: 9_000,
+        },
+      ],
+      hosts: () => new Map([['two', { drained: false }]]),
+      ...{ isDrained: false, refusal: undefined },
+      ...{ release: async () => {}, drain: async () => {}, undrain: () => {} },
+      ...wish.leases,
+    },
+    outbox: {
+      position: { incarnation: 1, seq: 40 },
+      trouble: undefined,
+      lag: () => ({ records: 0, bytes: 0, ms: 0 }),
+      orphans: () => [],
+      ...wish.outbox,
+    },
+  };
+}
+
+const orphan = { singleton: 'reconciler', token: 'x:9', by: 'two', after: 40, to: 44, records: 3 };
+
+test('[C13] a host that hears the others, mirrors its log and has no orphaned branch has no problem', (t) => {
+  const { problems, hosts, leases } = clusterView(partsOf());
+  t.deepEqual(problems, []);
+  t.deepEqual(
+    hosts.map(({ host, state, holds }) => [host, state, holds]),
+    [
+      ['one', 'here', ['reconciler']],
+      ['two', 'there', []],
+    ],
+  );
+  t.deepEqual(leases, [
+    { singleton: 'reconciler', holder: 'one', token: 'x:7', since: 1_000, leftMs: 9_000, last: 'two' },
+  ]);
+  t.like(clusterFact(partsOf()), { text: 'one of home holds reconciler; 2 hosts are there', hosts: 2 });
+  t.is((clusterFact(partsOf()) as { ok?: boolean }).ok, undefined);
+});
+
+const faults: readonly (readonly [string, Wish, RegExp])[] = [
+  [
+    'is cut off',
+    {
+      link: { isUp: false, problem: 'nats://127.0.0.1:4222: no answer for 2 s' },
+      beats: { standing: () => ({ hosts: 1, silentMs: 7_400, isIsolated: true }) },
+    },
+    /cut off from the others for 7 s: nats:.*no answer/,
+  ],
+  [
+    'cannot mirror its log',
+    { outbox: { trouble: new Error('The stream takes no more') } },
+    /the log is not mirrored: The stream takes no more/,
+  ],
+  [
+    'is far behind with it',
+    { outbox: { lag: () => ({ records: 12, bytes: 4_000, ms: 11_000 }) } },
+    /12 records are not on the stream, the oldest for 11 s/,
+  ],
+  [
+    'has an orphaned branch',
+    { outbox: { orphans: () => [orphan] } },
+    /3 records of reconciler .*two had taken/,
+  ],
+  [
+    'sees a host of another version',
+    { leases: { refusal: { host: 'two' } } },
+    /the host two of another version/,
+  ],
+  [
+    'knows of work that nobody does',
+    { leases: { table: () => [{ singleton: 'jobs' }] } },
+    /nobody holds jobs/,
+  ],
+];
+
+for (const [what, wish, problem] of faults) {
+  test(`[C13] a host that ${what} says so: in health, status and on the console`, async (t) => {
+    const parts = partsOf(wish);
+    t.regex(clusterView(parts).problems.join('\n'), problem);
+    const fact = clusterFact(parts) as { ok?: boolean; reason?: string };
+    t.is(fact.ok, false);
+    t.regex(fact.reason ?? '', problem);
+    const page = JSON.stringify(await hostsPage(parts).data(moment));
+    t.regex(page, problem);
+    t.regex(page, /"failing"/);
+  });
+}
+
+test('[C13] an orphaned branch that was exported is listed, and is no problem any more', (t) => {
+  const parts = partsOf({ outbox: { orphans: () => [{ ...orphan, exportedAt: 5_000 }] } });
+  const view = clusterView(parts);
+  t.deepEqual(view.problems, []);
+  t.regex(orphanLines(view, context).join('\n'), /1 +reconciler +two +3 +41 to 44 +1970-01-01/);
+});
+
+test('[C13] a host is silent after 2 s without a beat, and gone after 10 s; what each holds is what the ledger says', (t) => {
+  const clock = new VirtualClock();
+  const others = new Map([
+    ['two', heard(clock, 1_900)],
+    ['three', heard(clock, 2_100)],
+    ['four', heard(clock, 10_100)],
+  ]);
+  const view = clusterView(
+    partsOf(
+      {
+        beats: { heard: others },
+        leases: { table: () => [{ singleton: 'jobs', holder: { host: 'three', token: 'x:1' } }] },
+      },
+      clock,
+    ),
+  );
+  t.deepEqual(
+    view.hosts.map(({ host, state, holds }) => [host, state, holds.length]),
+    [
+      ['one', 'here', 0],
+      ['four', 'gone', 0],
+      ['three', 'silent', 1],
+      ['two', 'there', 0],
+    ],
+  );
+});
+
+test('[C13] status shows host, servers, log, hosts and leases; text of others cannot command the terminal', (t) => {
+  const clock = new VirtualClock();
+  const evil = new Map([['two\u001b[2J', heard(clock, 100)]]);
+  const lines = statusLines(clusterView(partsOf({ beats: { heard: evil } }, clock)), context).join('\n');
+  t.regex(lines, /^one, a host of home; NATS: nats:\/\/127\.0\.0\.1:4222 \(version 2\.9\.10\)$/m);
+  t.regex(lines, /^log: everything is on the stream; record 40 of incarnation 1 is$/m);
+  t.regex(lines, /^one \(this\) +here +now +reconciler +0 +0\.2\.0$/m);
+  t.regex(lines, /^reconciler +one +1970-01-01.* +x:7 +two$/m);
+  t.false(lines.includes('\u001b'));
+  const none = clusterView(partsOf({ leases: { table: () => [] } }));
+  t.deepEqual(leaseLines(none, context), ['nothing runs on one host alone']);
+  t.is(hostLines(none, context).length, 3);
+});
+
+test('[C13] of another moment than now the console says that connections are not known', async (t) => {
+  const sections = await hostsPage(partsOf()).data({ ...moment, isNow: false });
+  t.regex(JSON.stringify(sections), /known of now alone/);
+});
+
+const moment: PageMoment = {
+  ...{ seq: 44, time: 60_000, isNow: true, states: new Map(), inputs: {} },
+  records: async () => ({ records: [], more: false }),
+  signal: new AbortController().signal,
+};
+
+const context = {
+  terminal: { interactive: false, columns: 100, paint: (_format: unknown, text: string) => text },
+} as Parameters<typeof statusLines>[1];
+
+test('[C13] a host whose lease ran out says that it holds nothing, though the ledger that it read last names it', (t) => {
+  const held = { singleton: 'reconciler', holder: { host: 'one', token: 'x:7' } };
+  const view = (leftMs?: number) =>
+    clusterView(partsOf({ leases: { table: () => [{ ...held, ...(leftMs !== undefined && { leftMs }) }] } }));
+  t.deepEqual(view(10).hosts[0]?.holds, ['reconciler']);
+  for (const left of [undefined, 0]) {
+    t.deepEqual(view(left).hosts[0]?.holds, []);
+    t.is(view(left).leases[0]?.holder, undefined);
+    t.regex(view(left).problems.join(), /nobody holds reconciler/);
+  }
+});

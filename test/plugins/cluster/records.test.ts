@@ -1,0 +1,93 @@
+import test, { type ExecutionContext } from 'ava';
+import type { Clock } from '../../../src/core/kernel/clock.ts';
+import { asEpochMs } from '../../../src/core/kernel/ids.ts';
+import { hostActor, singletonActor } from '../../../src/plugins/cluster/actors.ts';
+import { ClusterRecords } from '../../../src/plugins/cluster/records.ts';
+import { openBench } from '../../support/actors.ts';
+import { tempDir } from '../../support/temp.ts';
+
+/** Time that goes on by hand, also while the process stands still: then each timer goes off once. */
+class HandClock implements Clock {
+  #ms = 1_000;
+  #timers: { readonly at: number; readonly callback: () => void }[] = [];
+
+  now = () => asEpochMs(1_700_000_000_000 + this.#ms);
+  monotonic = () => this.#ms;
+
+  after(delayMs: number, callback: () => void): () => void {
+    const timer = { at: this.#ms + delayMs, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  pass(ms: number): void {
+    this.#ms += ms;
+    const due = this.#timers.filter(({ at }) => at <= this.#ms);
+    this.#timers = this.#timers.filter(({ at }) => at > this.#ms);
+    for (const { callback } of due) callback();
+  }
+}
+
+/** A host `attic` that has heard the cellar at some time, and says how it stands itself. */
+async function watching(t: ExecutionContext) {
+  const clock = new HandClock();
+  const bench = await openBench(tempDir(t), [hostActor, singletonActor], [], clock);
+  t.teardown(() => bench.close());
+  const records = new ClusterRecords({ actors: bench.actors, clock });
+  t.teardown(() => records.stop());
+  const attic = { heardMs: clock.monotonic(), silentMs: 0 };
+  const beat = {
+    ...{ host: 'cellar', run: 'r', version: '0.2.0', protocol: 1, number: 1, startedAt: 1, upMs: 1 },
+    ...{ shared: { incarnation: '', seq: 0 }, lag: 0, holds: [], announced: {} },
+  };
+  records.watch(
+    {
+      host: 'attic',
+      heard: () => new Map([['cellar', { ...beat, heardMs: attic.heardMs }]]),
+      standing: () => ({ silentMs: attic.silentMs, isIsolated: attic.silentMs > 2_000 }),
+      lag: () => ({ records: 0, ms: 0 }),
+      holderOf: () => undefined,
+    },
+    [],
+  );
+  const presence = () => bench.actors.get(hostActor, 'cellar')?.value.presence;
+  const link = () => bench.actors.get(hostActor, 'attic')?.value.link;
+  const seconds = (count: number) => {
+    for (let i = 0; i < count; i += 1) clock.pass(1_000);
+  };
+  return { clock, attic, presence, link, seconds };
+}
+
+test('[C13] a host that is not heard any more is lost, and found when it is heard again', async (t) => {
+  const { clock, attic, presence, seconds } = await watching(t);
+  seconds(1);
+  t.is(presence(), 'heard');
+  seconds(11);
+  t.is(presence(), 'lost');
+  attic.heardMs = clock.monotonic();
+  seconds(1);
+  t.is(presence(), 'heard');
+});
+
+test('[C13] a host that stood still itself, or was cut off, takes nobody for lost because of that', async (t) => {
+  const { clock, attic, presence, link, seconds } = await watching(t);
+  seconds(1);
+  // Frozen for 21 s: nobody could be heard, and no beat of its own was acknowledged.
+  attic.silentMs = 21_000;
+  clock.pass(21_000);
+  t.is(presence(), 'heard');
+  t.not(link(), 'isolated');
+  attic.silentMs = 100;
+  attic.heardMs = clock.monotonic();
+  seconds(5);
+  t.not(link(), 'isolated');
+  // Cut off: it says so, and nothing of the others.
+  for (let i = 0; i < 30; i += 1) {
+    attic.silentMs += 1_000;
+    seconds(1);
+  }
+  t.is(link(), 'isolated');
+  t.is(presence(), 'heard');
+});

@@ -1,0 +1,324 @@
+import { z } from 'zod';
+import {
+  type ArrivedMessage,
+  type Cluster,
+  ClusterToken,
+  type HostMessage,
+  type Lease,
+  type Singleton,
+} from '../../src/core/contracts/cluster.ts';
+import { resolveConfig } from '../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../src/core/host/logging/logger.ts';
+import { definePlugin, type PluginEntry } from '../../src/core/host/plugin/definition.ts';
+import { createRuntime, type Runtime } from '../../src/core/host/runtime/runtime.ts';
+import type { Inheritance } from '../../src/core/kernel/actors/adoption.ts';
+import { recover } from '../../src/core/kernel/actors/recover.ts';
+import type { Clock } from '../../src/core/kernel/clock.ts';
+import { isCoded } from '../../src/core/kernel/errors/holdfast-error.ts';
+import { parseActorRef } from '../../src/core/kernel/ids.ts';
+import type { Json } from '../../src/core/kernel/json.ts';
+import { SqliteReader } from '../../src/core/kernel/log/sqlite-reader.ts';
+import { ClusterError } from '../../src/plugins/cluster/errors.ts';
+import type { Scope } from './scope.ts';
+import { tempDir } from './temp.ts';
+
+/** A lease that a test can let run out. */
+interface TestLease extends Lease {
+  over: boolean;
+  deadline: () => number;
+}
+
+/**
+ * Several hosts in one process, joined by memory instead of a network: messages to every host have one order, a singleton has
+ * one holder at a time, and who takes one over goes on from the log of the one before.
+ */
+export class MemoryCluster {
+  readonly members = new Map<string, Member>();
+  readonly holders = new Map<string, { readonly member: Member; readonly lease: TestLease }>();
+  /** Who held a singleton last. */
+  readonly #last = new Map<string, Member>();
+  readonly shared: Omit<ArrivedMessage, 'singleton'>[] = [];
+  /** What happened, in order; tests add to it. */
+  readonly story: string[] = [];
+  #tokens = 0;
+  /** Hosts get what nobody holds as soon as they compete, unless a test deals it out itself. */
+  deals = true;
+
+  join(name: string, dataDir: string): Member {
+    const member = new Member(this, name, dataDir);
+    this.members.set(name, member);
+    return member;
+  }
+
+  /** Lets a host hold a singleton: it ends at the holder first, if there is one. */
+  async move(singleton: string, to: string): Promise<void> {
+    const holder = this.holders.get(singleton);
+    if (holder) await holder.member.singleton(singleton).end(`moved to ${to}`);
+    await this.give(singleton, to);
+  }
+
+  /** The same while the holder does not know yet that its lease is over. */
+  async give(singleton: string, to: string): Promise<void> {
+    const [member, last] = [this.#member(to), this.#last.get(singleton)];
+    const before = this.holders.get(singleton);
+    if (before) before.lease.over = true;
+    this.holders.delete(singleton);
+    const { actorTypes, begin } = bound(member.singleton(singleton));
+    const inheritance = last && last !== member ? await last.leaves(actorTypes) : undefined;
+    this.#tokens += 1;
+    const lease: TestLease = {
+      ...{ singleton, token: `1:${this.#tokens}`, over: false },
+      deadline: () => (lease.over ? 0 : Number.POSITIVE_INFINITY),
+    };
+    this.holders.set(singleton, { member, lease });
+    try {
+      await begin(lease, inheritance);
+      this.#last.set(singleton, member);
+    } catch (error) {
+      this.holders.delete(singleton);
+      throw error;
+    }
+  }
+
+  lease(singleton: string): TestLease | undefined {
+    return this.holders.get(singleton)?.lease;
+  }
+
+  /** Every host that is connected gets what it has not had yet, in order. */
+  deliverAll(): void {
+    for (const member of this.members.values()) member.takeShared();
+  }
+
+  #member(name: string): Member {
+    const member = this.members.get(name);
+    if (!member) throw new Error(`there is no host ${name}`);
+    return member;
+  }
+}
+
+/** One host of it. */
+export class Member implements Cluster {
+  readonly name = 'test';
+  readonly host: string;
+  readonly #cluster: MemoryCluster;
+  readonly #dataDir: string;
+  readonly #singletons = new Map<string, Singleton>();
+  readonly #answers = new Map<string, (body: Json, from: string) => unknown>();
+  readonly #figures = new Map<string, () => Json>();
+  #deliver: ((message: ArrivedMessage) => void) | undefined;
+  #applied = 0;
+  /** Nothing goes out or comes in. */
+  isCut = false;
+  /** Records that wait for the stream, while it takes none. */
+  #unmirrored: (() => void)[] | undefined;
+  runtime: Runtime | undefined;
+
+  constructor(cluster: MemoryCluster, host: string, dataDir: string) {
+    this.#cluster = cluster;
+    this.host = host;
+    this.#dataDir = dataDir;
+  }
+
+  key(purpose: string): Buffer {
+    return Buffer.alloc(32, purpose);
+  }
+
+  standing() {
+    return { hosts: this.#cluster.members.size, silentMs: 0, isIsolated: this.isCut };
+  }
+
+  onArrived(deliver: (message: ArrivedMessage) => void): void {
+    this.#deliver = deliver;
+    this.takeShared();
+  }
+
+  compete(singletons: readonly Singleton[]): void {
+    for (const singleton of singletons) {
+      this.#singletons.set(singleton.name, singleton);
+      if (!this.#cluster.deals || this.#cluster.holders.has(singleton.name)) continue;
+      void this.#cluster.give(singleton.name, this.host).catch(() => {});
+    }
+  }
+
+  singleton(name: string): Singleton {
+    const singleton = this.#singletons.get(name);
+    if (!singleton) throw new Error(`${this.host} does not compete for ${name}`);
+    return singleton;
+  }
+
+  get competesFor(): readonly string[] {
+    return [...this.#singletons.keys()];
+  }
+
+  holderOf(singleton: string): string | undefined {
+    return this.#cluster.holders.get(singleton)?.member.host;
+  }
+
+  async toEveryHost(message: HostMessage): Promise<void> {
+    if (this.isCut) {
+      throw new ClusterError('HF_CLUSTER_ISOLATED', { id: message.topic, ms: 0, outcome: 'it is cut off' });
+    }
+    const { shared } = this.#cluster;
+    shared.push({ ...clone(message), from: this.host, order: shared.length + 1, sentAt: shared.length + 1 });
+    await Promise.resolve();
+    this.#cluster.deliverAll();
+  }
+
+  /** A message that was delivered comes again. */
+  hear(message: ArrivedMessage): void {
+    this.#deliver?.(clone(message));
+  }
+
+  takeShared(): void {
+    if (this.isCut || !this.#deliver) return;
+    for (const message of this.#cluster.shared.slice(this.#applied)) {
+      this.#applied += 1;
+      this.#deliver(clone(message));
+    }
+  }
+
+  async toHolder(singleton: string, message: HostMessage): Promise<void> {
+    for (let tries = 0; tries < 500; tries += 1) {
+      const holder = this.#cluster.holders.get(singleton)?.member;
+      try {
+        if (holder?.isCut === false && !this.isCut) {
+          holder.#deliver?.({ ...clone(message), from: this.host, singleton });
+          return;
+        }
+      } catch (error) {
+        if (!isCoded(error, 'HF_PLUGIN_ELSEWHERE')) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    throw new Error('nobody took it');
+  }
+
+  mirrored(_seq: number): Promise<void> {
+    const waiting = this.#unmirrored;
+    return waiting ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve();
+  }
+
+  /** The stream takes nothing until the returned function is called. */
+  holdMirror(): () => void {
+    const waiting: (() => void)[] = [];
+    this.#unmirrored = waiting;
+    return () => {
+      this.#unmirrored = undefined;
+      for (const resolve of waiting) resolve();
+    };
+  }
+
+  async ask(question: string, body: Json): Promise<{ host: string; answer: Json }[]> {
+    const others = [...this.#cluster.members.values()].filter((member) => member !== this && !member.isCut);
+    const answers = await Promise.all(
+      others.map(async (member) => {
+        const answer = (await member.#answers.get(question)?.(body, this.host)) as Json | undefined;
+        return answer === undefined ? [] : [{ host: member.host, answer }];
+      }),
+    );
+    return answers.flat();
+  }
+
+  onAsked(question: string, answer: (body: Json, from: string) => unknown): void {
+    this.#answers.set(question, answer);
+  }
+
+  announce(name: string, figures: () => Json): void {
+    this.#figures.set(name, figures);
+  }
+
+  announced(name: string): ReadonlyMap<string, Json> {
+    const others = [...this.#cluster.members.values()].filter((member) => member !== this);
+    return new Map(
+      others.flatMap((member) => {
+        const figures = member.#figures.get(name);
+        return figures ? [[member.host, figures()] as const] : [];
+      }),
+    );
+  }
+
+  /** What a successor goes on from: this host's log as it is on the disk. */
+  async leaves(actorTypes: readonly string[]): Promise<Inheritance> {
+    const log = this.runtime?.services.log;
+    if (log && log.status().state === 'open') await log.whenDurable(log.lastSeq());
+    const reader = new SqliteReader(this.#dataDir);
+    try {
+      const seq = reader.lastSeq();
+      const states = [...recover(reader).states.values()].filter(({ ref }) =>
+        actorTypes.includes(parseActorRef(ref).type),
+      );
+      return { host: this.host, incarnation: '1', seq, hash: reader.hashOf(seq) ?? '', states };
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** The plugin stops: others may have what it held. */
+  leave(): void {
+    for (const [name, { member }] of this.#cluster.holders) {
+      if (member !== this) continue;
+      this.#cluster.holders.delete(name);
+      this.#cluster.story.push(`${this.host} released ${name}`);
+    }
+    this.#cluster.members.delete(this.host);
+  }
+}
+
+function bound(singleton: Singleton) {
+  return {
+    actorTypes: singleton.actorTypes,
+    begin: (lease: Lease, inheritance?: Inheritance) => singleton.begin(lease, inheritance),
+  };
+}
+
+function clone<T>(message: T): T {
+  return JSON.parse(JSON.stringify(message)) as T;
+}
+
+/** The plugin by which a host belongs to the cluster. */
+export function joining(member: Member): PluginEntry {
+  const plugin = definePlugin({
+    name: 'cluster',
+    options: z.strictObject({}),
+    provides: [ClusterToken],
+    start: (): Cluster => member,
+    register(context) {
+      context.provide(ClusterToken, (started) => started);
+      context.onStop(() => member.leave());
+    },
+  });
+  return plugin();
+}
+
+/** A host that runs. */
+export interface TestHost {
+  readonly name: string;
+  readonly member: Member;
+  readonly runtime: Runtime;
+  readonly dataDir: string;
+}
+
+/**
+ * Starts a host of a cluster.
+ *
+ * @param plugins beside the one that joins it
+ */
+export async function startHost(
+  t: Scope,
+  cluster: MemoryCluster,
+  name: string,
+  plugins: readonly PluginEntry[],
+  { dataDir = tempDir(t), clock }: { dataDir?: string; clock?: Clock } = {},
+): Promise<TestHost> {
+  const member = cluster.join(name, dataDir);
+  const runtime = createRuntime({
+    plugins: resolveConfig({ plugins: [...plugins, joining(member)] }).plugins,
+    dataDir,
+    logger: createLogger({ level: 'silent' }),
+    ...(clock && { clock }),
+  });
+  t.teardown(() => runtime.stop('test over'));
+  member.runtime = runtime;
+  await runtime.start();
+  return { name, member, runtime, dataDir };
+}
