@@ -8,6 +8,7 @@ import { ClusterError } from './errors.ts';
 import { Drops, json, LARGEST_MESSAGE, readBody, readJson } from './messages/body.ts';
 import type { LinkMessage, NatsLink } from './nats/link.ts';
 import { Seal } from './nats/seal.ts';
+import { SecondProof } from './nats/second-proof.ts';
 import { LinearStream } from './nats/stream.ts';
 import type { StreamSettings } from './nats/stream-settings.ts';
 
@@ -20,6 +21,8 @@ const ISOLATED_MS = 2_000;
 const GONE_MS = 10_000;
 /** Unheard for longer: a host is not listed any more. */
 const FORGOTTEN_MS = 3_600_000;
+/** Without an acknowledgement for longer, another stream is asked for one. */
+const UNACKNOWLEDGED_MS = 500;
 /** A beat whose acknowledgement takes longer proves nothing. */
 const ACKNOWLEDGED_WITHIN_MS = 1_500;
 const MOST_UNDER_WAY = 4;
@@ -85,7 +88,7 @@ export interface BeatsOptions {
 
 /**
  * How this host stands to the others (docs/cluster.md, "Beats"). Twice a second it stores a beat, whose acknowledgement proves that it
- * reaches a quorum of the servers of NATS, and hears those of the others by a plain subscription. A run of a host counts when
+ * reaches a quorum of the servers of NATS (or that of another stream does, while this one has no leader), and hears those of the others by a plain subscription. A run of a host counts when
  * it has answered a question of this process: beats of the past, sent again, do not.
  */
 export class Beats {
@@ -93,6 +96,7 @@ export class Beats {
   readonly #options: BeatsOptions;
   readonly #drops: Drops;
   readonly #seal: Seal;
+  readonly #secondProof: SecondProof;
   readonly #began: number;
   readonly #startedAt: number;
   readonly #heard = new Map<string, HeardHost>();
@@ -104,7 +108,7 @@ export class Beats {
   #number = 0;
   #underWay = 0;
   #isPreparing = false;
-  #provenAt: number | undefined;
+  #acknowledgedAt: number | undefined;
   #isStarted = false;
   #isStopped = false;
   #cancel: () => void = () => {};
@@ -113,6 +117,11 @@ export class Beats {
     this.#options = options;
     this.#drops = new Drops('cluster.beat.dropped', options.clock, options.logger);
     this.#seal = new Seal(options.link.key);
+    this.#secondProof = new SecondProof({
+      ...options,
+      first: this.#stream,
+      withinMs: ACKNOWLEDGED_WITHIN_MS,
+    });
     this.#began = options.clock.monotonic();
     this.#startedAt = options.clock.now();
   }
@@ -128,7 +137,11 @@ export class Beats {
       link.subscribe(`hf.${name}.beat.*`, (message) => this.#hear(message)),
       link.subscribe(`hf.${name}.is.${host}`, (message) => this.#answer(message)),
       link.subscribe(`hf.${name}.is.${host}.${this.run}`, (message) => this.#answer(message)),
-      link.onChange((isUp) => isUp && void this.#checkName().then((error) => error && this.#taken(error))),
+      link.onChange((isUp) => {
+        if (!isUp) return;
+        void this.#checkName().then((error) => error && this.#taken(error));
+        if (this.#isStarted) void this.#beat();
+      }),
     );
     if (await link.ready(FIRST_CONNECTION_MS)) {
       const error = await this.#checkName();
@@ -139,6 +152,7 @@ export class Beats {
     }
     this.#isStarted = true;
     if (link.isUp) await this.#prepare();
+    this.#secondProof.start();
     const first = this.#beat();
     this.#arm();
     await first;
@@ -147,17 +161,24 @@ export class Beats {
   stop(): void {
     this.#isStopped = true;
     this.#cancel();
+    this.#secondProof.stop();
     for (const end of this.#ends.splice(0)) end();
   }
 
   standing(): ClusterStanding {
     const now = this.#options.clock.monotonic();
-    const silentMs = Math.max(0, now - (this.#provenAt ?? this.#began));
+    const proofs = [this.#acknowledgedAt, this.#secondProof.provenAt].filter((at) => at !== undefined);
+    const silentMs = Math.max(0, now - Math.max(this.#began, ...proofs));
     return {
       hosts: 1 + this.live().length,
       silentMs,
-      isIsolated: this.#provenAt === undefined || silentMs > ISOLATED_MS,
+      isIsolated: proofs.length === 0 || silentMs > ISOLATED_MS,
     };
+  }
+
+  /** Since this host sent the newest beat that a quorum of the servers has, milliseconds. */
+  get unacknowledgedMs(): number {
+    return this.#options.clock.monotonic() - (this.#acknowledgedAt ?? this.#began);
   }
 
   /** The other hosts, also those that are silent now. */
@@ -232,7 +253,9 @@ export class Beats {
   /** Never rejects. */
   async #beat(): Promise<void> {
     const { link, clock, logger, name, host } = this.#options;
-    if (!link.isUp || this.#underWay >= MOST_UNDER_WAY) return;
+    if (!link.isUp) return;
+    if (this.unacknowledgedMs > UNACKNOWLEDGED_MS) this.#secondProof.ask();
+    if (this.#underWay >= MOST_UNDER_WAY) return;
     const sentAt = clock.monotonic();
     this.#underWay += 1;
     try {
@@ -241,10 +264,10 @@ export class Beats {
       const headers = link.headers(this.#seal.add({ subject, headers: {}, body }));
       // The stream's answer says that a quorum of the servers has it.
       await link.jetstream().publish(subject, body, { headers, timeout: ACKNOWLEDGED_WITHIN_MS, retries: 0 });
-      this.#provenAt = Math.max(this.#provenAt ?? sentAt, sentAt);
+      this.#acknowledgedAt = Math.max(this.#acknowledgedAt ?? sentAt, sentAt);
     } catch (error) {
       logger.debug({ err: error }, 'cluster.beat.unacknowledged');
-      await this.#prepare();
+      void this.#prepare();
     } finally {
       this.#underWay -= 1;
     }
@@ -256,7 +279,7 @@ export class Beats {
     if (this.#isPreparing) return;
     this.#isPreparing = true;
     const settings: StreamSettings = {
-      ...{ name: `HF_${name}_BEATS`, subjects: [`hf.${name}.beat.*`], storage: 'memory', replicas },
+      ...{ name: this.#stream, subjects: [`hf.${name}.beat.*`], storage: 'memory', replicas },
       ...{ maxBytes: MAX_BYTES, maxPerSubject: 1, discard: 'old' },
     };
     try {
@@ -265,6 +288,10 @@ export class Beats {
       logger.debug({ err: error }, 'cluster.beat.stream');
     }
     this.#isPreparing = false;
+  }
+
+  get #stream(): string {
+    return `HF_${this.#options.name}_BEATS`;
   }
 
   #body(): Beat {

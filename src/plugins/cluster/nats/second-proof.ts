@@ -1,0 +1,128 @@
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import type { NatsLink } from './link.ts';
+import { LinearStream } from './stream.ts';
+import type { StreamSettings } from './stream-settings.ts';
+
+/** Where leaders are changes when a server is lost, and when it is back. */
+const LOOK_MS = 10_000;
+/** While a leader is not known: it is being elected. */
+const LOOK_AGAIN_MS = 1_000;
+/** Each new stream has a leader by chance: that so many share a server is all but impossible. */
+const MOST_STREAMS = 6;
+/** Room for one message. */
+const MAX_BYTES = 64 * 1024;
+
+export interface SecondProofOptions {
+  readonly link: NatsLink;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Name of the cluster. */
+  readonly name: string;
+  readonly replicas?: number | undefined;
+  /** The stream whose leader the others are to be apart from. */
+  readonly first: string;
+  /** A message whose acknowledgement takes longer proves nothing, milliseconds. */
+  readonly withinMs: number;
+}
+
+/**
+ * Proves that this host reaches a quorum of three servers while the stream of the beats has no leader (docs/cluster.md, "Beats"). A host may not
+ * move a leader, so it makes small streams in memory until one of them is led by another server than the first.
+ */
+export class SecondProof {
+  readonly #options: SecondProofOptions;
+  readonly #streams = new Map<string, LinearStream>();
+  readonly #asked = new Set<string>();
+  #provenAt: number | undefined;
+  #isLooking = false;
+  #cancel: () => void = () => {};
+  #endListening: () => void = () => {};
+  #isStopped = false;
+
+  constructor(options: SecondProofOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to look for leaders; does not wait for NATS. */
+  start(): void {
+    this.#endListening = this.#options.link.onChange((isUp) => isUp && void this.#look());
+    void this.#look();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+    this.#endListening();
+  }
+
+  /** When the newest message was sent that a quorum has, by `Clock.monotonic`; undefined while there was none. */
+  get provenAt(): number | undefined {
+    return this.#provenAt;
+  }
+
+  /** Sends a message to each of the streams that has taken the one before, or refused it. */
+  ask(): void {
+    for (const stream of this.#streams.values()) if (!this.#asked.has(stream.name)) void this.#ask(stream);
+  }
+
+  /** Never rejects. */
+  async #ask(stream: LinearStream): Promise<void> {
+    const { clock, logger, withinMs } = this.#options;
+    const sentAt = clock.monotonic();
+    this.#asked.add(stream.name);
+    try {
+      await stream.append('', { timeoutMs: withinMs });
+      this.#provenAt = Math.max(this.#provenAt ?? sentAt, sentAt);
+    } catch (error) {
+      logger.debug({ err: error, stream: stream.name }, 'cluster.proof.unacknowledged');
+    } finally {
+      this.#asked.delete(stream.name);
+    }
+  }
+
+  /** Opens or makes streams until one has a leader of its own. Never rejects. */
+  async #look(): Promise<void> {
+    if (this.#isLooking || this.#isStopped) return;
+    this.#isLooking = true;
+    this.#cancel();
+    let isFound = false;
+    try {
+      isFound = await this.#isApart();
+    } catch (error) {
+      this.#options.logger.debug({ err: error }, 'cluster.proof.streams');
+    }
+    this.#isLooking = false;
+    if (this.#isStopped) return;
+    this.#cancel = this.#options.clock.after(isFound ? LOOK_MS : LOOK_AGAIN_MS, () => void this.#look());
+  }
+
+  /** @returns false to look again soon */
+  async #isApart(): Promise<boolean> {
+    const { link, clock, logger, first } = this.#options;
+    // One server, or one copy: no other stream proves more than the first.
+    if (!link.isUp || !link.isClustered) return true;
+    const leader = await this.#leaderOf(first);
+    if (leader === undefined) return false;
+    for (let number = 1; number <= MOST_STREAMS; number += 1) {
+      const stream = await LinearStream.open(link, this.#settings(number), { clock, logger });
+      if (stream.replicas === 1) return true;
+      this.#streams.set(stream.name, stream);
+      const its = await this.#leaderOf(stream.name);
+      if (its !== leader) return its !== undefined;
+    }
+    return true;
+  }
+
+  #settings(number: number): StreamSettings {
+    const { name, replicas } = this.#options;
+    return {
+      ...{ name: `HF_${name}_PROOF_${number}`, subjects: [`hf.${name}.proof.${number}`], storage: 'memory' },
+      ...{ maxBytes: MAX_BYTES, maxPerSubject: 1, discard: 'old', replicas },
+    };
+  }
+
+  async #leaderOf(stream: string): Promise<string | undefined> {
+    return (await (await this.#options.link.manager()).streams.info(stream)).cluster?.leader;
+  }
+}
