@@ -42,10 +42,11 @@ export type SingletonEvent =
   | { readonly type: 'BEGIN_FAILED'; readonly at: number; readonly reason: string }
   | { readonly type: 'ENDING'; readonly at: number; readonly reason: string }
   | { readonly type: 'ENDED'; readonly at: number }
-  /** `by` had taken it over; the records of these types of actors do not count. */
+  /** `by` had taken it over; the records of these types of actors in the log of `host`, this one, do not count. */
   | ({
       readonly type: 'ORPHANED';
       readonly at: number;
+      readonly host?: string;
       readonly by?: string;
       readonly types?: readonly string[];
     } & OrphanedBranch);
@@ -78,12 +79,17 @@ const begun = ({ context: { singleton }, event }: Args): Alert => ({
 });
 
 const orphaned = ({ context: { singleton }, event }: Args): Alert => {
-  const { from, to, count } = event.type === 'ORPHANED' ? event : { from: 0, to: 0, count: 0 };
+  const { host, by, from, to, count } =
+    event.type === 'ORPHANED' ? event : { host: undefined, by: undefined, from: 0, to: 0, count: 0 };
+  const records = `${count} records of ${singleton} between ${from} and ${to} of`;
   return {
     name: 'cluster.orphaned_branch',
     severity: 'warning',
-    text: `${count} records of ${singleton} between ${from} and ${to} of this host's log do not count: another host had taken over.`,
-    labels: { singleton, from: String(from), to: String(to) },
+    text:
+      host === undefined
+        ? `${records} this host's log do not count: another host had taken over.`
+        : `${records} the log of ${host} do not count: ${by ?? 'another host'} had taken over. On ${host}, see them with \`holdfast cluster orphans\`; \`holdfast cluster orphans export\` ends the warning of its health.`,
+    labels: { singleton, from: String(from), to: String(to), ...(host !== undefined && { host }) },
   };
 };
 

@@ -67,11 +67,13 @@ export class ClusterRecords {
     return actors.get(singletonActor, name)?.context.withholdMs ?? 0;
   }
 
-  orphaned({ singleton, by, types, after, to, records = 0 }: OrphanedBranch): void {
+  /** @param host this one */
+  orphaned({ singleton, by, types, after, to, records = 0 }: OrphanedBranch, host: string): void {
     if (to === undefined || records === 0) return;
     this.singleton(singleton, {
       type: 'ORPHANED',
       at: this.#now,
+      host,
       by,
       types,
       from: after + 1,

@@ -131,7 +131,7 @@ export class ClusterSystem implements Cluster {
       },
       typesOf: (singleton) => this.#handover?.typesOf(singleton) ?? [],
       onFenced: ({ singleton, token, by }) => this.#handover?.fenced(singleton, token, by),
-      onOrphaned: (branch) => records.orphaned(branch),
+      onOrphaned: (branch) => records.orphaned(branch, host),
       onIncarnation: ({ incarnation, reason }) => records.replaced(host, incarnation, reason),
       onTrouble: (error) => {
         if (error) logger.warn({ err: error }, 'cluster.mirror_stands_still');

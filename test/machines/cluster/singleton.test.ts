@@ -99,6 +99,26 @@ test('[C13] an orphaned branch is an alert and is remembered, whatever this host
   );
 });
 
+test('[C13] the alert about an orphaned branch names the host, the work, who took over, and what ends it', (t) => {
+  const branch = {
+    type: 'ORPHANED',
+    at: T,
+    host: 'attic',
+    by: 'cellar',
+    from: 90,
+    to: 95,
+    count: 4,
+  } as const;
+  const text =
+    '4 records of reconciler between 90 and 95 of the log of attic do not count: cellar had taken over. On attic, see them with `holdfast cluster orphans`; `holdfast cluster orphans export` ends the warning of its health.';
+  const labels = { from: '90', to: '95', host: 'attic' };
+  t.notThrows(() =>
+    given(machine, { input, events: [taking, begun] })
+      .when(branch)
+      .then({ state: 'holding', effects: [alert('cluster.orphaned_branch', 'warning', text, labels)] }),
+  );
+});
+
 test('[C13] a runtime that starts holds nothing yet, whatever it held when it ended', (t) => {
   t.notThrows(() =>
     given(machine, { input, events: [taking, begun] })

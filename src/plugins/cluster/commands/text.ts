@@ -2,7 +2,14 @@ import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { counted, duration, plainText, table, timestamp } from '../../../core/host/terminal.ts';
 import type { ClusterView, HostView } from '../operate/view.ts';
 
-const COLOUR = { here: 'green', there: 'green', isolated: 'red', silent: 'yellow', gone: 'red' } as const;
+const COLOUR = {
+  here: 'green',
+  there: 'green',
+  isolated: 'red',
+  silent: 'yellow',
+  gone: 'red',
+  unknown: 'yellow',
+} as const;
 
 /** `holdfast cluster status`. */
 export function statusLines(view: ClusterView, context: CommandContext): string[] {
@@ -32,7 +39,7 @@ export function hostLines({ hosts }: ClusterView, { terminal }: CommandContext):
     isThis ? `${host} (this)` : host,
     drained ? `${state}, drained` : state,
     isThis && state === 'here' ? 'now' : `${duration(heardMs)} ago`,
-    holds.join(', ') || '-',
+    state === 'unknown' ? 'unknown' : holds.join(', ') || '-',
     String(lag),
     version,
   ]);
@@ -46,9 +53,9 @@ export function hostLines({ hosts }: ClusterView, { terminal }: CommandContext):
 
 export function leaseLines({ leases }: ClusterView, { terminal }: CommandContext): string[] {
   if (leases.length === 0) return ['nothing runs on one host alone'];
-  const rows = leases.map(({ singleton, holder, since, token, last }) => [
+  const rows = leases.map(({ singleton, holder, isUnknown, since, token, last }) => [
     singleton,
-    holder ?? 'nobody',
+    holder ?? (isUnknown ? 'unknown' : 'nobody'),
     since === undefined ? '-' : timestamp(since),
     token ?? '-',
     last ?? '-',

@@ -18,6 +18,7 @@ const STATUS: Readonly<Record<HostView['state'], PageStatus>> = {
   isolated: 'failing',
   silent: 'degraded',
   gone: 'failing',
+  unknown: 'degraded',
 };
 
 /** The hosts of the cluster as this one sees them now. */
@@ -79,7 +80,7 @@ function hosts(view: ClusterView, now: number): PageSection {
         host,
         state: drained ? `${state}, drained` : state,
         heard: now - heardMs,
-        holds: holds.join(', '),
+        holds: state === 'unknown' ? 'unknown' : holds.join(', '),
         lag,
         version,
       },
@@ -98,11 +99,11 @@ function leases(view: ClusterView): PageSection {
       { name: 'fencing', title: 'Fencing token' },
       { name: 'last', title: 'Before' },
     ],
-    rows: view.leases.map(({ singleton, holder, since, token, last }) => ({
-      status: holder === undefined ? 'failing' : 'ok',
+    rows: view.leases.map(({ singleton, holder, isUnknown, since, token, last }) => ({
+      status: holder !== undefined ? 'ok' : isUnknown ? 'degraded' : 'failing',
       cells: {
         singleton,
-        holder: holder ?? 'nobody',
+        holder: holder ?? (isUnknown ? 'unknown' : 'nobody'),
         since: since ?? null,
         fencing: token ?? '',
         last: last ?? '',

@@ -1,5 +1,5 @@
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { counted } from '../../../core/host/terminal.ts';
+import { counted, timestamp } from '../../../core/host/terminal.ts';
 import type { Json } from '../../../core/kernel/json.ts';
 import { type ClusterParts, clusterView } from './view.ts';
 
@@ -10,16 +10,22 @@ export function registerHealth<S>(context: PluginContext<S>, parts: (started: S)
 
 /** Not `ok` while this host is cut off, its log lags behind, or an orphaned branch was not looked at. */
 export function clusterFact(parts: ClusterParts): Json {
-  const { name, host, hosts, leases, mirror, isIsolated, isDrained, orphans, problems } = clusterView(parts);
+  const view = clusterView(parts);
+  const { name, host, hosts, leases, mirror, isIsolated, isDrained, orphans, problems, unknownSince } = view;
   const there = hosts.filter(({ state }) => state === 'here' || state === 'there').length;
   const held = leases.filter(({ holder }) => holder === host).map(({ singleton }) => singleton);
   const holds = held.length > 0 ? `holds ${held.join(', ')}` : isDrained ? 'is drained' : 'holds nothing';
+  const others =
+    unknownSince === undefined
+      ? `${counted(there, 'host is', 'hosts are')} there`
+      : `since ${timestamp(unknownSince)} it is unknown which hosts are there`;
   const reason = problems.join('; ');
   return {
-    text: `${host} of ${name} ${holds}; ${counted(there, 'host is', 'hosts are')} there${reason === '' ? '' : `; ${reason}`}`,
+    text: `${host} of ${name} ${holds}; ${others}${reason === '' ? '' : `; ${reason}`}`,
     ...(reason !== '' && { ok: false, reason }),
     host,
-    hosts: there,
+    hosts: unknownSince === undefined ? there : 'unknown',
+    ...(unknownSince !== undefined && { unknownSince }),
     holds: held,
     isolated: isIsolated,
     drained: isDrained,

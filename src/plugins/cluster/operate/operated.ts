@@ -7,7 +7,7 @@ import { answerOperations, type OperatedCluster } from './operations.ts';
 
 /** This host in the cluster, as far as it is shown and operated. */
 export interface Joined
-  extends Pick<Cluster, 'name' | 'host' | 'ask' | 'onAsked'>,
+  extends Pick<Cluster, 'name' | 'host' | 'standing' | 'ask' | 'onAsked'>,
     Pick<OperatedCluster, 'link' | 'leases'> {
   readonly beats: OperatedCluster['beats'] &
     Parameters<typeof announceHeld>[0] & { forget(host: string): void };
@@ -22,6 +22,7 @@ export function operated(
   const { name, host, link, beats, leases, outbox } = joined;
   const cluster: OperatedCluster = {
     ...{ name, host, version, clock, link, beats, leases, outbox },
+    standing: () => joined.standing(),
     heldSince: announceHeld(beats, () => actors.list(singletonActor), host),
     ask: (question, body, timeoutMs) => joined.ask(question, body, timeoutMs),
     onAsked: (question, answer) => joined.onAsked(question, answer),

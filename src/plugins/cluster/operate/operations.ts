@@ -83,6 +83,7 @@ async function move(cluster: OperatedCluster, wanted: Move, signal: AbortSignal)
     throw new ClusterError('HF_CLUSTER_SINGLETON', { singleton, known });
   }
   const from = lease.holder;
+  if (lease.isUnknown) throw failed(singleton, 'this host is cut off: who holds it is unknown');
   if (from === undefined) throw failed(singleton, 'nobody holds it now');
   if (to === from) return clusterView(cluster);
   const able = hosts.filter(({ state, drained, host }) => isThere(state) && !drained && host !== from);
@@ -133,12 +134,16 @@ async function forget(
   cluster: OperatedCluster,
   { host, by: who }: z.output<typeof forgetBody>,
 ): Promise<ClusterView> {
-  const { hosts, leases } = clusterView(cluster);
+  const { hosts, leases, unknownSince } = clusterView(cluster);
   const known = hosts.find((one) => one.host === host);
   const holds = leases.filter(({ holder }) => holder === host).map(({ singleton }) => singleton);
   if (!known && !cluster.leases.hosts().has(host)) {
     const names = hosts.filter(({ isThis }) => !isThis).map((one) => one.host);
     throw new ClusterError('HF_CLUSTER_HOST_UNKNOWN', { host, known: names.join(', ') || 'none' });
+  }
+  if (unknownSince !== undefined) {
+    const reason = 'this host is cut off: whether that one lives is unknown';
+    throw new ClusterError('HF_CLUSTER_HOST_LIVES', { host, reason });
   }
   if (known && known.state !== 'gone')
     throw new ClusterError('HF_CLUSTER_HOST_LIVES', { host, reason: 'its beats are heard' });

@@ -1,4 +1,5 @@
 import type { ClusterStanding } from '../../../core/contracts/cluster.ts';
+import { timestamp } from '../../../core/host/terminal.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 
 /** The operations on the control socket. */
@@ -25,8 +26,8 @@ export interface ClusterParts {
     readonly serverVersion: string | undefined;
     readonly forged: number;
   };
+  standing(): ClusterStanding;
   readonly beats: {
-    standing(): ClusterStanding;
     readonly heard: ReadonlyMap<string, HeardOf>;
   };
   readonly leases: {
@@ -91,7 +92,8 @@ const LAGGING_MS = 10_000;
 export interface HostView {
   readonly host: string;
   readonly isThis: boolean;
-  readonly state: 'here' | 'there' | 'isolated' | 'silent' | 'gone';
+  /** `unknown`: not heard, while this host is cut off. */
+  readonly state: 'here' | 'there' | 'isolated' | 'silent' | 'gone' | 'unknown';
   /** Since its newest beat, milliseconds. */
   readonly heardMs: number;
   readonly version: string;
@@ -103,13 +105,15 @@ export interface HostView {
 
 export interface LeaseView {
   readonly singleton: string;
-  /** Absent while nobody holds it. */
+  /** Absent while nobody holds it, or that is unknown. */
   readonly holder?: string;
+  /** This host is cut off, and another one may hold it. */
+  readonly isUnknown?: true;
   readonly token?: string;
   readonly since?: number;
   /** How long this host may act without another renewal. */
   readonly leftMs?: number;
-  /** Who held it before. */
+  /** Who held it before, as far as this host knows. */
   readonly last?: string;
 }
 
@@ -134,8 +138,11 @@ export interface ClusterView {
   readonly host: string;
   readonly version: string;
   readonly nats: { readonly servers: string; readonly version?: string; readonly problem?: string };
+  /** It refuses what writes: what others changed may be unknown here. */
   readonly isIsolated: boolean;
   readonly silentMs: number;
+  /** Since when this host knows nothing of the others; absent while it does. Epoch milliseconds. */
+  readonly unknownSince?: number;
   readonly isDrained: boolean;
   /** This one first, then by name. */
   readonly hosts: readonly HostView[];
@@ -153,11 +160,12 @@ export interface ClusterView {
 }
 
 export function clusterView(parts: ClusterParts): ClusterView {
-  const { name, host, version, link, beats, leases, outbox } = parts;
-  const { isIsolated, silentMs } = beats.standing();
+  const { name, host, version, link, clock, leases, outbox } = parts;
+  const { isIsolated, silentMs } = parts.standing();
   const lag = outbox.lag();
   const view = {
     ...{ name, host, version, isIsolated, silentMs, isDrained: leases.isDrained },
+    ...(isCutOff(parts) && { unknownSince: Math.round(clock.now() - silentMs) }),
     nats: {
       servers: link.shown,
       ...(link.serverVersion !== undefined && { version: link.serverVersion }),
@@ -176,9 +184,15 @@ export function clusterView(parts: ClusterParts): ClusterView {
   return { ...view, problems: problemsOf(view, leases.refusal) };
 }
 
+/** It hears nothing of the others; a host that refuses what writes for another reason hears their beats. */
+function isCutOff(parts: ClusterParts): boolean {
+  const { isIsolated, silentMs } = parts.standing();
+  return isIsolated && silentMs > SILENT_MS;
+}
+
 function ownHost(parts: ClusterParts, lag: number): HostView {
-  const { host, version, beats, leases } = parts;
-  const { isIsolated, silentMs } = beats.standing();
+  const { host, version, leases } = parts;
+  const { isIsolated, silentMs } = parts.standing();
   return {
     ...{ host, version, lag, isThis: true, heardMs: silentMs, drained: leases.isDrained },
     state: isIsolated ? 'isolated' : 'here',
@@ -187,7 +201,9 @@ function ownHost(parts: ClusterParts, lag: number): HostView {
 }
 
 /** By the ledger: the newest beat of a host that was killed still says that it holds something. */
-function heldBy(host: string, { leases, host: own }: ClusterParts): string[] {
+function heldBy(host: string, parts: ClusterParts): string[] {
+  const { leases, host: own } = parts;
+  if (host !== own && isCutOff(parts)) return [];
   return leases.table().flatMap((lease) => {
     const isHeld = lease.holder?.host === host && !(host === own && hasRunOut(lease));
     return isHeld ? [lease.singleton] : [];
@@ -202,12 +218,13 @@ function hasRunOut({ leftMs = 0 }: LeaseOf): boolean {
 function otherHosts(parts: ClusterParts): HostView[] {
   const { host: own, clock, beats, leases } = parts;
   const hosts = leases.hosts();
+  const silent = isCutOff(parts) ? 'unknown' : undefined;
   return [...beats.heard]
     .filter(([host]) => host !== own)
     .sort(([one], [other]) => one.localeCompare(other))
     .map(([host, { version, heardMs: at, lag }]) => {
       const heardMs = Math.max(0, Math.round(clock.monotonic() - at));
-      const state = heardMs < SILENT_MS ? 'there' : heardMs < GONE_MS ? 'silent' : 'gone';
+      const state = heardMs < SILENT_MS ? 'there' : (silent ?? (heardMs < GONE_MS ? 'silent' : 'gone'));
       return {
         ...{ host, version, lag, state, heardMs, isThis: false },
         drained: hosts.get(host)?.drained ?? false,
@@ -216,9 +233,15 @@ function otherHosts(parts: ClusterParts): HostView[] {
     });
 }
 
-function leaseView(lease: LeaseOf, { host, heldSince }: ClusterParts): LeaseView {
+function leaseView(lease: LeaseOf, parts: ClusterParts): LeaseView {
+  const { host, heldSince } = parts;
   const { singleton, last, leftMs } = lease;
-  const holder = lease.holder?.host === host && hasRunOut(lease) ? undefined : lease.holder;
+  const isOurs = lease.holder?.host === host;
+  if (isCutOff(parts) && !(isOurs && !hasRunOut(lease))) {
+    const before = lease.holder ?? last;
+    return { singleton, isUnknown: true, ...(before && { last: before.host }) };
+  }
+  const holder = isOurs && hasRunOut(lease) ? undefined : lease.holder;
   const since = holder && heldSince(singleton, holder.host);
   return {
     singleton,
@@ -239,22 +262,17 @@ function orphanView(
   };
 }
 
-function problemsOf(
-  {
-    nats,
-    isIsolated,
-    silentMs,
-    mirror,
-    orphans,
-    leases,
-  }: Pick<ClusterView, 'nats' | 'isIsolated' | 'silentMs' | 'mirror' | 'orphans' | 'leases'>,
-  refusal: { readonly host?: string } | undefined,
-): string[] {
+type Shown = Pick<
+  ClusterView,
+  'host' | 'nats' | 'isIsolated' | 'unknownSince' | 'mirror' | 'orphans' | 'leases'
+>;
+
+function problemsOf(view: Shown, refusal: { readonly host?: string } | undefined): string[] {
+  const { host, mirror, orphans, leases } = view;
   const open = orphans.filter(({ exportedAt }) => exportedAt === undefined);
-  const vacant = leases.filter(({ holder }) => holder === undefined).map(({ singleton }) => singleton);
-  const why = nats.problem === undefined ? '' : `: ${nats.problem}`;
+  const vacant = leases.filter(({ holder, isUnknown }) => holder === undefined && !isUnknown);
   return [
-    ...(isIsolated ? [`cut off from the others for ${Math.round(silentMs / 1_000)} s${why}`] : []),
+    ...isolationOf(view),
     ...(mirror.problem === undefined ? [] : [`the log is not mirrored: ${mirror.problem}`]),
     ...(mirror.ms > LAGGING_MS
       ? [`${mirror.records} records are not on the stream, the oldest for ${Math.round(mirror.ms / 1_000)} s`]
@@ -264,10 +282,29 @@ function problemsOf(
           `${refusal.host === undefined ? 'a host' : `the host ${refusal.host}`} of another version holds leases: this one claims none`,
         ]
       : []),
-    ...(vacant.length > 0 ? [`nobody holds ${vacant.join(', ')}`] : []),
+    ...(vacant.length > 0 ? [`nobody holds ${namesOf(vacant)}`] : []),
     ...open.map(
-      ({ singleton, by, records }) =>
-        `${records} records of ${singleton} are an orphaned branch: ${by} had taken it over`,
+      ({ number, singleton, by, records }) =>
+        `${records} records of ${singleton} on ${host} are an orphaned branch: ${by} had taken it over; \`holdfast cluster orphans export ${number} FILE\` on ${host} ends this`,
     ),
   ];
+}
+
+/** Says what is not known, instead of what was so once. */
+function isolationOf({ nats, isIsolated, unknownSince, leases }: Shown): string[] {
+  if (!isIsolated) return [];
+  if (unknownSince === undefined)
+    return [
+      'messages of the other hosts may be unread here, e.g. a revocation: this host refuses what writes until it has read them',
+    ];
+  const why = nats.problem === undefined ? '' : ` (${nats.problem})`;
+  const unknown = leases.filter(({ isUnknown }) => isUnknown);
+  const whose = unknown.length > 0 ? `, and who holds ${namesOf(unknown)}` : '';
+  return [
+    `cut off from the others since ${timestamp(unknownSince)}${why}: which hosts are there is unknown${whose}`,
+  ];
+}
+
+function namesOf(leases: readonly LeaseView[]): string {
+  return leases.map(({ singleton }) => singleton).join(', ');
 }

@@ -55,6 +55,11 @@ class TestHost implements OperatedCluster {
   }
 
   readonly heldSince = () => undefined;
+  silentMs = 0;
+
+  standing() {
+    return { hosts: 2, silentMs: this.silentMs, isIsolated: this.silentMs > 2_000 };
+  }
 
   get beats() {
     const others = [...this.#shared.hosts.values()].filter(
@@ -66,7 +71,7 @@ class TestHost implements OperatedCluster {
         { run: host, version, heardMs: systemClock.monotonic() - (isAlive ? 0 : 60_000), lag: 0 },
       ]),
     );
-    return { standing: () => ({ hosts: 2, silentMs: 0, isIsolated: false }), heard };
+    return { heard };
   }
 
   get leases(): OperatedCluster['leases'] {
@@ -218,6 +223,20 @@ test('[C13] cluster forget takes a lost host out of all lists, and refuses one t
   t.is(forgotten.code, 0, forgotten.err);
   t.false(forgotten.out.includes('three'));
   t.true(one.forgotten.has('three') && two.forgotten.has('three'));
+});
+
+test('[C13] a host that is cut off neither moves what it does not hold nor forgets a host: it does not know', async (t) => {
+  const { run, one, two, shared } = await operate(t);
+  two.isAlive = false;
+  one.silentMs = 60_000;
+  shared.holders.set('jobs', 'two');
+  t.regex((await run('move', 'jobs')).err, /HF_CLUSTER_MOVE\n.*cut off: who holds it is unknown/);
+  shared.holders.delete('jobs');
+  t.regex(
+    (await run('forget', 'two')).err,
+    /HF_CLUSTER_HOST_LIVES\n.*cut off: whether that one lives is unknown/,
+  );
+  t.regex((await run('status')).out, /which hosts are there is unknown/);
 });
 
 test('[C13] cluster orphans says that there are none, and exports none that is not there', async (t) => {

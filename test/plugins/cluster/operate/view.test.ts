@@ -15,7 +15,9 @@ const heard = (clock: VirtualClock, ago: number) => ({
   ...{ run: 'r', version: '0.2.0', heardMs: clock.monotonic() - ago, lag: 0 },
 });
 
-type Wish = { [K in keyof ClusterParts]?: Partial<ClusterParts[K]> };
+type Wish = {
+  [K in 'link' | 'beats' | 'leases' | 'outbox']?: Partial<ClusterParts[K]>;
+} & Partial<Pick<ClusterParts, 'standing'>>;
 
 /** A host `one` that holds the reconciler, with `two` beside it; the wish changes what its parts say. */
 function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
@@ -32,8 +34,8 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
       },
       ...wish.link,
     },
+    standing: wish.standing ?? (() => ({ hosts: 2, silentMs: 100, isIsolated: false })),
     beats: {
-      standing: () => ({ hosts: 2, silentMs: 100, isIsolated: false }),
       heard: new Map([['two', heard(clock, 300)]]),
       ...wish.beats,
     },
@@ -85,9 +87,14 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
     'is cut off',
     {
       link: { isUp: false, problem: 'nats://127.0.0.1:4222: no answer for 2 s' },
-      beats: { standing: () => ({ hosts: 1, silentMs: 7_400, isIsolated: true }) },
+      standing: () => ({ hosts: 1, silentMs: 7_400, isIsolated: true }),
     },
-    /cut off from the others for 7 s: nats:.*no answer/,
+    /cut off from the others since 20.* UTC \(nats:.*no answer for 2 s\): which hosts are there is unknown/,
+  ],
+  [
+    'hears beats and cannot read what the others changed',
+    { standing: () => ({ hosts: 2, silentMs: 100, isIsolated: true }) },
+    /messages of the other hosts may be unread here.*refuses what writes/,
   ],
   [
     'cannot mirror its log',
@@ -102,7 +109,7 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
   [
     'has an orphaned branch',
     { outbox: { orphans: () => [orphan] } },
-    /3 records of reconciler .*two had taken/,
+    /3 records of reconciler on one .*two had taken it over; `holdfast cluster orphans export 1 FILE` on one/,
   ],
   [
     'sees a host of another version',
@@ -175,6 +182,48 @@ test('[C13] status shows host, servers, log, hosts and leases; text of others ca
   const none = clusterView(partsOf({ leases: { table: () => [] } }));
   t.deepEqual(leaseLines(none, context), ['nothing runs on one host alone']);
   t.is(hostLines(none, context).length, 3);
+});
+
+test('[C13] a host that is cut off says unknown, and since when, instead of what it knew before', async (t) => {
+  const clock = new VirtualClock();
+  const parts = partsOf(
+    {
+      standing: () => ({ hosts: 1, silentMs: 61_000, isIsolated: true }),
+      beats: { heard: new Map([['two', heard(clock, 61_000)]]) },
+      leases: {
+        table: () => [
+          { singleton: 'reconciler', holder: { host: 'one', token: 'x:7' }, leftMs: 0 },
+          { singleton: 'jobs', holder: { host: 'two', token: 'x:8' } },
+          { singleton: 'alerts', holder: { host: 'one', token: 'x:9' }, leftMs: 1_000 },
+          { singleton: 'drills' },
+        ],
+      },
+    },
+    clock,
+  );
+  const since = new Date(clock.now() - 61_000).toISOString().slice(11, 19);
+  const view = clusterView(parts);
+  t.is(view.unknownSince, clock.now() - 61_000);
+  t.like(view.hosts[1], { host: 'two', state: 'unknown', holds: [] });
+  t.deepEqual(
+    view.leases.map(({ singleton, holder, isUnknown, last }) => [singleton, holder, isUnknown, last]),
+    [
+      ['reconciler', undefined, true, 'one'],
+      ['jobs', undefined, true, 'two'],
+      ['alerts', 'one', undefined, undefined],
+      ['drills', undefined, true, undefined],
+    ],
+  );
+  const fact = clusterFact(parts) as { text: string; hosts: unknown; holds: unknown };
+  t.deepEqual([fact.hosts, fact.holds], ['unknown', ['alerts']]);
+  t.true(fact.text.includes(`${since} UTC it is unknown which hosts are there`), fact.text);
+  t.true(fact.text.includes('and who holds reconciler, jobs, drills'), fact.text);
+  const status = statusLines(view, context).join('\n');
+  t.regex(status, /^two +unknown +61 s ago +unknown/m);
+  t.regex(status, /^jobs +unknown +- +- +two$/m);
+  const page = JSON.stringify(await hostsPage(parts).data(moment));
+  t.regex(page, /"holder":"unknown"/);
+  for (const text of [fact.text, status, page]) t.notRegex(text, /nobody|0 hosts|1 host is|"gone"/);
 });
 
 test('[C13] of another moment than now the console says that connections are not known', async (t) => {
