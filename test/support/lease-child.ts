@@ -42,6 +42,7 @@ const leases = new Leases({
   mirror: () => undefined,
   onGained: (lease, last) => say(`gained ${lease.token} ${last?.host ?? ''}`),
   onLost: (_, reason) => void say(`lost ${reason}`),
+  onReleasing: (_, reason) => void say(`lost ${reason}`),
   onReplaced: (_, reason) => void say(`replaced ${reason}`),
 });
 setInterval(() => {

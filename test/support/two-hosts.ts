@@ -50,10 +50,10 @@ export class MemoryCluster {
     return member;
   }
 
-  /** Lets a host hold a singleton: it ends at the holder first, if there is one. */
-  async move(singleton: string, to: string): Promise<void> {
+  /** Lets a host hold a singleton: it ends at the holder first, if there is one. @param patienceMs as `Singleton.end` */
+  async move(singleton: string, to: string, patienceMs = 0): Promise<void> {
     const holder = this.holders.get(singleton);
-    if (holder) await holder.member.singleton(singleton).end(`moved to ${to}`);
+    if (holder) await holder.member.singleton(singleton).end(`moved to ${to}`, patienceMs);
     await this.give(singleton, to);
   }
 

@@ -27,11 +27,14 @@ export interface Singleton {
    */
   begin(lease: Lease, inheritance?: Inheritance): Promise<void>;
   /**
-   * Ends the work. When it resolves, no effect of it is under way any more, and its actors take no more events.
+   * Ends the work. When it resolves, no effect of it is under way any more, and its actors take no more events. Called again
+   * meanwhile without patience, it interrupts at once.
    *
    * @param reason recorded, e.g. `the lease ran out`
+   * @param patienceMs how long effects under way may take to come to their end, milliseconds; 0 unless set. None begins meanwhile:
+   * the next holder takes those up. Only while the lease goes on being renewed
    */
-  end(reason: string): Promise<void>;
+  end(reason: string, patienceMs?: number): Promise<void>;
 }
 
 /** A message of the bus on its way to other hosts. */

@@ -22,7 +22,12 @@ export interface HandoverOptions {
   readonly holder: Pick<HolderMessages, 'hold' | 'release'>;
   readonly leases: Pick<Leases, 'release'>;
   readonly records: Pick<ClusterRecords, 'singleton'>;
+  /** Resolves when a record of this host stands on its stream. */
+  readonly mirrored: (seq: number) => Promise<void>;
 }
+
+/** How long effects under way may take when a singleton goes elsewhere by plan, and then the log on its way to the stream. */
+const PATIENCE_MS = 5_000;
 
 /** One singleton on this host: what is to happen to it happens one after the other. */
 interface Work {
@@ -31,6 +36,8 @@ interface Work {
   /** The lease that its work runs under, or is about to. */
   lease: Lease | undefined;
   isRunning: boolean;
+  /** Resolved when the lease is over, while the work comes to its end by plan. */
+  hurry?: PromiseWithResolvers<void>;
 }
 
 /**
@@ -75,6 +82,7 @@ export class Handover {
     const work = this.#works.get(lease.singleton);
     if (!work || this.#isStopped) return;
     work.lease = lease;
+    delete work.hurry;
     void this.#next(work, () => this.#begin(work, lease, last));
   }
 
@@ -88,29 +96,60 @@ export class Handover {
     return this.lost(singleton, `${by} took it over`);
   }
 
-  /** Resolves when nothing of its work is under way any more. */
+  /** What is under way is interrupted. Resolves when nothing of the work is any more. */
   lost(singleton: string, reason: string): Promise<void> {
     const work = this.#works.get(singleton);
     if (!work) return Promise.resolve();
-    work.lease = undefined;
-    this.#options.holder.release(singleton);
-    const { records, services } = this.#options;
+    work.hurry?.resolve();
+    return this.#end(work, reason, 0);
+  }
+
+  /**
+   * The singleton goes elsewhere by plan, and its lease lasts until then: effects under way come to their end, and what they
+   * led to goes to the stream, so that the next holder knows. Each has some seconds, and none when the lease is lost meanwhile.
+   * Resolves when nothing of the work is under way any more.
+   */
+  release(singleton: string, reason: string): Promise<void> {
+    const work = this.#works.get(singleton);
+    if (!work) return Promise.resolve();
+    work.hurry ??= Promise.withResolvers();
+    return this.#end(work, reason, PATIENCE_MS);
+  }
+
+  #end(work: Work, reason: string, patienceMs: number): Promise<void> {
+    const { records, services, holder } = this.#options;
+    const { name } = work.singleton;
     const at = () => services.clock.now();
+    work.lease = undefined;
+    holder.release(name);
     // What is beginning is interrupted by its end.
-    const ending = work.singleton.end(reason);
+    const ending = work.singleton.end(reason, patienceMs);
     ending.catch(() => {}); // it is awaited in its turn
     return this.#next(work, async () => {
-      if (work.isRunning) records.singleton(singleton, { type: 'ENDING', at: at(), reason });
+      if (work.isRunning) records.singleton(name, { type: 'ENDING', at: at(), reason });
       await ending;
-      if (work.isRunning) records.singleton(singleton, { type: 'ENDED', at: at() });
+      if (!work.isRunning) return;
+      records.singleton(name, { type: 'ENDED', at: at() });
       work.isRunning = false;
+      // A stop sends what is left before the leases are released.
+      if (patienceMs > 0 && !this.#isStopped) await this.#sent(work);
     });
+  }
+
+  /** Resolves when the stream has what was recorded, or when that cannot be waited for. */
+  async #sent({ hurry }: Work): Promise<void> {
+    const { mirrored, services } = this.#options;
+    const late = Promise.withResolvers<void>();
+    const cancel = services.clock.after(PATIENCE_MS, late.resolve);
+    const sent = mirrored(services.log.lastSeq()).catch(() => {}); // this host stops
+    await Promise.race([sent, late.promise, hurry?.promise ?? sent]);
+    cancel();
   }
 
   /** Ends all work, and lets none begin any more. Resolves when nothing of it is under way. */
   async stop(reason: string): Promise<void> {
     this.#isStopped = true;
-    await Promise.all([...this.#works.keys()].map((name) => this.lost(name, reason)));
+    await Promise.all([...this.#works.keys()].map((name) => this.release(name, reason)));
   }
 
   /** Resolves when every change that has begun is done. */

@@ -144,6 +144,7 @@ export class ClusterSystem implements Cluster {
       mirror: () => mirrorOf(this.outbox),
       onGained: (lease, last) => this.#handover?.gained(lease, last),
       onLost: (singleton, reason) => this.#handover?.lost(singleton, reason),
+      onReleasing: (singleton, reason) => this.#handover?.release(singleton, reason),
       onRefused: (refusal) => {
         if (refusal) records.refused(refusal.host ?? 'unknown', 'another');
       },
@@ -189,6 +190,7 @@ export class ClusterSystem implements Cluster {
     this.#handover = new Handover(singletons, {
       ...{ services: this.#services, host, streams, leases, holder: this.#holder },
       records: this.#records,
+      mirrored: (seq) => this.outbox.mirrored(seq),
     });
     const isNew = this.#position.current.shared === undefined;
     this.outbox.start();

@@ -98,7 +98,7 @@ async function inheritedBy(link: NatsLink, host: string, { log, states }: Mirror
   const handover = new Handover([doors], {
     ...{ services: { clock: systemClock, logger: silent, log, actors }, host },
     ...{ streams: streamsOf(link), holder: { hold: () => {}, release: () => {} } },
-    ...{ leases: { release: async () => {} }, records: { singleton: () => 0 } },
+    ...{ leases: { release: async () => {} }, records: { singleton: () => 0 }, mirrored: async () => {} },
   });
   handover.gained({ singleton: 'doors', token: 'i:9', deadline: () => Infinity }, last);
   await handover.settled();

@@ -12,6 +12,8 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
   const log = new SqliteLog({ dataDir: tempDir(t) });
   t.teardown(() => log.close());
   const happened: string[] = [];
+  const effects = Promise.withResolvers<void>();
+  const sent = Promise.withResolvers<void>();
   const doors = {
     name: 'doors',
     actorTypes: ['test.door'],
@@ -19,7 +21,10 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
       happened.push(`begin ${token}`);
       await begin();
     },
-    end: async (reason: string) => void happened.push(`end: ${reason}`),
+    end: async (reason: string, patienceMs = 0) => {
+      happened.push(`end: ${reason}`);
+      if (patienceMs > 0) await effects.promise;
+    },
   };
   const handover = new Handover([doors], {
     services: {
@@ -32,14 +37,20 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
     streams: { link, cluster: 'tests', clock: systemClock, logger: silent },
     holder: { hold: () => {}, release: () => {} },
     leases: { release: async (_, reason) => void happened.push(`released: ${reason}`) },
-    records: { singleton: () => 0 },
+    records: {
+      singleton: (_, { type }) => {
+        if (type.startsWith('END')) happened.push(type);
+        return 0;
+      },
+    },
+    mirrored: () => sent.promise,
   });
   const gain = (number: number, deadline = Number.POSITIVE_INFINITY) =>
     handover.gained(
       { singleton: 'doors', token: `2026-11-23T00:00:00Z:${number}`, deadline: () => deadline },
       undefined,
     );
-  return { handover, happened, gain };
+  return { handover, happened, gain, effects, sent };
 }
 
 test('[C13] a fence that is found when the host has the singleton again does not end its work', async (t) => {
@@ -51,7 +62,7 @@ test('[C13] a fence that is found when the host has the singleton again does not
   t.deepEqual([...handover.running], ['doors']);
   await handover.fenced('doors', '2026-11-23T00:00:00Z:10', 'cellar');
   t.deepEqual([...handover.running], []);
-  t.deepEqual(happened, ['begin 2026-11-23T00:00:00Z:9', 'end: cellar took it over']);
+  t.deepEqual(happened, ['begin 2026-11-23T00:00:00Z:9', 'end: cellar took it over', 'ENDING', 'ENDED']);
 });
 
 test('[C13] a singleton whose lease ran out before its turn to begin is released', async (t) => {
@@ -75,18 +86,52 @@ test('[C13] what is lost while it begins does not run, and is not released a sec
 });
 
 test('[C13] a host that stops ends its singletons and begins none', async (t) => {
-  const { handover, happened, gain } = await setUp(t);
+  const { handover, happened, gain, effects } = await setUp(t);
   gain(9);
   await handover.settled();
   const stopped = handover.stop('this host stops');
   gain(10);
+  effects.resolve();
   await stopped;
   gain(11);
   await handover.lost('doors', 'the lease ran out');
   t.deepEqual(happened, [
     'begin 2026-11-23T00:00:00Z:9',
     'end: this host stops',
+    'ENDING',
+    'ENDED',
     'end: the lease ran out', // a second end finds nothing
   ]);
   t.deepEqual([...handover.running], []);
+});
+
+test('[C13] a singleton that goes elsewhere by plan has ended when its effects have, and the stream has their outcomes', async (t) => {
+  const { handover, happened, gain, effects, sent } = await setUp(t);
+  gain(9);
+  await handover.settled();
+  happened.length = 0;
+  let isReleased = false;
+  const released = handover.release('doors', 'ann moved it').then(() => {
+    isReleased = true;
+  });
+  await until('it ends', () => happened.includes('ENDING'));
+  t.deepEqual(happened, ['end: ann moved it', 'ENDING']);
+  effects.resolve();
+  await until('it has ended', () => happened.includes('ENDED'));
+  t.false(isReleased, 'its successor would not know what it did');
+  sent.resolve();
+  await released;
+  t.deepEqual([...handover.running], []);
+});
+
+test('[C13] a lease that is lost during a planned hand-over ends it at once, whatever is under way', async (t) => {
+  const { handover, happened, gain, effects } = await setUp(t);
+  gain(9);
+  await handover.settled();
+  happened.length = 0;
+  const released = handover.release('doors', 'ann moved it');
+  const lost = handover.lost('doors', 'the lease ran out');
+  effects.resolve(); // they were interrupted
+  await Promise.all([released, lost]); // nothing waits for the stream
+  t.deepEqual(happened, ['end: ann moved it', 'end: the lease ran out', 'ENDING', 'ENDED']);
 });

@@ -41,6 +41,7 @@ export interface RecoveredEffects {
   readonly resume: () => void;
   /** Takes up what actors left open that begin to act here later; see `EffectDispatcher`. */
   readonly leftOpen: EffectDispatcher['leftOpen'];
+  readonly restOf: EffectDispatcher['restOf'];
   readonly endOf: EffectDispatcher['endOf'];
   /** @param drainMs how long handlers may go on before they are interrupted, milliseconds */
   readonly stop: (drainMs: number) => Promise<void>;
@@ -80,6 +81,7 @@ export function recoverActors(
     effects: {
       resume,
       leftOpen: (states) => dispatcher.leftOpen(states),
+      restOf: (types, patienceMs) => dispatcher.restOf(types, patienceMs),
       endOf: (types) => dispatcher.endOf(types),
       stop: (drainMs) => dispatcher.stop(drainMs),
     },

@@ -21,6 +21,8 @@ export interface SingletonParts {
 
 /** How often a lease is looked at that was not renewed in time, milliseconds. */
 const LOOK_MS = 100;
+/** How long effects under way may take at a stop of the runtime, milliseconds. */
+const PATIENCE_MS = 5_000;
 
 /**
  * The work that this host does while it holds the lease of it (docs/cluster.md): each singleton that can be on another host
@@ -84,6 +86,8 @@ class Term {
   readonly begun = Promise.withResolvers<void>();
   hasTakenUp = false;
   hasBegun = false;
+  /** It is about to end: no message reaches its actors, and none of their effects begins. */
+  isLeaving = false;
   /** It ends or has ended: nothing of it may begin any more. */
   isOver = false;
   endSchedules = (): void => {};
@@ -128,11 +132,12 @@ class SingletonWork implements Singleton, EffectGuard {
 
   /** Whether its actors take events here. */
   get takesEvents(): boolean {
-    return this.#term?.hasTakenUp === true && !this.#term.isOver;
+    const term = this.#term;
+    return term?.hasTakenUp === true && !term.isLeaving && !term.isOver;
   }
 
   get isRunning(): boolean {
-    return this.#term?.hasBegun === true && !this.#term.isOver;
+    return this.#term?.hasBegun === true && this.takesEvents;
   }
 
   followClock(): void {
@@ -159,11 +164,14 @@ class SingletonWork implements Singleton, EffectGuard {
     }
   }
 
-  async end(reason: string): Promise<void> {
+  async end(reason: string, patienceMs = 0): Promise<void> {
     const [term, parts] = [this.#term, this.#parts];
     if (!term || !parts) return;
-    term.isOver = true;
-    this.#members.host.interruptSingleton(this.name);
+    if (patienceMs > 0 && term.hasBegun) await this.#rest(term, parts, patienceMs);
+    if (!term.isOver) {
+      term.isOver = true;
+      this.#members.host.interruptSingleton(this.name);
+    }
     await term.begun.promise.catch(() => {});
     await this.#finish(term, parts, reason);
   }
@@ -171,7 +179,7 @@ class SingletonWork implements Singleton, EffectGuard {
   /** Ends it, and lets it begin no more. */
   async close(reason: string): Promise<void> {
     this.#isClosed = true;
-    await this.end(reason);
+    await this.end(reason, PATIENCE_MS);
   }
 
   /** A record is on the stream, the plugins have started, and the lease is not over. @throws it ends */
@@ -237,10 +245,21 @@ class SingletonWork implements Singleton, EffectGuard {
     return term.ended;
   }
 
-  async #end(term: Term, { services, effects, controls }: SingletonParts, reason: string): Promise<void> {
-    term.isOver = true;
+  /** Begins nothing any more. Resolves when the effects under way have come to their end, or after a time. */
+  async #rest(term: Term, { effects, controls }: SingletonParts, patienceMs: number): Promise<void> {
+    term.isLeaving = true;
+    this.#endInput(term, controls);
+    await effects.restOf(this.actorTypes, patienceMs);
+  }
+
+  #endInput(term: Term, controls: MovingControls): void {
     term.endSchedules();
     controls.end(this.#of(this.#members.registrations.controls).map(({ owner }) => owner));
+  }
+
+  async #end(term: Term, { services, effects, controls }: SingletonParts, reason: string): Promise<void> {
+    term.isOver = true;
+    this.#endInput(term, controls);
     await effects.endOf(this.actorTypes);
     await this.#members.host.stopSingleton(this.name, reason);
     // What the plugins did at their stop may have asked for more.

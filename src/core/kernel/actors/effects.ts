@@ -97,6 +97,21 @@ export class EffectDispatcher implements EffectRunner {
   }
 
   /**
+   * Lets what this host does for some types of actors that have a guard come to its end: disarms their timers, begins none of
+   * their effects, and waits for those under way, whose outcomes are recorded. `endOf` has to follow; called meanwhile, it
+   * ends the waiting.
+   *
+   * @param patienceMs how long it waits at most, milliseconds
+   */
+  async restOf(types: readonly string[], patienceMs: number): Promise<void> {
+    this.#timers.disarm(types);
+    const late = Promise.withResolvers<void>();
+    const cancel = this.#clock.after(patienceMs, late.resolve);
+    await Promise.race([Promise.all(types.map((type) => this.#scopeOf(type).rest(type))), late.promise]);
+    cancel();
+  }
+
+  /**
    * Ends what this host does for some types of actors that have a guard: disarms their timers, and aborts their effects. What
    * is interrupted stays open in the log. When it resolves nothing of them is under way any more; a handler that does not
    * obey its signal is waited for until its deadline.
@@ -145,9 +160,13 @@ export class EffectDispatcher implements EffectRunner {
       void this.#inOrder(requested);
       return;
     }
+    void this.#inOrder(requested, { guard, scope: this.#scopeOf(type) });
+  }
+
+  #scopeOf(type: string): EffectScope {
     const scope = this.#scopes.get(type) ?? new EffectScope(this.#stop.signal);
     this.#scopes.set(type, scope);
-    void this.#inOrder(requested, { guard, scope });
+    return scope;
   }
 
   /**

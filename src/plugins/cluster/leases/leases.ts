@@ -43,6 +43,13 @@ export interface LeasesOptions {
   readonly onGained: (lease: Lease, last: LastHolder | undefined) => void;
   /** The work has to end at once. @returns resolves when it has: until then this host does not claim it again */
   readonly onLost: (singleton: string, reason: string) => void | Promise<void>;
+  /**
+   * The work is to end, and its lease is renewed until it has: what is under way may come to its end. `onLost` may follow
+   * meanwhile.
+   *
+   * @returns resolves when it has ended
+   */
+  readonly onReleasing: (singleton: string, reason: string) => void | Promise<void>;
   /** Another version of the protocol is in use, or no longer. */
   readonly onRefused?: (refusal: Refusal | undefined) => void;
   /** Another process runs under the name of this host, e.g. because two machines have the same one. Called once. */
@@ -77,6 +84,8 @@ export class Leases {
   readonly #elapsed: ElapsedClock;
   readonly #competitor: Competitor;
   readonly #ending = new Map<string, Promise<void>>();
+  /** How often work was told to end. */
+  readonly #told = new Map<string, number>();
   readonly #pollMs: number;
   #wake: () => void = () => {};
   #isWoken = false;
@@ -365,7 +374,7 @@ export class Leases {
     for (const change of changes) {
       const { singleton } = change;
       if (change.type === 'lost') {
-        if (!this.#ending.has(singleton)) void this.#lost(singleton, change.reason);
+        void this.#lost(singleton, change.reason);
         continue;
       }
       const lease = this.#leaseOf(singleton, change.number);
@@ -385,14 +394,22 @@ export class Leases {
     }
   }
 
+  #lost(singleton: string, reason: string): Promise<void> {
+    return this.#over(singleton, () => this.#options.onLost(singleton, reason));
+  }
+
   /** Tells whoever does the work that it has to end. Resolves when it has; never rejects. */
-  async #lost(singleton: string, reason: string): Promise<void> {
+  async #over(singleton: string, tell: () => void | Promise<void>): Promise<void> {
+    const told = (this.#told.get(singleton) ?? 0) + 1;
+    this.#told.set(singleton, told);
     this.#competitor.busy(singleton, true);
     try {
-      await this.#options.onLost(singleton, reason);
+      await tell();
     } catch (error) {
       this.#options.logger.error({ err: error, singleton }, 'cluster.callback_failed');
     }
+    // It was told once more: then that decides.
+    if (this.#told.get(singleton) !== told) return;
     this.#competitor.busy(singleton, false);
     this.#stir();
   }
@@ -400,7 +417,8 @@ export class Leases {
   async #end(singleton: string, reason: string, to: string | undefined, waitMs: number): Promise<void> {
     if (this.#competitor.deadline(singleton) === undefined) return;
     let isEnded = false;
-    const work = this.#lost(singleton, reason).then(() => {
+    const releasing = () => this.#options.onReleasing(singleton, reason);
+    const work = this.#over(singleton, releasing).then(() => {
       isEnded = true;
     });
     await this.#within(work, END_MS);

@@ -9,6 +9,8 @@ import { postControl } from '../../../../src/core/host/operations/control-client
 import { serveOperation } from '../../../../src/core/host/operations/serve.ts';
 import { definePlugin, type Services } from '../../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../../src/core/host/runtime/runtime.ts';
+import { recover } from '../../../../src/core/kernel/actors/recover.ts';
+import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { door } from '../../../support/door.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { MemoryCluster, startHost, type TestHost } from '../../../support/two-hosts.ts';
@@ -35,6 +37,8 @@ class Bench {
   readonly broken = new Set<string>();
   /** While set, effects hang until their signal is aborted. */
   hangs = false;
+  /** While set, effects take until it is settled, if they are not interrupted before. */
+  takes: Promise<void> | undefined;
   /** While set, the start of the second plugin waits for it. */
   holdStart: Promise<void> | undefined;
   /** When the schedule runs: in a test of real time never. */
@@ -57,10 +61,11 @@ class Bench {
         }: { id: string; fencingToken?: string; recovered: boolean; signal: AbortSignal },
       ) => {
         carried.push({ host, type, id, token, recovered });
-        if (!bench.hangs) return;
-        await new Promise((_resolve, reject) =>
-          signal.addEventListener('abort', () => reject(signal.reason)),
-        );
+        if (!bench.hangs && !bench.takes) return;
+        await new Promise<void>((resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason));
+          void bench.takes?.then(resolve);
+        });
       };
     const lamp = definePlugin({
       name: 'lamp',
@@ -245,6 +250,86 @@ test('[C13] a lease lost amid an effect interrupts it, and the next holder carri
     'the second host recorded it',
     () => Object.keys(b.runtime.services.actors.snapshot('test.door/front')?.effects ?? {}).length === 0,
   );
+});
+
+const outcomesOn = async ({ runtime: { services } }: TestHost) => {
+  const records = await Array.fromAsync(services.log.read({ actor: 'test.door/front' }));
+  return records.filter(({ outcome }) => outcome !== undefined).length;
+};
+
+test('[C13] an effect under way comes to its end before its singleton moves: it runs once, with its outcome where it ran', async (t) => {
+  const bench = new Bench();
+  const [a, b] = await bench.pair(t);
+  const { cluster } = bench;
+  await cluster.move('lamps', 'a');
+  const done = Promise.withResolvers<void>();
+  bench.takes = done.promise;
+  open(a);
+  await until('the effect runs', () => bench.carried.length === 1);
+  const moved = cluster.move('lamps', 'b', 600_000);
+  await until('its commands are refused', async () => (await askLamp(a)).status === 409);
+  t.is(cluster.holders.get('lamps')?.member.host, 'a');
+  done.resolve();
+  await moved;
+  t.is(await outcomesOn(a), 1);
+  t.deepEqual(Object.keys(b.runtime.services.actors.snapshot('test.door/front')?.effects ?? {}), []);
+  t.like(bench.carried, [{ host: 'a', type: 'lamp.on', token: '1:1' }]);
+});
+
+test('[C13] what is requested while a singleton is about to move is left to the next holder', async (t) => {
+  const bench = new Bench();
+  const [a] = await bench.pair(t);
+  const { cluster } = bench;
+  await cluster.move('lamps', 'a');
+  const done = Promise.withResolvers<void>();
+  bench.takes = done.promise;
+  open(a);
+  await until('the effect runs', () => bench.carried.length === 1);
+  const moved = cluster.move('lamps', 'b', 600_000);
+  const { record } = open(a, 'back');
+  done.resolve();
+  await moved;
+  await until('the next holder carried it out', () => bench.carried.length === 2);
+  t.like(bench.carried[1], { host: 'b', id: `a:${record?.seq}.0`, token: '1:2', recovered: true });
+});
+
+test('[C13] a lease that is lost while a singleton is about to move interrupts what is under way', async (t) => {
+  const bench = new Bench();
+  const [a] = await bench.pair(t);
+  const { cluster } = bench;
+  await cluster.move('lamps', 'a');
+  bench.hangs = true;
+  open(a);
+  await until('the effect runs', () => bench.carried.length === 1);
+  const old = a.member.singleton('lamps');
+  const moved = cluster.move('lamps', 'b', 600_000);
+  await old.end('the lease ran out');
+  t.is(await outcomesOn(a), 0);
+  bench.hangs = false;
+  await moved;
+  await until('the next holder carried it out', () => bench.carried.length === 2);
+});
+
+test('[C13] a stop of the runtime lets the effects of its singletons come to their end', async (t) => {
+  const clock = new VirtualClock();
+  const bench = new Bench();
+  bench.cluster.deals = false;
+  const dataDir = tempDir(t);
+  const a = await bench.host(t, 'a', { clock, dataDir });
+  await clock.passUntil(bench.cluster.move('lamps', 'a'), 1);
+  const done = Promise.withResolvers<void>();
+  bench.takes = done.promise;
+  await clock.passUntil(open(a).durable(), 1);
+  for (let turns = 0; turns < 100 && bench.carried.length === 0; turns += 1) await clock.advance(1);
+  const stopped = a.runtime.stop('SIGTERM');
+  await clock.advance(4_000);
+  done.resolve();
+  t.deepEqual(await clock.passUntil(stopped), []);
+  const reader = new SqliteReader(dataDir);
+  t.teardown(() => reader.close());
+  const { states } = recover(reader);
+  t.deepEqual(Object.keys(states.get('test.door/front')?.effects ?? {}), []);
+  t.is(bench.carried.length, 1);
 });
 
 test('[C13] a singleton that cannot begin leaves nothing running, and can begin later', async (t) => {

@@ -215,6 +215,51 @@ test('[C13] the end of a type interrupts its effects, waits for the last of them
   await bench.close();
 });
 
+test('[C13] a type that comes to rest begins no effect, and lets the one under way come to its end', async (t) => {
+  const done = Promise.withResolvers<void>();
+  const bench = await open(t, () => done.promise);
+  bench.actors.deliver(BELL, { type: 'CALL' });
+  await passed(bench);
+  let isAtRest = false;
+  const rest = bench.dispatcher.restOf([bell.type], 5_000).then(() => {
+    isAtRest = true;
+  });
+  bench.actors.deliver('test.bell/other', { type: 'CALL' });
+  await passed(bench);
+  t.deepEqual([isAtRest, bench.rings.length], [false, 1]);
+  t.false(bench.rings[0]?.signal.aborted);
+  done.resolve();
+  await rest;
+  await bench.dispatcher.endOf([bell.type]);
+  t.like(bench.ends, [{ id: '2.0', outcome: 'done' }]);
+  t.deepEqual(openEffects(bench), ['2.1'], 'the next one of the record is left to the successor');
+  t.is(openEffects(bench, 'test.bell/other').length, 2);
+  bench.actors.setAside([bell.type]);
+  await bench.clock.advance(1_000);
+  t.is(bench.rings.length, 1, 'timers do not go off');
+  await bench.close();
+});
+
+test('[C13] an effect that takes longer than the patience is interrupted, and one whose type ends meanwhile at once', async (t) => {
+  for (const patienceMs of [5_000, 600_000]) {
+    const bench = await open(t, async ({ signal }) => {
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    });
+    bench.actors.deliver(BELL, { type: 'CALL' });
+    await passed(bench);
+    const rest = bench.dispatcher.restOf([bell.type], patienceMs);
+    await bench.clock.advance(4_999);
+    t.false(bench.rings[0]?.signal.aborted);
+    if (patienceMs === 5_000) await bench.clock.advance(1);
+    else await bench.dispatcher.endOf([bell.type]);
+    await rest;
+    await bench.dispatcher.endOf([bell.type]);
+    t.true(bench.rings[0]?.signal.aborted);
+    t.deepEqual([openEffects(bench), bench.ends], [['2.0', '2.1'], []]);
+    await bench.close();
+  }
+});
+
 test('[C13] a handler that does not obey is waited for until its deadline', async (t) => {
   const bench = await open(t, () => new Promise(() => {}), 5_000);
   bench.actors.deliver(BELL, { type: 'CALL' });

@@ -125,6 +125,11 @@ export function startHost(
       story.push(`lost ${singleton}: ${reason}`);
       return one.end();
     },
+    onReleasing: (singleton, reason) => {
+      held.delete(singleton);
+      story.push(`releases ${singleton}: ${reason}`);
+      return one.end();
+    },
     onRefused: (refusal) => story.push(refusal ? `refused by ${refusal.host}` : 'refused no more'),
     onDuplicate: () => story.push('runs twice'),
     onReplaced: (_, reason) => story.push(reason),

@@ -95,7 +95,7 @@ test('[C13] a singleton is released when its work has ended, first of all to the
   end();
   await clock.passUntil(released);
   await clock.advance(100);
-  t.deepEqual(a.story, ['gained a', 'lost a: an operator moved it']);
+  t.deepEqual(a.story, ['gained a', 'releases a: an operator moved it']);
   t.deepEqual([b.story, c.story], [[], ['gained a from h1 at 42']]);
 });
 
@@ -163,18 +163,18 @@ test('[C13] work that ends after its lease has run out is released all the same,
   const { clock, ledger, a, b } = await pair(t);
   const c = startHost(clock, ledger, 'h3', ['a']);
   t.teardown(() => clock.passUntil(c.leases.stop()));
-  let end = () => {};
-  a.end = () => new Promise((resolve) => (end = resolve));
+  const work = Promise.withResolvers<void>();
+  a.end = () => work.promise;
   const released = a.leases.release('a', 'moved', 'h3');
   for (const { log } of [a, b, c]) log.isCut = true;
   await clock.advance(HOLD);
   t.is(a.leases.lease('a'), undefined);
   for (const { log } of [a, b, c]) log.isCut = false;
-  end();
+  work.resolve();
   await clock.passUntil(released, 10);
   await clock.advance(200);
   t.deepEqual([b.story, c.story], [[], ['gained a from h1 at 42']]);
-  t.deepEqual(a.story, ['gained a', 'lost a: moved'], 'said once');
+  t.deepEqual(a.story, ['gained a', 'releases a: moved', 'lost a: the lease ran out']);
 });
 
 test('[C13] a host whose work cannot begin leaves the singleton to others', async (t) => {
@@ -184,7 +184,7 @@ test('[C13] a host whose work cannot begin leaves the singleton to others', asyn
   };
   await clock.passUntil(a.leases.release('a', 'test'), 10);
   await clock.advance(1_000);
-  t.deepEqual(b.story, ['lost a: it could not begin here']);
+  t.deepEqual(b.story, ['releases a: it could not begin here']);
   await clock.advance(TTL / 2);
   t.deepEqual([a.story.at(-1), b.story.length], ['gained a from h2 at 42', 1]);
 });

@@ -104,6 +104,7 @@ test('[C13] a stream that was set back behind what its host said of it in the le
     holder: { hold: () => {}, release: () => {} },
     leases: { release: async (_, reason) => void happened.push(reason) },
     records: { singleton: () => 0 },
+    mirrored: async () => {},
   });
   const lease = { singleton: 'doors', token: '1-a:7', deadline: () => Infinity };
   const last = (seq: number) => ({ host: 'one', run: 'r', number: 6, mirror: { incarnation: '1', seq } });
