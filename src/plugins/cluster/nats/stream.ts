@@ -13,6 +13,7 @@ import {
   StreamGap,
   StreamGone,
   StreamRewound,
+  StreamUnavailable,
 } from './stream-errors.ts';
 import { openStored, type StreamEnds, type StreamMessage } from './stream-message.ts';
 import { configOf, differencesOf, type StreamSettings } from './stream-settings.ts';
@@ -145,6 +146,8 @@ export class LinearStream {
    * Appends a message. Several may be under way: the server takes them in the order of the calls. At the first error, stop, wait for all
    * that are under way, and read the end of the stream.
    *
+   * An acknowledgement is a hint: whoever may use the account can answer in the server's place. Only what is read proves it.
+   *
    * @returns its number; `duplicate` when a message of the same id stood there already, under that number
    * @throws StreamConflict, StreamFull, StreamUnavailable, HF_CLUSTER_BUSY, HF_CLUSTER_SIZE, HF_CLUSTER_UNREACHABLE: nothing was stored
    * @throws StreamUnknown it may be stored, now or later
@@ -175,8 +178,6 @@ export class LinearStream {
       const ack = await this.#link
         .jetstream()
         .publish(subject, content, { headers, expect, timeout: timeoutMs });
-      if (ack.seq >= this.#seen) this.#rewoundSince = undefined;
-      this.#seen = Math.max(this.#seen, ack.seq);
       return { seq: ack.seq, duplicate: ack.duplicate };
     } catch (error) {
       throw appendError(error, this.name, expectedLast);
@@ -297,6 +298,8 @@ export class LinearStream {
     try {
       const manager = await this.#link.manager();
       const stored = await manager.streams.getMessage(this.name, query);
+      if (stored && 'seq' in query && stored.seq !== query.seq)
+        throw new StreamUnavailable(this.name, `message ${stored.seq} came instead of ${query.seq}`);
       if (stored && stored.seq > this.#seen) this.#seen = stored.seq;
       return stored ?? undefined;
     } catch (error) {

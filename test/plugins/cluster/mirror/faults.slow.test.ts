@@ -1,5 +1,6 @@
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { connect } from '@nats-io/transport-node';
 import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
@@ -59,6 +60,27 @@ test('[C13] a stream that was deleted is filled again under the next name, and t
   await checkWhole(t, link, host, 2);
   t.is(host.told.incarnations.length, 1);
   t.like(host.told.incarnations[0], { incarnation: 2, reason: 'it was deleted', from: 1 });
+});
+
+test('[C13] an acknowledgement that somebody else gives counts for nothing: a record is waited for until it is on the stream', async (t) => {
+  const { nats, link, host } = await setUp(t);
+  await host.mirror(20);
+  const stranger = await connect({ servers: nats.urls() });
+  t.teardown(() => stranger.close());
+  let given = 0;
+  stranger.subscribe(namesOf(CLUSTER, 'one', 1).records, {
+    callback: (_, message) => {
+      given += 1;
+      const seq = Number(message.headers?.get('Nats-Expected-Last-Sequence')) + 1;
+      message.respond(JSON.stringify({ stream: streamName(1), seq }));
+    },
+  });
+  await stranger.flush();
+  // Nobody stores what is sent now, and the stranger says that it is stored.
+  await (await link.manager()).streams.delete(streamName(1));
+  await host.mirror(10);
+  t.true(given > 0);
+  await checkWhole(t, link, host, 2);
 });
 
 test('[C13] a server that was set back has lost acknowledged records: they are sent again under the next name', async (t) => {

@@ -1,0 +1,69 @@
+import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import { OrphanedBranches } from './orphans.ts';
+import type { OutboxOptions } from './outbox-options.ts';
+import type { OrphanedBranch } from './position.ts';
+import type { FoundFence } from './standing.ts';
+
+/** Whoever ends the work of a singleton that another host took over gets so long, until the mirroring goes on. */
+const FENCED_MS = 15_000;
+
+export interface FencesOptions
+  extends Pick<
+    OutboxOptions,
+    'position' | 'log' | 'clock' | 'logger' | 'typesOf' | 'onFenced' | 'onOrphaned'
+  > {
+  readonly reader: SqliteReader;
+}
+
+/** What follows from the fences on this host's stream: work ends, and what was recorded for it since is an orphaned branch. */
+export class Fences {
+  readonly #options: FencesOptions;
+  readonly #orphans: OrphanedBranches;
+
+  constructor(options: FencesOptions) {
+    this.#options = options;
+    this.#orphans = new OrphanedBranches(options.position, options.reader);
+  }
+
+  /** Records that this host made in the name of a singleton that was no longer its own. */
+  orphans(): readonly OrphanedBranch[] {
+    return this.#orphans.list();
+  }
+
+  /** Notes that one was written to a file. @param number of `orphans`, from 1 @throws HF_CLUSTER_BRANCH */
+  exported(number: number, at: number): void {
+    this.#orphans.exported(number, at);
+  }
+
+  /** After a crash: what was fenced then has ended by now. @param upTo the newest record */
+  start(upTo: number): void {
+    for (const branch of this.#orphans.endAll(upTo)) this.#tell(branch);
+  }
+
+  /** Resolves when the work that a fence ends has ended. @param incarnation of the stream that it was read on */
+  async meet(fence: FoundFence, incarnation: number): Promise<void> {
+    const { typesOf, clock, log, logger } = this.#options;
+    const { singleton, by, atSeq, token } = fence;
+    if (!this.#orphans.isNew(fence, incarnation)) return;
+    logger.warn({ singleton, by, fencing: token, atSeq }, 'cluster.mirror.fenced');
+    this.#orphans.begin(fence, incarnation, typesOf(singleton));
+    const given = new Promise<void>((resolve) => clock.after(FENCED_MS, resolve));
+    await Promise.race([this.#ended(fence), given]);
+    const upTo = log.lastSeq();
+    await Promise.race([log.whenDurable(upTo).catch(() => {}), given]);
+    this.#tell(this.#orphans.end(fence, incarnation, upTo));
+  }
+
+  async #ended(fence: FoundFence): Promise<void> {
+    const { onFenced, logger } = this.#options;
+    try {
+      await onFenced(fence);
+    } catch (error) {
+      logger.error({ err: error, singleton: fence.singleton }, 'cluster.mirror.fence_failed');
+    }
+  }
+
+  #tell(branch: OrphanedBranch | undefined): void {
+    if (branch && (branch.records ?? 0) > 0) this.#options.onOrphaned(branch);
+  }
+}

@@ -1,0 +1,201 @@
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CHAIN_START } from '../../../core/kernel/log/chain-hash.ts';
+import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import { ClusterError } from '../errors.ts';
+import type { LinearStream } from '../nats/stream.ts';
+import type { ChainPlace } from './batch.ts';
+import { beginAt, firstKept } from './begin.ts';
+import { confirm } from './confirm.ts';
+import {
+  isBegun,
+  type LogStreamNames,
+  type LogStreams,
+  namesOf,
+  newestIncarnation,
+  openLogStream,
+} from './incarnations.ts';
+import { leftHeaders } from './message.ts';
+import type { NewIncarnation, OutboxOptions } from './outbox-options.ts';
+import { type FoundFence, type StreamPlace, standingOf } from './standing.ts';
+import { type OpenStream, Writer } from './writer.ts';
+
+/** A stream that was left for the next one within this time is left later. */
+const INCARNATION_MS = 5_000;
+
+/** Nothing is on the stream yet, as far as is known. */
+const NOWHERE: StreamPlace = { streamSeq: 0, seq: 0, hash: CHAIN_START };
+
+export interface OwnStreamOptions
+  extends Pick<
+    OutboxOptions,
+    'link' | 'cluster' | 'host' | 'key' | 'clock' | 'logger' | 'limits' | 'largest' | 'position'
+  > {
+  readonly reader: SqliteReader;
+  /** Resolves when the work that a fence ends has ended. */
+  readonly onFence: (fence: FoundFence) => Promise<void>;
+  /** Records up to this place stand on the stream. */
+  readonly onPlace: (place: StreamPlace) => void;
+  /** Something that was sent stands on the stream. */
+  readonly onStands: () => void;
+  readonly onIncarnation: (made: NewIncarnation) => void;
+  /** See `WriterOptions`. */
+  readonly onChange: () => void;
+  /** Waits for so long, milliseconds, or until the stop. */
+  readonly wait: (ms: number) => Promise<void>;
+}
+
+/** A stream that can be written, and the last record on it. */
+export interface Writable {
+  readonly writer: Writer;
+  readonly sent: ChainPlace;
+}
+
+/**
+ * The stream of this host: how far it has come as far as is remembered, and which incarnation it is. One that does not go on with the
+ * local log is left for the next, which is filled from there.
+ */
+export class OwnStream {
+  readonly #options: OwnStreamOptions;
+  #incarnation = 0;
+  #place = NOWHERE;
+  #leftAt: number | undefined;
+
+  constructor(options: OwnStreamOptions) {
+    this.#options = options;
+    const known = options.position.current.mirror;
+    if (!known) return;
+    const { incarnation, ...place } = known;
+    this.#place = place;
+    this.#incarnation = incarnation;
+  }
+
+  get incarnation(): number {
+    return this.#incarnation;
+  }
+
+  /** The newest record that was read on the stream. */
+  get place(): StreamPlace {
+    return this.#place;
+  }
+
+  /**
+   * Opens the stream where it stands, or the next one where it does not go on with the local log.
+   *
+   * @throws HF_CLUSTER_* it can be neither read nor begun now
+   */
+  async open(): Promise<Writable> {
+    for (let left: string | undefined; ; ) {
+      const writable = await this.#openOne(left);
+      if (typeof writable === 'object') return writable;
+      left = writable;
+      await this.#leave(left);
+    }
+  }
+
+  get #streams(): LogStreams {
+    const { link, cluster, clock, logger } = this.#options;
+    return { link, cluster, clock, logger };
+  }
+
+  /** @returns why it has to be left for the next one, when it has to */
+  async #openOne(left: string | undefined): Promise<Writable | string> {
+    const { link, cluster, host, key, reader, clock, onFence } = this.#options;
+    if (!link.isUp)
+      throw new ClusterError('HF_CLUSTER_UNREACHABLE', { reason: link.problem ?? 'it is down' });
+    const newest = await newestIncarnation(this.#streams, host);
+    if (newest > this.#incarnation || this.#incarnation === 0) {
+      // Of a stream that this host did not write down it remembers nothing.
+      this.#incarnation = Math.max(newest, 1);
+      this.#place = NOWHERE;
+    }
+    const incarnation = this.#incarnation;
+    const known = this.#place.streamSeq > 0 ? this.#place : undefined;
+    if (known && newest < incarnation) return 'it was deleted';
+    const names = namesOf(cluster, host, incarnation);
+    const stream = await this.#stream(names);
+    if (!stream) return 'somebody else made it';
+    const standing = await standingOf(stream, reader, key, known);
+    const opened = { stream, names, incarnation, last: standing.last };
+    switch (standing.kind) {
+      case 'continues': {
+        const { seq, hash } = standing.place;
+        this.#note(standing.place);
+        for (const fence of standing.fences) await onFence(fence);
+        if (firstKept(reader) > seq + 1) return `the local log was pruned before record ${seq + 1} was sent`;
+        return { writer: this.#writer(opened), sent: { seq, hash } };
+      }
+      case 'empty': {
+        const writable = await this.#begin(opened);
+        const from = writable.sent.seq + 1;
+        if (left !== undefined) this.#options.onIncarnation({ incarnation, reason: left, from });
+        return writable;
+      }
+      case 'behind': {
+        // Only what a quorum takes proves that records are lost: a server that is cut off knows less than the others.
+        const id = `${host}.${incarnation}.left.${standing.last}`;
+        const headers = leftHeaders(incarnation + 1);
+        await stream.append('', { id, headers, expectedLast: standing.last });
+        await confirm(stream, { seq: standing.last + 1, id }, clock);
+        return `it lost what stood behind message ${standing.last}`;
+      }
+      case 'differs':
+        return standing.reason;
+    }
+  }
+
+  /** @returns undefined when it has other settings, and this host has not begun it */
+  async #stream(names: LogStreamNames): Promise<LinearStream | undefined> {
+    const { link, host, limits, clock, logger } = this.#options;
+    try {
+      return await openLogStream(link, names, limits, { clock, logger });
+    } catch (error) {
+      const isOurs =
+        !isCoded(error, 'HF_CLUSTER_STREAM_DIFFERS') ||
+        (await isBegun(this.#streams, host, this.#incarnation));
+      if (isOurs) throw error;
+      return undefined;
+    }
+  }
+
+  /** Makes the next incarnation the one to be opened. */
+  async #leave(reason: string): Promise<void> {
+    const { clock, logger, position, wait } = this.#options;
+    if (this.#leftAt !== undefined) await wait(this.#leftAt + INCARNATION_MS - clock.monotonic());
+    this.#leftAt = clock.monotonic();
+    logger.error({ incarnation: this.#incarnation, reason }, 'cluster.mirror.left');
+    this.#incarnation += 1;
+    this.#place = NOWHERE;
+    position.set({ mirror: { incarnation: this.#incarnation, ...NOWHERE } });
+  }
+
+  /** The first message: where the local log begins, and the states before that. */
+  async #begin(opened: OpenStream): Promise<Writable> {
+    const { reader, host, key, clock, largest } = this.#options;
+    const { incarnation } = opened;
+    const from = firstKept(reader);
+    // What was on an earlier stream may have had effects: this one is as good when it has come so far.
+    const filledAt = Math.max(from, reader.lastSeq());
+    const facts = { host, incarnation, key, now: clock.now(), largest, filledAt };
+    const { messages, hash } = await beginAt(reader, from, facts);
+    const writer = this.#writer(opened);
+    for (const message of messages) writer.append(message);
+    await writer.stands();
+    return { writer, sent: { seq: from - 1, hash } };
+  }
+
+  #writer(opened: OpenStream): Writer {
+    const { host, clock, onChange } = this.#options;
+    const onStands = (place: StreamPlace | undefined) => {
+      this.#options.onStands();
+      if (place) this.#note(place);
+    };
+    return new Writer(opened, { host, clock, onChange, onStands });
+  }
+
+  #note(place: StreamPlace): void {
+    if (place.streamSeq < this.#place.streamSeq) return;
+    this.#place = place;
+    this.#options.position.set({ mirror: { incarnation: this.#incarnation, ...place } });
+    this.#options.onPlace(place);
+  }
+}

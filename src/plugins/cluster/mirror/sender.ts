@@ -1,0 +1,131 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import { type ChainPlace, nextBatch, stateMessages } from './batch.ts';
+import type { StatesAt } from './outbox-options.ts';
+import type { Writable } from './own-stream.ts';
+import type { Writer } from './writer.ts';
+
+/** How long a record waits for others that go with it, unless somebody waits for it. */
+const LINGER_MS = 20;
+/** So many go at once. */
+const ENOUGH_RECORDS = 40;
+/** A takeover reads the newest states and at most about so many records. */
+const STATES_EVERY = 2_000;
+
+/** What is to be sent now. */
+export interface Wanted {
+  /** The newest record that is durable here. */
+  readonly durable: number;
+  /** The newest record that somebody waits for. */
+  readonly urgent: number;
+  /** `flush`: what is left, with the states, and then no more. */
+  readonly stopping: 'no' | 'flush' | 'now';
+}
+
+export interface SenderOptions {
+  readonly reader: SqliteReader;
+  readonly clock: Clock;
+  /** Bytes that the body of a message may have. */
+  readonly largest: number;
+  /** The states of the actors of singletons, as they are now. */
+  readonly states: () => StatesAt;
+  readonly wanted: () => Wanted;
+  /** Resolves at the next `wake`. */
+  readonly woken: () => Promise<void>;
+  readonly wake: () => void;
+}
+
+/** Decides what goes to the stream when: records as they become durable, and states from time to time. */
+export class Sender {
+  readonly #options: SenderOptions;
+  #sent: ChainPlace = { seq: 0, hash: '' };
+  /** States that go when the records up to theirs are on the stream. */
+  #statesAt: StatesAt | undefined;
+  /** The record of the newest states on the stream. */
+  #statesSent = 0;
+  #lingerUntil: number | undefined;
+  #cancelLinger: () => void = () => {};
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+  }
+
+  /** Sends what comes, until the stop. @throws what the stream says, when nothing is under way any more */
+  async send({ writer, sent }: Writable): Promise<void> {
+    const { wanted, woken } = this.#options;
+    this.#sent = sent;
+    try {
+      while (wanted().stopping !== 'now') {
+        writer.check();
+        this.#askForStates();
+        if (writer.hasRoom && this.#isDue(writer)) {
+          this.#sendSome(writer);
+          await turn();
+        } else if (this.#isDone(writer)) return;
+        else await woken();
+      }
+    } catch (error) {
+      await writer.settled();
+      throw error;
+    }
+  }
+
+  /** The states are those after the newest record: what is sent stops there for them. */
+  #askForStates(): void {
+    if (this.#statesAt) return;
+    const { durable, stopping } = this.#options.wanted();
+    const { seq } = this.#sent;
+    const isDue =
+      stopping === 'flush'
+        ? this.#statesSent < durable || this.#statesSent < seq
+        : seq - this.#statesSent >= STATES_EVERY && durable - seq < STATES_EVERY;
+    if (isDue) this.#statesAt = this.#options.states();
+  }
+
+  #isDue(writer: Writer): boolean {
+    const { durable, urgent, stopping } = this.#options.wanted();
+    const { seq } = this.#sent;
+    // With nothing else under way: so the records before them count for sure.
+    if (this.#statesAt && this.#statesAt.seq <= seq) return writer.isSettled;
+    const waiting = durable - seq;
+    if (waiting <= 0) return false;
+    if (waiting >= ENOUGH_RECORDS || urgent > seq || stopping === 'flush') return true;
+    const now = this.#options.clock.monotonic();
+    if (this.#lingerUntil === undefined) {
+      this.#lingerUntil = now + LINGER_MS;
+      this.#cancelLinger = this.#options.clock.after(LINGER_MS, () => {
+        this.#lingerUntil = Number.NEGATIVE_INFINITY; // a timer may fire before its time
+        this.#options.wake();
+      });
+    }
+    return now >= this.#lingerUntil;
+  }
+
+  #isDone(writer: Writer): boolean {
+    const { durable, stopping } = this.#options.wanted();
+    return (
+      stopping === 'flush' && writer.isSettled && this.#sent.seq >= durable && this.#statesAt === undefined
+    );
+  }
+
+  #sendSome(writer: Writer): void {
+    const { largest, reader, wanted } = this.#options;
+    const { durable } = wanted();
+    const sent = this.#sent;
+    if (this.#statesAt && this.#statesAt.seq <= sent.seq) {
+      const { seq, states } = this.#statesAt;
+      this.#statesAt = undefined;
+      this.#statesSent = sent.seq;
+      if (seq < sent.seq) return; // taken before the stream went on from elsewhere
+      for (const message of stateMessages(sent, states, largest)) writer.append(message);
+      return;
+    }
+    this.#cancelLinger();
+    this.#lingerUntil = undefined;
+    const batch = nextBatch(reader, sent, Math.min(durable, this.#statesAt?.seq ?? durable), largest);
+    if (!batch) return;
+    this.#sent = batch.end;
+    for (const message of batch.messages) writer.append(message);
+  }
+}
