@@ -203,15 +203,15 @@ test.serial('a second signal ends a stop that hangs at once', async (t) => {
   );
   await runtime.see(/Try next/);
   runtime.child.kill('SIGTERM');
+  // The same wish once more, at once: a supervisor signals the group, a launcher passes it on. Two of a kind could come as one.
+  runtime.child.kill('SIGINT');
   await runtime.see(/stopping/);
-  runtime.child.kill('SIGTERM'); // the same wish once more: a supervisor signals the group, a launcher passes it on
-  await after(2_000);
+  await after(1_500);
   t.is(runtime.child.exitCode, null, 'it still stops in order');
-  const asked = performance.now();
   runtime.child.kill('SIGTERM');
-  const { code } = await runtime.ended;
+  const { code, err } = await runtime.ended;
   t.is(code, 143);
-  t.true(performance.now() - asked < 5_000);
+  t.notRegex(err, /plugin\.stop_failed/, 'the deadline of the plugin that hangs was not waited for');
 });
 
 test.serial('a signal during the start stops what has started, and is no failure', async (t) => {

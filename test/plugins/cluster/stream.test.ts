@@ -311,8 +311,8 @@ test('[C13] who follows gets each message once, in order, however fast they come
   const { stream } = await fresh(t);
   for (let i = 0; i < 100; i += 1) await stream.append(`m${i}`, { expectedLast: i });
   const got: number[] = [];
-  // Looks without a hint are so rare that a hint that was not heard would show.
-  const follower = stream.follow(1, ({ seq }) => void got.push(seq), { pollMs: 100_000 });
+  // No look without a hint in the time of a test: a hint that was not heard would show.
+  const follower = stream.follow(1, ({ seq }) => void got.push(seq), { pollMs: 3_600_000 });
   t.teardown(() => follower.end());
   await Promise.all(Array.from({ length: 400 }, (_, i) => stream.append('x', { expectedLast: 100 + i })));
   await until('all have come', () => got.length >= 500);
@@ -323,9 +323,7 @@ test('[C13] who follows gets each message once, in order, however fast they come
   const began = performance.now();
   await stream.append('one more');
   await until('it has come', () => got.length === 501, 1);
-  const tookMs = performance.now() - began;
-  t.log(`a message was handed on ${Math.round(tookMs)} ms after it was sent`);
-  t.true(tookMs < 60_000);
+  t.log(`a message was handed on ${Math.round(performance.now() - began)} ms after it was sent`);
   await follower.end();
   await stream.append('nobody hears it');
   t.is(got.length, 501);

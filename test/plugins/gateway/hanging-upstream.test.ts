@@ -89,34 +89,36 @@ test('[G12] all that a merged request needs of one upstream fits into one deadli
   t.timeout(300_000);
   const deadlineMs = 4_000;
   let sessions = 0;
-  // It forgets its first session, begins the next one slowly, and hangs then.
+  // It forgets its first session, begins the next one slowly, and lists slowly: each part would be in time by itself.
   const slow = await startScripted(t, async (response, heard) => {
-    if (methodOf(heard) === 'initialize') {
+    const method = methodOf(heard);
+    const headers = { 'content-type': 'application/json', 'mcp-session-id': `s${sessions}` };
+    if (method === 'initialize') {
       sessions += 1;
-      if (sessions > 1) await after(deadlineMs * 0.75);
-      const headers = { 'content-type': 'application/json', 'mcp-session-id': `s${sessions}` };
+      if (sessions > 1) await after(deadlineMs * 0.6);
+      headers['mcp-session-id'] = `s${sessions}`;
       return response.writeHead(200, headers).end(resultFor(heard, begun));
     }
-    if (heard.headers['mcp-session-id'] !== 's1') return undefined;
-    return response.writeHead(methodOf(heard).startsWith('notifications') ? 202 : 404).end();
+    if (method.startsWith('notifications')) return response.writeHead(202).end();
+    if (heard.headers['mcp-session-id'] === 's1') return response.writeHead(404).end();
+    await after(deadlineMs * 0.6);
+    return response.writeHead(200, headers).end(resultFor(heard, { tools: [tool] }));
   });
   const rig = await Rig.start(t, {
     aggregateDeadlineMs: deadlineMs,
     routes: [credentialFree({ name: 'slow', url: slow.url })],
   });
   const send = await aggregate(rig, await rig.mint({ servers: ['slow'] }));
-  const began = performance.now();
   t.deepEqual(unavailable(await send(rpc('tools/list'))), [
     { server: 'slow', reason: 'does not answer in time' },
   ]);
-  const tookMs = performance.now() - began;
-  t.true(tookMs < 1.6 * deadlineMs, `it took ${tookMs} ms`);
+  t.log(`${sessions} sessions were asked for`);
 });
 
 test('[G12,G23] a call to a server that hangs is a timeout in its status, text and record, after one deadline', async (t) => {
   t.timeout(300_000);
   const deadlineMs = 6_000;
-  const { rig, key } = await setting(t, deadlineMs);
+  const { rig, slow, key } = await setting(t, deadlineMs);
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientCapabilities': {},
@@ -127,18 +129,18 @@ test('[G12,G23] a call to a server that hangs is a timeout in its status, text a
     'mcp-method': 'tools/call',
     'mcp-name': 'slow-late',
   };
-  const began = performance.now();
+  const heard = slow.heard.length;
   const answer = await rig.post(
     '/mcp/',
     rpc('tools/call', { name: 'slow-late', arguments: {}, _meta: meta }),
     headers,
   );
-  const tookMs = performance.now() - began;
   t.is(answer.status, 504);
   const body: any = await answer.json();
   t.is(body.error.message, 'The upstream of slow does not answer in time.');
   t.is((await rig.whenEnded('tools/call')).outcome, 'timed_out');
-  t.true(tookMs < 2 * deadlineMs, `it took ${tookMs} ms`); // less than two in a row, on a machine that is busy
+  const asked = slow.heard.slice(heard).filter((request) => !isProbe(request));
+  t.is(asked.length, 1, 'what was not answered in time is not followed by another request');
 });
 
 test('[G12,G17] calls of a single route that fail count too, and one that is answered begins the count anew', async (t) => {

@@ -3,6 +3,7 @@ import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { router } from '../../../src/plugins/router/index.ts';
+import { PATIENCE_MS } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { type Investigation, investigate } from './rig.ts';
 
@@ -27,7 +28,7 @@ async function night(t: ExecutionContext): Promise<Investigation> {
   const { runtime } = investigation.rig;
   const state = (intf: string) => String(runtime.services.actors.snapshot(`reconciler.leg/${intf}`)?.value);
   const rest = async (wanted: (office: string) => boolean = () => true) => {
-    const end = performance.now() + 60_000;
+    const end = performance.now() + PATIENCE_MS;
     const isAtRest = () => [OFFICE, LAB].every((intf) => RESTING.has(state(intf))) && wanted(state(OFFICE));
     while (!isAtRest()) {
       if (performance.now() > end) throw new Error(`Office is ${state(OFFICE)}, Lab is ${state(LAB)}`);

@@ -1,13 +1,16 @@
 import test from 'ava';
 import { actorMatcher, wildcardMatcher } from '../../../../src/core/host/history/select.ts';
+import { watchWork } from '../../../support/turns.ts';
 
 const KEY = 'gateway.key/k_5172d45618f0beb5383e35aa1caf04dd';
 
 test('[C7] a name of many asterisks is compared at once, not in years', (t) => {
-  const began = performance.now();
+  const work = watchWork();
   const found = [`${'*'.repeat(500)}!`, `${'*4'.repeat(250)}!`].map((wanted) => actorMatcher(wanted)(KEY));
   t.deepEqual(found, [false, false]);
-  t.true(performance.now() - began < 5_000);
+  const ms = work.ms();
+  t.log(`${ms} ms`);
+  t.true(ms < 5_000);
 });
 
 for (const [wanted, text, is] of [

@@ -7,6 +7,7 @@ import { declareSecretFields } from '../../../../src/core/host/logging/secret-fi
 import { RouterError } from '../../../../src/plugins/router/errors.ts';
 import { secretFields } from '../../../../src/plugins/router/secret-fields.ts';
 import { runs } from '../../../support/runs.ts';
+import { watchWork } from '../../../support/turns.ts';
 
 // As the plugins declare them that have such documents and headers.
 declareSecretFields(secretFields);
@@ -331,9 +332,11 @@ test('endless values are cut in bounded time', (t) => {
   const wide = Object.fromEntries(Array.from({ length: 200_000 }, (_, index) => [`k${index}`, index]));
   const shared = Array.from({ length: 30 }).reduce<unknown>((inner) => [inner, inner, inner], 'x');
   const long = Array.from({ length: 1_000_000 }, () => 'text'.repeat(100));
-  const began = performance.now();
+  const work = watchWork();
   const lengths = [deep, wide, shared, long].map((value) => JSON.stringify(redact(value)).length);
-  t.true(performance.now() - began < 2_000);
+  const ms = work.ms();
+  t.log(`${ms} ms`);
+  t.true(ms < 10_000, 'all of it would take minutes');
   t.true(Math.max(...lengths) < 1_000_000);
 });
 
@@ -360,9 +363,11 @@ test('no text makes a pattern run away', (t) => {
     'token="$(a',
     'authorization: ',
   ];
-  const began = performance.now();
+  const work = watchWork();
   for (const piece of hostile) redact(piece.repeat(100_000 / piece.length));
-  t.true(performance.now() - began < 1_000);
+  const ms = work.ms();
+  t.log(`${ms} ms`);
+  t.true(ms < 10_000);
 });
 
 test('[R32] a key is masked behind an underscore, too, and a word that ends in sk is none', (t) => {
