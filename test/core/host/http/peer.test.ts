@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { chmodSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import { performance } from 'node:perf_hooks';
 import test, { type ExecutionContext } from 'ava';
 import { type Uid, uidInRow, uidOf } from '../../../../src/core/host/http/peer.ts';
 import { tempDir } from '../../../support/temp.ts';
