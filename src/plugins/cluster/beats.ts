@@ -21,8 +21,8 @@ const ISOLATED_MS = 2_000;
 const GONE_MS = 10_000;
 /** Unheard for longer: a host is not listed any more. */
 const FORGOTTEN_MS = 3_600_000;
-/** Without an acknowledgement for longer, another stream is asked for one. */
-const UNACKNOWLEDGED_MS = 500;
+/** The beat before was not acknowledged: another stream is asked. */
+const UNACKNOWLEDGED_MS = 1.5 * BEAT_MS;
 /** A beat whose acknowledgement takes longer proves nothing. */
 const ACKNOWLEDGED_WITHIN_MS = 1_500;
 const MOST_UNDER_WAY = 4;

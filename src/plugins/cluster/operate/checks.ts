@@ -18,6 +18,8 @@ const CLOCK_MS = 1_000;
 const NEARLY_FULL = 0.8;
 /** An operation of a replica that is so far behind is not caught up in an instant. */
 const LAGGING_MESSAGES = 1_000;
+/** A leader hears of each of its replicas once a second. */
+const SILENT_NANOS = 3_000_000_000;
 
 const dependencies = { clock: systemClock, logger: createLogger({ level: 'silent' }) };
 
@@ -68,8 +70,14 @@ async function reachable(options: ClusterOptions): Promise<CheckResult> {
     return { state: 'fail', lookedAt, found: `no server lets this host in: ${problems}`, remedy };
   }
   if (missing.length > 0) {
-    const remedy = 'Start that server again: with the next one that is lost, nothing can be taken over.';
-    return { state: 'warn', lookedAt, found: `${problems}; the others answer (version ${versions})`, remedy };
+    const [found, isQuorum] = [
+      `${problems}; the others answer (version ${versions})`,
+      missing.length < looks.length / 2,
+    ];
+    const remedy = isQuorum
+      ? `Start that server again. Until then the others go on; ${AFTER_THE_NEXT}`
+      : 'Start them again: without more than half of the servers nothing is taken over, and no log is mirrored.';
+    return { state: isQuorum ? 'warn' : 'fail', lookedAt, found, remedy };
   }
   return {
     state: 'ok',
@@ -113,36 +121,56 @@ async function mayDelete(link: NatsLink, { name }: ClusterOptions): Promise<bool
 async function replicas(link: NatsLink, options: ClusterOptions): ReturnType<Look> {
   const count = parseServers(options.servers)?.length ?? 1;
   const wanted = options.replicas ?? (count < 3 ? 1 : 3);
-  const infos = await ownStreams(link, options);
+  const { infos, unanswered } = await ownStreams(link, options);
+  const away = new Map<string, number>();
   const problems = infos.flatMap(({ config, cluster }) => {
     const { name, num_replicas: has } = config;
-    const late = (cluster?.replicas ?? []).filter(
-      ({ current, lag = 0, offline }) => offline === true || !current || lag > LAGGING_MESSAGES,
+    const behind = (cluster?.replicas ?? []).flatMap(
+      ({ name: server, current, lag = 0, offline, active }) => {
+        if (offline === true || active > SILENT_NANOS) away.set(server, (away.get(server) ?? 0) + 1);
+        else if (!current || lag > LAGGING_MESSAGES)
+          return [`${name} is behind on ${server} (${lag} messages)`];
+        return [];
+      },
     );
-    return [
-      ...(has < wanted ? [`${name} has ${has} of ${wanted} copies`] : []),
-      ...(cluster && cluster.leader === undefined ? [`${name} has no leader`] : []),
-      ...late.map((replica) => `${name} is behind on ${replica.name} (${replica.lag ?? 0} messages)`),
-    ];
+    return [...(has < wanted ? [`${name} has ${has} of ${wanted} copies`] : []), ...behind];
   });
-  if (wanted < 3 && problems.length === 0) {
-    const found = `${counted(infos.length, 'stream has', 'streams have')} one copy, on ${counted(count, 'server')}: the loss of that one stops every takeover`;
-    const remedy =
-      'Run three servers on machines that do not fail together, and name all of them in HOLDFAST_NATS_URL.';
+  const lost = [...away].map(
+    ([server, copies]) =>
+      `the server ${server} does not answer: ${counted(copies, 'copy is', 'copies are')} missing`,
+  );
+  const leaderless = unanswered.map((name) => `${name} has no leader`);
+  const found = [...lost, ...leaderless, ...problems].join('; ');
+  if (lost.length > 0) {
+    const remedy = `Start ${[...away.keys()].join(' and ')} again: what is missing there comes by itself. Until then the others go on; ${AFTER_THE_NEXT}`;
     return { state: 'warn', found, remedy };
   }
-  if (problems.length === 0)
-    return {
-      state: 'ok',
-      found: `${counted(infos.length, 'stream has', 'streams have')} ${wanted} copies, all caught up`,
-    };
-  const remedy = 'Look at that server: its disk may be full, which shows nowhere else.';
-  return { state: 'warn', found: problems.join('; '), remedy };
+  if (leaderless.length > 0) {
+    const remedy =
+      'An election takes up to 12 s: try again. If it stays, more than half of the servers do not reach each other.';
+    return { state: 'warn', found, remedy };
+  }
+  if (problems.length > 0) {
+    const remedy = 'Look at that server: its disk may be full, which shows nowhere else.';
+    return { state: 'warn', found, remedy };
+  }
+  if (wanted < 3) {
+    const copies = `${counted(infos.length, 'stream has', 'streams have')} one copy, on ${counted(count, 'server')}: the loss of that one stops every takeover`;
+    const remedy =
+      'Run three servers on machines that do not fail together, and name all of them in HOLDFAST_NATS_URL.';
+    return { state: 'warn', found: copies, remedy };
+  }
+  return {
+    state: 'ok',
+    found: `${counted(infos.length, 'stream has', 'streams have')} ${wanted} copies, all caught up`,
+  };
 }
+
+const AFTER_THE_NEXT = 'with the next one that is lost, nothing is taken over and no log is mirrored.';
 
 /** The settings without which a stream does not keep what is relied upon. */
 async function streams(link: NatsLink, options: ClusterOptions): ReturnType<Look> {
-  const infos = await ownStreams(link, options);
+  const { infos, unanswered } = await ownStreams(link, options);
   const wrong = infos.flatMap(({ config }) => {
     const { name, discard, max_bytes: most, allow_direct: direct, storage, max_age: age } = config;
     const isLog = name.startsWith(`HF_${options.name}_LOG_`);
@@ -169,6 +197,8 @@ async function streams(link: NatsLink, options: ClusterOptions): ReturnType<Look
     const remedy = 'Raise maxStreamBytes, or let retention prune the log of that host.';
     return { state: 'warn', found: text.join('; '), remedy };
   }
+  if (unanswered.length > 0)
+    return { state: 'unknown', found: `${unanswered.join(', ')}: no leader answers`, remedy: 'Try again.' };
   return { state: 'ok', found: `${counted(infos.length, 'stream is', 'streams are')} set as needed` };
 }
 
@@ -276,8 +306,25 @@ function checkStream(link: NatsLink, options: ClusterOptions): Promise<LinearStr
   );
 }
 
-async function ownStreams(link: NatsLink, { name }: ClusterOptions): Promise<readonly StreamInfo[]> {
+interface OwnStreams {
+  readonly infos: readonly StreamInfo[];
+  /** Names of those that have no leader now. */
+  readonly unanswered: readonly string[];
+}
+
+async function ownStreams(link: NatsLink, { name }: ClusterOptions): Promise<OwnStreams> {
   const manager = await link.manager();
   const names = await LinearStream.names(link, `hf.${name}.>`);
-  return Promise.all(names.map((stream) => manager.streams.info(stream)));
+  const infos = await Promise.all(names.map((stream) => manager.streams.info(stream).catch(() => stream)));
+  return {
+    infos: infos.filter((info) => typeof info !== 'string').filter(({ cluster }) => isLed(cluster)),
+    unanswered: infos.flatMap((info) =>
+      typeof info === 'string' ? [info] : isLed(info.cluster) ? [] : [info.config.name],
+    ),
+  };
+}
+
+/** A single server leads without saying so. */
+function isLed(cluster: StreamInfo['cluster'] | undefined): boolean {
+  return cluster === undefined || cluster.leader !== undefined;
 }

@@ -1,0 +1,51 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import type { CheckContext } from '../../../../src/core/host/plugin/diagnosis.ts';
+import { lookAt } from '../../../../src/plugins/cluster/operate/checks.ts';
+import { clusterOptions } from '../../../../src/plugins/cluster/options.ts';
+import { clusterName, openHost } from '../../../support/message-hosts.ts';
+import { startNats } from '../../../support/nats.ts';
+import { tempDir } from '../../../support/temp.ts';
+import { read, until } from '../../../support/until.ts';
+
+test('[C13] doctor cluster names the one server of three that does not answer, and what follows; with two it says that there is no quorum', async (t) => {
+  const nats = await startNats(t, { servers: 3 });
+  const name = clusterName();
+  const a = await openHost(t, nats.urls(), 'a', { name, replicas: 3 });
+  await until('the streams are there', () => a.everyHost.figures.isCaughtUp);
+  const keyFile = join(tempDir(t), 'key');
+  writeFileSync(keyFile, Buffer.alloc(32, 'the key of a cluster of tests'), { mode: 0o600 });
+  const options = clusterOptions.parse({ servers: nats.urls().join(','), name, host: 'a', keyFile });
+  const context: CheckContext = { dataDir: tempDir(t), signal: new AbortController().signal };
+  const look = (check: string) => lookAt(check, options, context);
+
+  await read(
+    'all copies have caught up',
+    () => look('replicas'),
+    ({ state }) => state === 'ok',
+    500,
+  );
+  await nats.kill(1);
+  const copies = await read(
+    'the leaders miss it',
+    () => look('replicas'),
+    ({ found }) => /does not answer/.test(found) && !/no leader/.test(found),
+    1_000,
+  );
+  t.is(copies.state, 'warn');
+  t.regex(copies.found, /^the server n1 does not answer: \d copies are missing$/);
+  t.regex(
+    copies.remedy ?? '',
+    /^Start n1 again.*the others go on; with the next one .* nothing is taken over/,
+  );
+  const reached = await look('reachable');
+  t.is(reached.state, 'warn');
+  t.true(reached.found.startsWith(`${nats.url(1)}: `), reached.found);
+  t.regex(reached.remedy ?? '', /the others go on; with the next one/);
+
+  await nats.kill(2);
+  const alone = await look('reachable');
+  t.is(alone.state, 'fail');
+  t.regex(alone.remedy ?? '', /without more than half of the servers nothing is taken over/);
+});
