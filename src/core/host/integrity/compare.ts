@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { findWalDamage } from '../../kernel/sqlite-wal.ts';
-import { digests, filesIn, isLiving, type NotedFile, statOf } from './files.ts';
+import { digests, filesIn, isLiving, isSameFile, type NotedFile, statOf } from './files.ts';
 import type { Finding } from './findings.ts';
 import { DAMAGED_LEDGER, emptyLedger, type Ledger, loadLedger, saveLedger } from './ledger.ts';
 
@@ -57,7 +57,7 @@ function damagedWals(dataDir: string): Finding[] {
 type Looks = Omit<NotedFile, 'digest'>;
 
 function looksSame(a: Looks, b: Looks): boolean {
-  return a.inode === b.inode && a.size === b.size && a.modified === b.modified;
+  return isSameFile(a, b) && a.size === b.size && a.modified === b.modified;
 }
 
 function differenceSinceStop(dataDir: string, path: string, noted: NotedFile): Finding | undefined {
@@ -84,7 +84,7 @@ export function noteAtStop(dataDir: string): void {
     const noted = files.get(path);
     const stat = statOf(join(dataDir, path));
     if (noted && stat && looksSame(stat, noted) && !isLiving(path)) {
-      now.set(path, noted);
+      now.set(path, { ...noted, made: stat.made });
       continue;
     }
     // Whoever reads a database that was closed makes an empty write-ahead log, or removes it.
@@ -123,8 +123,8 @@ export function* compareFiles(
     const digested = yield* digests(join(dataDir, path), noted?.size ?? 0);
     if (!digested) continue;
     const { prefix, noted: now } = digested;
-    // Another inode: it was replaced as a whole, which is how Holdfast and editors write.
-    if (!noted || noted.inode !== now.inode || prefix === noted.digest) {
+    // Replaced as a whole: this is how Holdfast and editors write.
+    if (!noted || !isSameFile(noted, now) || prefix === noted.digest) {
       ledger.files.set(path, now);
       continue;
     }

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
-import { closeSync, fstatSync, lstatSync, openSync, readdirSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, lstatSync, openSync, readdirSync, readSync, type Stats } from 'node:fs';
 import { join, relative } from 'node:path';
 
 /** What is known of a file at rest. */
 export interface NotedFile {
   readonly inode: number;
+  /** When it came into being, epoch milliseconds; absent in rows of earlier versions. */
+  readonly made?: number | undefined;
   readonly size: number;
   /** Epoch milliseconds. */
   readonly modified: number;
@@ -61,9 +63,22 @@ function entriesOf(folder: string) {
 /** @returns undefined when it is no regular file (any more) */
 export function statOf(file: string): Omit<NotedFile, 'digest'> | undefined {
   const stat = lstatSync(file, { throwIfNoEntry: false });
-  return stat?.isFile()
-    ? { inode: stat.ino, size: stat.size, modified: Math.floor(stat.mtimeMs) }
-    : undefined;
+  return stat?.isFile() ? { ...identityOf(stat), size: stat.size } : undefined;
+}
+
+function identityOf({ ino, birthtimeMs, mtimeMs }: Stats): Pick<NotedFile, 'inode' | 'made' | 'modified'> {
+  return { inode: ino, made: Math.floor(birthtimeMs), modified: Math.floor(mtimeMs) };
+}
+
+/**
+ * Whether two looks at a path saw one file, whatever it held; else it was replaced as a whole. The inode alone does not tell: a file system
+ * gives the one of a file that was replaced to the next that is made.
+ */
+export function isSameFile(
+  a: Pick<NotedFile, 'inode' | 'made'>,
+  b: Pick<NotedFile, 'inode' | 'made'>,
+): boolean {
+  return a.inode === b.inode && (a.made === undefined || b.made === undefined || a.made === b.made);
 }
 
 const CHUNK = 256 * 1024;
@@ -85,7 +100,7 @@ export function* digests(
     return undefined;
   }
   try {
-    const { ino, mtimeMs } = fstatSync(descriptor);
+    const identity = identityOf(fstatSync(descriptor));
     const digest = createHash('sha256');
     const chunk = Buffer.allocUnsafe(CHUNK);
     let prefix = at === 0 ? digest.copy().digest('hex') : undefined;
@@ -101,7 +116,7 @@ export function* digests(
     }
     return {
       prefix,
-      noted: { inode: ino, size, modified: Math.floor(mtimeMs), digest: digest.digest('hex') },
+      noted: { ...identity, size, digest: digest.digest('hex') },
     };
   } catch {
     return undefined;

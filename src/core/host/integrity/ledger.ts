@@ -18,6 +18,9 @@ export interface Ledger {
   readonly found: readonly Finding[];
 }
 
+/** Earlier versions wrote no time at which the file was made. */
+type Row = readonly [inode: number, size: number, modified: number, digest: string, made?: number];
+
 const FORMAT = 1;
 const LEDGER = 'checksums.json';
 
@@ -41,8 +44,9 @@ export function loadLedger(dataDir: string): Ledger | undefined {
     if (digestOf(body) !== digest) return undefined;
     const value: unknown = JSON.parse(body);
     if (!isObject(value) || value.format !== FORMAT || !isObject(value.files)) return undefined;
-    const files = Object.entries(value.files as Record<string, [number, number, number, string]>).map(
-      ([path, [inode, size, modified, digest]]) => [path, { inode, size, modified, digest }] as const,
+    const files = Object.entries(value.files as Record<string, Row>).map(
+      ([path, [inode, size, modified, digest, made]]) =>
+        [path, { inode, made, size, modified, digest }] as const,
     );
     const read = new Set(Array.isArray(value.read) ? value.read.map(String) : []);
     const found = z.array(findingSchema).parse(value.found);
@@ -54,9 +58,9 @@ export function loadLedger(dataDir: string): Ledger | undefined {
 
 /** Writes it whole or not at all. @throws the error of the disk */
 export function saveLedger(dataDir: string, { files, stopped, read, found }: Ledger): void {
-  const rows = Array.from(files, ([path, { inode, size, modified, digest }]) => [
+  const rows = Array.from(files, ([path, { inode, made, size, modified, digest }]) => [
     path,
-    [inode, size, modified, digest],
+    [inode, size, modified, digest, ...(made === undefined ? [] : [made])],
   ]);
   const body = JSON.stringify({
     format: FORMAT,
