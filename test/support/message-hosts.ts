@@ -1,6 +1,6 @@
 import type { ArrivedMessage } from '../../src/core/contracts/cluster.ts';
 import type { Logger } from '../../src/core/host/logging/logger.ts';
-import { systemClock } from '../../src/core/kernel/clock.ts';
+import { type Clock, systemClock } from '../../src/core/kernel/clock.ts';
 import { Beats } from '../../src/plugins/cluster/beats.ts';
 import { Asks } from '../../src/plugins/cluster/messages/asks.ts';
 import { type ArrivedState, EveryHost } from '../../src/plugins/cluster/messages/every-host.ts';
@@ -29,6 +29,7 @@ export interface HostWish {
   /** Messages to every host do not reach it as they are sent: it has to read them. */
   readonly isDeaf?: boolean;
   readonly logger?: Logger;
+  readonly clock?: Clock;
 }
 
 let clusters = 0;
@@ -77,7 +78,7 @@ export async function openHost(
       subject === `hf.${name}.shared` ? () => {} : listen(subject, deliver);
   }
   const arrivals: Arrivals = { messages: [], states: [], taken: [], broken: [], at: new Map() };
-  const common = { link, clock: systemClock, logger: wish.logger ?? silent, name, host };
+  const common = { link, clock: wish.clock ?? systemClock, logger: wish.logger ?? silent, name, host };
   const everyHost = new EveryHost({
     ...{ ...common, replicas, place: wish.place },
     remember: (place) => {

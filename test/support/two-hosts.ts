@@ -109,6 +109,8 @@ export class Member implements Cluster {
   #applied = 0;
   /** Nothing goes out or comes in. */
   isCut = false;
+  /** It was cut off, and has not read what it missed. */
+  isBehind = false;
   /** Records that wait for the stream, while it takes none. */
   #unmirrored: (() => void)[] | undefined;
   runtime: Runtime | undefined;
@@ -124,7 +126,8 @@ export class Member implements Cluster {
   }
 
   standing() {
-    return { hosts: this.#cluster.members.size, silentMs: 0, isIsolated: this.isCut };
+    const { isCut, isBehind } = this;
+    return { hosts: this.#cluster.members.size, silentMs: 0, isIsolated: isCut || isBehind, isBehind };
   }
 
   onArrived(deliver: (message: ArrivedMessage) => void): void {

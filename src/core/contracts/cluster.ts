@@ -65,8 +65,13 @@ export interface ClusterStanding {
   readonly hosts: number;
   /** Milliseconds since this host last proved that it is connected to a quorum. */
   readonly silentMs: number;
-  /** It has been silent for more than 2 s: what others changed since may be unknown here. */
+  /** It has been silent for more than 2 s, or is behind: what others changed since may be unknown here. */
   readonly isIsolated: boolean;
+  /**
+   * It was away and is not any more, or stood still and has just woken, and has not read yet what the others said meanwhile: for so
+   * long it does not even act on what it knew.
+   */
+  readonly isBehind: boolean;
 }
 
 /** One system of several hosts. */

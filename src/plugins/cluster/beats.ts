@@ -82,6 +82,8 @@ export interface BeatsOptions {
   readonly replicas?: number | undefined;
   readonly report: () => BeatReport;
   readonly onHeard?: (host: HeardHost) => void;
+  /** This host reaches a quorum, and did not for more than 2 s, or never before. */
+  readonly onReturned?: (awayMs: number) => void;
   /** Another process is this host, and began earlier: this one has to stop. */
   readonly onNameTaken: (error: Error) => void;
 }
@@ -109,6 +111,13 @@ export class Beats {
   #underWay = 0;
   #isPreparing = false;
   #acknowledgedAt: number | undefined;
+  /** When the newest message was sent of which a quorum is known to have it. */
+  #provenAt: number | undefined;
+  /** When the timer of the beats came due last, and when that was after more than 2 s: this process had stood still. */
+  #tickedAt: number;
+  #wokeAt = Number.NEGATIVE_INFINITY;
+  /** Since when it hears the others without a break. */
+  #hearsSince: number | undefined;
   #isStarted = false;
   #isStopped = false;
   #cancel: () => void = () => {};
@@ -121,8 +130,10 @@ export class Beats {
       ...options,
       first: this.#stream,
       withinMs: ACKNOWLEDGED_WITHIN_MS,
+      onProven: (sentAt) => this.#proven(sentAt),
     });
     this.#began = options.clock.monotonic();
+    this.#tickedAt = this.#began;
     this.#startedAt = options.clock.now();
   }
 
@@ -151,6 +162,7 @@ export class Beats {
       }
     }
     this.#isStarted = true;
+    this.#tickedAt = this.#options.clock.monotonic();
     if (link.isUp) await this.#prepare();
     this.#secondProof.start();
     const first = this.#beat();
@@ -167,13 +179,16 @@ export class Beats {
 
   standing(): ClusterStanding {
     const now = this.#options.clock.monotonic();
-    const proofs = [this.#acknowledgedAt, this.#secondProof.provenAt].filter((at) => at !== undefined);
-    const silentMs = Math.max(0, now - Math.max(this.#began, ...proofs));
-    return {
-      hosts: 1 + this.live().length,
-      silentMs,
-      isIsolated: proofs.length === 0 || silentMs > ISOLATED_MS,
-    };
+    const silentMs = Math.max(0, now - (this.#provenAt ?? this.#began));
+    const isIsolated = this.#provenAt === undefined || silentMs > ISOLATED_MS;
+    // Requests may come before the timers of a process that was suspended.
+    const hasJustWoken = now - this.#tickedAt > ISOLATED_MS || now - this.#wokeAt <= ISOLATED_MS;
+    return { hosts: 1 + this.live().length, silentMs, isIsolated, isBehind: isIsolated && hasJustWoken };
+  }
+
+  /** For how long it has heard the others without a break, milliseconds. */
+  get hearsForMs(): number {
+    return this.#hearsSince === undefined ? 0 : this.#options.clock.monotonic() - this.#hearsSince;
   }
 
   /** Since this host sent the newest beat that a quorum of the servers has, milliseconds. */
@@ -244,7 +259,11 @@ export class Beats {
 
   #arm(): void {
     if (this.#isStopped) return;
-    this.#cancel = this.#options.clock.after(BEAT_MS, () => {
+    const { clock } = this.#options;
+    this.#cancel = clock.after(BEAT_MS, () => {
+      const now = clock.monotonic();
+      if (now - this.#tickedAt > ISOLATED_MS) this.#wokeAt = now;
+      this.#tickedAt = now;
       this.#arm();
       void this.#beat();
     });
@@ -265,12 +284,21 @@ export class Beats {
       // The stream's answer says that a quorum of the servers has it.
       await link.jetstream().publish(subject, body, { headers, timeout: ACKNOWLEDGED_WITHIN_MS, retries: 0 });
       this.#acknowledgedAt = Math.max(this.#acknowledgedAt ?? sentAt, sentAt);
+      this.#proven(sentAt);
     } catch (error) {
       logger.debug({ err: error }, 'cluster.beat.unacknowledged');
       void this.#prepare();
     } finally {
       this.#underWay -= 1;
     }
+  }
+
+  #proven(sentAt: number): void {
+    const { isIsolated, silentMs } = this.standing();
+    this.#provenAt = Math.max(this.#provenAt ?? sentAt, sentAt);
+    if (!isIsolated) return;
+    this.#hearsSince = this.#options.clock.monotonic();
+    this.#options.onReturned?.(silentMs);
   }
 
   /** The stream is in memory: it is gone when all servers were started again. Never rejects. */

@@ -28,8 +28,10 @@ export interface SharedActorsOptions {
   readonly send: (ref: string, state: Json, asOf: number) => Promise<void>;
   /** Asks the other hosts to send what they have. @returns how many have sent all of it */
   readonly ask: () => Promise<number>;
-  /** How many other hosts live. */
-  readonly others: () => number;
+  /** How many other hosts live; undefined while that is not known. */
+  readonly others: () => number | undefined;
+  /** Resolves when this host has read everything that was sent before. */
+  readonly mark: () => Promise<void>;
 }
 
 /** Between two questions to hosts that have not sent what they have, milliseconds. */
@@ -80,12 +82,20 @@ export class SharedActors {
   }
 
   async #complete(): Promise<void> {
-    const { ask, others, services } = this.#options;
+    const { ask, others, services, mark } = this.#options;
     for (;;) {
       const missed = this.#missed;
       await this.share();
       const sent = await ask();
-      if (this.#isStopped || (sent >= others() && missed === this.#missed)) return;
+      if (this.#isStopped) return;
+      const isAnswered = sent >= (others() ?? Number.POSITIVE_INFINITY);
+      // They have sent it: now this host reads it.
+      const isRead =
+        isAnswered &&
+        (await mark()
+          .then(() => true)
+          .catch(() => false));
+      if (this.#isStopped || (isRead && missed === this.#missed)) return;
       await new Promise<void>((resolve) => services.clock.after(ASK_AGAIN_MS, resolve));
     }
   }

@@ -12,6 +12,7 @@ import { openLogKey } from '../../core/kernel/log/signing.ts';
 import { version } from '../../core/kernel/version.ts';
 import { singletonActor } from './actors.ts';
 import { Beats } from './beats.ts';
+import { CatchingUp } from './catching-up.ts';
 import { Handover } from './handover.ts';
 import { ClusterKey } from './keys.ts';
 import { folderIdentity } from './leases/folder.ts';
@@ -49,6 +50,7 @@ export class ClusterSystem implements Cluster {
   readonly everyHost: EveryHost;
   readonly #key: ClusterKey;
   readonly #position: ClusterPosition;
+  readonly #catchingUp: CatchingUp;
   readonly #shared: SharedActors;
   readonly #holder: HolderMessages;
   readonly #asks: Asks;
@@ -82,24 +84,31 @@ export class ClusterSystem implements Cluster {
         holds: [...(this.#handover?.running ?? [])],
       }),
       onHeard: (heard) => this.everyHost.hearOf(heard.shared),
+      onReturned: (awayMs) => this.#catchingUp.returned(awayMs),
       onNameTaken: (error) => {
         logger.fatal({ err: error }, 'cluster.name_taken');
         void this.leave();
       },
     });
+    const mark = () => this.everyHost.mark();
+    this.#catchingUp = new CatchingUp({ clock, logger, mark });
     this.#shared = new SharedActors({
-      services,
+      ...{ services, mark },
       send: (ref, state, asOf) => this.everyHost.sendState(ref, state, asOf),
       ask: async () => (await this.ask('cluster.states', null, ASK_MS)).length,
-      others: () => this.beats.live().length,
+      // Who was just cut off hears of nobody yet.
+      others: () => (this.beats.hearsForMs < HEARD_MS ? undefined : this.beats.others),
     });
     const place = this.#position.current.shared;
     this.everyHost = new EveryHost({
       ...{ ...common, replicas, deliver },
       ...(place && { place }),
-      remember: (shared) => {
+      remember: (place) => {
+        const { isIncomplete } = this.#shared;
         // What is not durable yet would not come again after a crash.
-        void log.whenDurable(log.lastSeq()).then(() => this.#position.set({ shared }));
+        void log
+          .whenDurable(log.lastSeq())
+          .then(() => this.#position.set({ shared: { ...place, isIncomplete } }));
       },
       onState: (state) => this.#shared.take(state, host),
       onBroken: (reason, first, last) => {
@@ -177,7 +186,10 @@ export class ClusterSystem implements Cluster {
 
   standing(): ClusterStanding {
     const standing = this.beats.standing();
-    return this.#shared.isIncomplete ? { ...standing, isIsolated: true } : standing;
+    const { behindMs } = this.#catchingUp;
+    if (behindMs === undefined && !this.#shared.isIncomplete) return standing;
+    const isBehind = standing.isBehind || !standing.isIsolated;
+    return { ...standing, isIsolated: true, isBehind, silentMs: Math.max(standing.silentMs, behindMs ?? 0) };
   }
 
   onArrived(deliver: (message: ArrivedMessage) => void | Promise<void>): void {
@@ -192,10 +204,11 @@ export class ClusterSystem implements Cluster {
       records: this.#records,
       mirrored: (seq) => this.outbox.mirrored(seq),
     });
-    const isNew = this.#position.current.shared === undefined;
+    const { shared } = this.#position.current;
     this.outbox.start();
     this.everyHost.start();
-    if (isNew) void this.#shared.share();
+    if (!shared) void this.#shared.share();
+    if (shared?.isIncomplete) void this.#shared.complete();
     for (const { name } of singletons) this.leases.offer(name);
     this.leases.start();
     const watched = {
@@ -251,6 +264,7 @@ export class ClusterSystem implements Cluster {
 
   async #leave(): Promise<void> {
     await this.#handover?.stop('this host stops');
+    this.#catchingUp.stop();
     this.#shared.stop();
     this.#records.stop();
     await this.ask('cluster.leaving', null, LEAVE_MS).catch(() => {});
@@ -266,6 +280,8 @@ export class ClusterSystem implements Cluster {
 }
 
 const ASK_MS = 10_000;
+/** Who lives is heard within so long. */
+const HEARD_MS = 1_500;
 /** For the others to hear that this host stops. */
 const LEAVE_MS = 300;
 

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { openLink, strangersKey } from '../../support/cluster.ts';
 import { clusterName, type MessageHost, openHost } from '../../support/message-hosts.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
@@ -64,6 +65,19 @@ test.serial(
     t.false(b.beats.standing().isIsolated);
     proxy.heal();
     await until('a is back', () => !a.beats.standing().isIsolated);
+  },
+);
+
+test.serial(
+  '[C13] a process that stood still knows by its own clock that it is behind, before its first timer or beat',
+  async (t) => {
+    let stoodStillMs = 0;
+    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + stoodStillMs };
+    const a = await open(t, 'a', clusterName(), { clock });
+    t.like(a.beats.standing(), { isIsolated: false, isBehind: false });
+    stoodStillMs += 10_000;
+    t.like(a.beats.standing(), { isIsolated: true, isBehind: true });
+    await until('it has proven that it is connected', () => !a.beats.standing().isIsolated);
   },
 );
 

@@ -10,7 +10,10 @@ const state = (ref: string, order: number): ActorState => ({
 });
 
 /** A host that has one shared actor, with a type that stays its own beside it. */
-function host(answers: number[] = []) {
+function host(
+  answers: number[] = [],
+  { others = [], failures = 0 }: { others?: number[]; failures?: number } = {},
+) {
   const clock = new VirtualClock();
   const own = new Map([['test.door/front', state('test.door/front', 4)]]);
   const adopted: string[] = [];
@@ -28,6 +31,7 @@ function host(answers: number[] = []) {
     },
   };
   let asked = 0;
+  let marks = 0;
   const shared = new SharedActors({
     services: { actors, clock, logger: silent, declarations: () => ({ routes }) },
     send: async (ref) => void sent.push(ref),
@@ -35,9 +39,13 @@ function host(answers: number[] = []) {
       asked += 1;
       return answers.shift() ?? 0;
     },
-    others: () => 2,
+    others: () => others.shift() ?? 2,
+    mark: async () => {
+      marks += 1;
+      if (failures-- > 0) throw new Error('cut off again');
+    },
   });
-  return { shared, clock, adopted, sent, asked: () => asked };
+  return { shared, clock, adopted, sent, asked: () => asked, marks: () => marks };
 }
 
 test('[C13] after missed messages a host counts as cut off until every other one has sent what it has', async (t) => {
@@ -54,6 +62,27 @@ test('[C13] after missed messages a host counts as cut off until every other one
   await done;
   t.false(shared.isIncomplete);
   t.deepEqual([...new Set(sent)], ['test.door/front'], 'what stays its own is not sent');
+});
+
+test('[C13] after missed messages a host counts as cut off until it has read what the others have sent', async (t) => {
+  const { shared, clock, asked, marks } = host([2, 2], { failures: 1 });
+  const done = shared.complete();
+  await clock.advance(1_000);
+  t.deepEqual([asked(), marks()], [1, 1]);
+  t.true(shared.isIncomplete, 'all have answered, but it was cut off before it had read that');
+  await clock.advance(2_000);
+  await done;
+  t.deepEqual([asked(), marks()], [2, 2]);
+});
+
+test('[C13] a host that does not know yet who lives asks again, rather than go on without their states', async (t) => {
+  const { shared, clock, asked } = host([0, 1], { others: [Number.POSITIVE_INFINITY, 1] });
+  const done = shared.complete();
+  await clock.advance(1_000);
+  t.true(shared.isIncomplete);
+  await clock.advance(2_000);
+  await done;
+  t.is(asked(), 2);
 });
 
 test('[C13] a host takes states of actors that it lacks or has as they were before, and of no others', (t) => {

@@ -155,6 +155,18 @@ test('[C13,G6,G14] a host that is cut off changes no key, refuses what writes at
   t.deepEqual(await rules(a), ['host_isolated']);
 });
 
+test('[C13,G6] a host that is back and has not read what it missed refuses every call, whatever its grace', async (t) => {
+  const { a, b } = await pair(t);
+  const made = await admin(a, '/key/generate', { object_permission: { mcp_servers: ['notes'] } });
+  await until('the other host knows it', () => knowsKey(b));
+  const read = await caller(a, String(made.body.key));
+  b.member.isBehind = true;
+  t.is((await read(b)).status, 503);
+  t.deepEqual(await rules(b), ['host_isolated']);
+  b.member.isBehind = false;
+  t.is((await read(b)).status, 200);
+});
+
 test('[C13,G18] a session begun on one host goes on at another, and one that ended is known nowhere', async (t) => {
   const { a, b } = await pair(t);
   const made = await admin(a, '/key/generate', { object_permission: { mcp_servers: ['notes'] } });

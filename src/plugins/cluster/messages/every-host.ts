@@ -132,6 +132,11 @@ export class EveryHost {
     return this.#outgoing.send(newCorrelation(), { kind: 'state', ref, state, asOf });
   }
 
+  /** Resolves when this host has delivered everything that was stored before. @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY */
+  mark(): Promise<void> {
+    return this.#outgoing.send(newCorrelation(), { kind: 'mark' });
+  }
+
   /** The newest message that was delivered here, for beats. */
   get place(): { readonly incarnation: string; readonly seq: number } {
     return {
@@ -184,6 +189,7 @@ export class EveryHost {
     sentAt: number,
   ): void | Promise<void> {
     const { deliver, onState } = this.#options;
+    if (body.kind === 'mark') return undefined;
     if (body.kind === 'state') {
       const { from, ref, state, asOf } = body;
       return onState({ from, ref, state, asOf }, order);

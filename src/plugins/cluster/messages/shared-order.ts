@@ -20,6 +20,8 @@ export interface SharedPlace {
   readonly epoch: number;
   /** Digests of the newest bodies up to `seq`, the last one last; empty texts where none is known. */
   readonly trail: readonly string[];
+  /** Messages were missed, and the others' states had not come yet. */
+  readonly isIncomplete?: boolean | undefined;
 }
 
 const text = z.string().max(300);
@@ -36,6 +38,8 @@ const bodies = z.discriminatedUnion('kind', [
     cause: z.int().min(0).optional(),
   }),
   z.object({ ...sender, kind: z.literal('state'), ref: text.min(1), state: json, asOf: z.int().min(0) }),
+  /** Its sender wants to know that it has read all before it. */
+  z.object({ ...sender, kind: z.literal('mark') }),
 ]);
 
 /** A body as hosts send it. */
@@ -66,7 +70,7 @@ export function encodeShared(body: SharedBody): Buffer {
   const bytes = Buffer.from(JSON.stringify(body));
   const most = body.kind === 'state' ? LARGEST_STATE : LARGEST_MESSAGE;
   if (bytes.length <= most) return bytes;
-  const topic = body.kind === 'state' ? body.ref : body.topic;
+  const topic = body.kind === 'state' ? body.ref : body.kind === 'mark' ? body.kind : body.topic;
   throw new ClusterError('HF_CLUSTER_MESSAGE_SIZE', { topic, bytes: bytes.length, most });
 }
 

@@ -44,6 +44,8 @@ const position = z.object({
       seq: z.int().min(0),
       epoch: z.int().min(0),
       trail: z.array(z.string()).readonly(),
+      /** Messages were missed, and the others' states had not come yet. */
+      isIncomplete: z.boolean().optional(),
     })
     .readonly()
     .optional(),

@@ -24,6 +24,8 @@ export interface SecondProofOptions {
   readonly first: string;
   /** A message whose acknowledgement takes longer proves nothing, milliseconds. */
   readonly withinMs: number;
+  /** A quorum has a message that was sent then, by `Clock.monotonic`. */
+  readonly onProven: (sentAt: number) => void;
 }
 
 /**
@@ -34,7 +36,6 @@ export class SecondProof {
   readonly #options: SecondProofOptions;
   readonly #streams = new Map<string, LinearStream>();
   readonly #asked = new Set<string>();
-  #provenAt: number | undefined;
   #isLooking = false;
   #cancel: () => void = () => {};
   #endListening: () => void = () => {};
@@ -56,11 +57,6 @@ export class SecondProof {
     this.#endListening();
   }
 
-  /** When the newest message was sent that a quorum has, by `Clock.monotonic`; undefined while there was none. */
-  get provenAt(): number | undefined {
-    return this.#provenAt;
-  }
-
   /** Sends a message to each of the streams that has taken the one before, or refused it. */
   ask(): void {
     for (const stream of this.#streams.values()) if (!this.#asked.has(stream.name)) void this.#ask(stream);
@@ -68,12 +64,12 @@ export class SecondProof {
 
   /** Never rejects. */
   async #ask(stream: LinearStream): Promise<void> {
-    const { clock, logger, withinMs } = this.#options;
+    const { clock, logger, withinMs, onProven } = this.#options;
     const sentAt = clock.monotonic();
     this.#asked.add(stream.name);
     try {
       await stream.append('', { timeoutMs: withinMs });
-      this.#provenAt = Math.max(this.#provenAt ?? sentAt, sentAt);
+      onProven(sentAt);
     } catch (error) {
       logger.debug({ err: error, stream: stream.name }, 'cluster.proof.unacknowledged');
     } finally {

@@ -39,9 +39,10 @@ export class HostStanding {
   /** @param key of the call @param method as in `CallRequest` */
   facts(key: string, method: string): ClusterFacts {
     const { host } = this.#cluster;
-    const { hosts, isIsolated, silentMs } = this.#cluster.standing();
+    const { hosts, isIsolated, isBehind, silentMs } = this.#cluster.standing();
     this.#hosts = isIsolated ? Math.max(hosts, this.#hosts) : hosts;
-    const { graceMs } = this.#options;
+    // The grace is for a host that is cut off: one that reads what it missed knows in a moment.
+    const graceMs = isBehind ? 0 : this.#options.graceMs;
     return {
       host,
       hosts: this.#hosts,

@@ -58,7 +58,7 @@ class TestHost implements OperatedCluster {
   silentMs = 0;
 
   standing() {
-    return { hosts: 2, silentMs: this.silentMs, isIsolated: this.silentMs > 2_000 };
+    return { hosts: 2, silentMs: this.silentMs, isIsolated: this.silentMs > 2_000, isBehind: false };
   }
 
   get beats() {

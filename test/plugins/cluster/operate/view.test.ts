@@ -34,7 +34,7 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
       },
       ...wish.link,
     },
-    standing: wish.standing ?? (() => ({ hosts: 2, silentMs: 100, isIsolated: false })),
+    standing: wish.standing ?? (() => ({ hosts: 2, silentMs: 100, isIsolated: false, isBehind: false })),
     beats: {
       heard: new Map([['two', heard(clock, 300)]]),
       ...wish.beats,
@@ -87,13 +87,13 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
     'is cut off',
     {
       link: { isUp: false, problem: 'nats://127.0.0.1:4222: no answer for 2 s' },
-      standing: () => ({ hosts: 1, silentMs: 7_400, isIsolated: true }),
+      standing: () => ({ hosts: 1, silentMs: 7_400, isIsolated: true, isBehind: false }),
     },
     /cut off from the others since 20.* UTC \(nats:.*no answer for 2 s\): which hosts are there is unknown/,
   ],
   [
     'hears beats and cannot read what the others changed',
-    { standing: () => ({ hosts: 2, silentMs: 100, isIsolated: true }) },
+    { standing: () => ({ hosts: 2, silentMs: 100, isIsolated: true, isBehind: false }) },
     /messages of the other hosts may be unread here.*refuses what writes/,
   ],
   [
@@ -188,7 +188,7 @@ test('[C13] a host that is cut off says unknown, and since when, instead of what
   const clock = new VirtualClock();
   const parts = partsOf(
     {
-      standing: () => ({ hosts: 1, silentMs: 61_000, isIsolated: true }),
+      standing: () => ({ hosts: 1, silentMs: 61_000, isIsolated: true, isBehind: false }),
       beats: { heard: new Map([['two', heard(clock, 61_000)]]) },
       leases: {
         table: () => [

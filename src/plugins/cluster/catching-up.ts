@@ -1,0 +1,65 @@
+import type { Logger } from '../../core/host/logging/logger.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+
+/** Until the next attempt, milliseconds. */
+const AGAIN_MS = 200;
+
+export interface CatchingUpOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Sends a message to every host. Resolves when this host has read it, and so all that was stored before it. */
+  readonly mark: () => Promise<void>;
+}
+
+/**
+ * A host that reaches NATS again, or for the first time, does not know yet what the others said meanwhile, e.g. that a key was revoked.
+ * It has caught up when it has read a message of its own, sent after it came back: that a quorum stored it proves that it was put
+ * behind everything that was said before, which no question to a server does.
+ */
+export class CatchingUp {
+  readonly #options: CatchingUpOptions;
+  /** How often the host came back. */
+  #returns = 0;
+  /** Until when this host knew all, by `Clock.monotonic`; absent while it does. */
+  #knewUntil: number | undefined;
+  #isStopped = false;
+
+  constructor(options: CatchingUpOptions) {
+    this.#options = options;
+  }
+
+  /** The host reaches NATS again. @param awayMs for how long it did not */
+  returned(awayMs: number): void {
+    this.#returns += 1;
+    if (this.#knewUntil !== undefined) return; // it is under way, and begins anew
+    this.#knewUntil = this.#options.clock.monotonic() - awayMs;
+    void this.#catchUp();
+  }
+
+  /** For how long it may lack what others said, milliseconds; undefined when it has read everything. */
+  get behindMs(): number | undefined {
+    return this.#knewUntil === undefined ? undefined : this.#options.clock.monotonic() - this.#knewUntil;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** Never rejects. */
+  async #catchUp(): Promise<void> {
+    const { clock, logger, mark } = this.#options;
+    while (!this.#isStopped) {
+      const returns = this.#returns;
+      try {
+        await mark();
+        if (returns !== this.#returns) continue;
+        logger.info({ behindMs: Math.round(this.behindMs ?? 0) }, 'cluster.caught_up');
+        this.#knewUntil = undefined;
+        return;
+      } catch (error) {
+        logger.debug({ err: error }, 'cluster.catching_up');
+        await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
+      }
+    }
+  }
+}
