@@ -155,6 +155,15 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'STREAM_REPLACED', at: 1, to: '2', reason: 'a' },
     ],
   },
+  'collector-ingest-key': {
+    events: [
+      { type: 'RENEWED', order: 1, from: 'first', to: 'a' },
+      { type: 'RENEWED', order: 2, from: 'first', to: 'b' },
+      { type: 'RENEWED', order: 3, from: 'a', to: 'b' },
+      { type: 'RETIRED', order: 4, current: 'a' },
+      { type: 'RETIRED', order: 5, current: 'b' },
+    ],
+  },
   'collector-finding': {
     events: [
       { type: 'FOUND', code: 'no_token', severity: 'critical', place: '/c', text: 'a', remedy: 'b' },

@@ -284,6 +284,7 @@ export function joining(member: Member): PluginEntry {
     name: 'cluster',
     options: z.strictObject({}),
     provides: [ClusterToken],
+    fingerprintKey: () => member.key('fingerprints'),
     start: (): Cluster => member,
     register(context) {
       context.provide(ClusterToken, (started) => started);

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { KubernetesToken } from '../../core/contracts/kubernetes.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
 import { reportFindings } from './findings.ts';
@@ -6,20 +7,24 @@ import { KeyRing } from './key-ring.ts';
 import {
   fileSource,
   INGEST_KEY_NAME,
+  type KeyMaker,
   type KeySource,
   OwnKey,
   ownSource,
   podsSource,
   type Reading,
 } from './key-source.ts';
+import type { KeysEverywhere } from './keys-everywhere.ts';
 import type { CollectorOptions } from './options.ts';
 import { configRead, producerMoved, rotationActor } from './rotation/actor.ts';
 import { isAwaited } from './rotation/view.ts';
+import { SharedKey, sharedSource } from './shared-key.ts';
 
 /** What the plugin's start makes. */
 export interface StartedCollector {
   readonly services: Services;
   readonly keys: ActiveKeys;
+  readonly others: KeysEverywhere;
 }
 
 /** How long a start waits for the cluster, milliseconds; after that the keys come with the next look. */
@@ -37,12 +42,23 @@ export async function openKeys(
   return new ActiveKeys(services, options, pods);
 }
 
+/** The keys of a Holdfast that is its own collector: in a cluster the same on every host. */
+function ownKeys(services: Services): { readonly source: KeySource; readonly own: KeyMaker } {
+  const cluster = services.find(ClusterToken);
+  if (cluster) {
+    const shared = new SharedKey(services, cluster);
+    return { source: sharedSource(shared, services.clock), own: shared };
+  }
+  const own = new OwnKey(services.dataDir);
+  return { source: ownSource(own), own };
+}
+
 /** The keys in force: read from their source, again whenever that changes, and accepted by the ring. */
 export class ActiveKeys {
   readonly ring: KeyRing;
   readonly source: KeySource;
   /** Set where Holdfast is the collector. */
-  readonly own: OwnKey | undefined;
+  readonly own: KeyMaker | undefined;
   readonly #services: Services;
   #reading: Reading;
 
@@ -52,9 +68,12 @@ export class ActiveKeys {
    */
   constructor(services: Services, { effectiveConfig, lookEveryMs }: CollectorOptions, pods?: KeySource) {
     this.#services = services;
-    this.own = effectiveConfig === undefined && !pods ? new OwnKey(services.dataDir) : undefined;
-    this.source =
-      pods ?? (this.own ? ownSource(this.own) : fileSource(resolve(effectiveConfig ?? ''), lookEveryMs));
+    const file =
+      effectiveConfig === undefined ? undefined : fileSource(resolve(effectiveConfig), lookEveryMs);
+    const elsewhere = pods ?? file;
+    const { source, own } = elsewhere ? { source: elsewhere, own: undefined } : ownKeys(services);
+    this.own = own;
+    this.source = source;
     this.ring = new KeyRing(
       services.vault,
       services.clock,

@@ -22,6 +22,12 @@ export const CollectorError = defineErrors({
     what: 'The ingest key in use is not stored: {reason}.',
     remedy: '`holdfast stack key-parity` shows where which key is.',
   },
+  HF_COLLECTOR_HOSTS: {
+    status: 503,
+    what: 'The change of the ingest key is not in force yet on {hosts}.',
+    remedy:
+      'The rotation tries again; `holdfast cluster status` shows which hosts are there, and `holdfast stack rotate-ingest-key --resume` goes on where it gave up.',
+  },
   HF_COLLECTOR_UI: {
     status: 502,
     what: 'The UI made no new ingest key: {reason}.',

@@ -6,6 +6,7 @@
  * `rotation/` carries out what `machines/collector/key-rotation.ts` decides, `run-probe.ts` sends a span through it all.
  */
 
+import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { KubernetesToken } from '../../core/contracts/kubernetes.ts';
@@ -17,6 +18,7 @@ import { collectorChecks } from './checks.ts';
 import { CollectorError } from './errors.ts';
 import { registerFindings, reportFindings } from './findings.ts';
 import { INGEST_KEY_NAME } from './key-source.ts';
+import { KeysEverywhere } from './keys-everywhere.ts';
 import { collectorOptions } from './options.ts';
 import { registerParity } from './parity-command.ts';
 import { registerProbe } from './probe.ts';
@@ -25,6 +27,7 @@ import { adoptCommand } from './rotation/adopt-command.ts';
 import { rotateCommand } from './rotation/command.ts';
 import { registerRotationControl } from './rotation/control.ts';
 import { registerRotationEffects } from './rotation/effects.ts';
+import { registerSharedKey } from './rotation/every-host.ts';
 import { registerSecrets } from './secrets.ts';
 import { registerStackChecks } from './stack/checks.ts';
 
@@ -48,7 +51,7 @@ export const collector = definePlugin({
       'Effective config of a collector, whose ingest keys are then taken; the file is watched.',
     HOLDFAST_UI_URL: 'UI of the telemetry stack, by which `doctor stack` checks its document database.',
   },
-  wants: [SecretsStoreToken, KubernetesToken, ColumnarDatabaseToken],
+  wants: [SecretsStoreToken, KubernetesToken, ColumnarDatabaseToken, ClusterToken],
   provides: [IngestKeysToken],
   onFailure: 'continue',
   async start(services, options, signal) {
@@ -57,11 +60,13 @@ export const collector = definePlugin({
     const old = services.actors.get(rotationActor, INGEST_KEY_NAME)?.context.old;
     if (old !== undefined) keys.ring.watchRetired([old]);
     keys.ring.setLegacyToken(await legacyToken(services, options.secretsPath, signal));
-    return { services, keys, unwatch: keys.source.watch(() => keys.reload()) };
+    const others = new KeysEverywhere(keys.ring, services.clock, services.find(ClusterToken));
+    return { services, keys, others, unwatch: keys.source.watch(() => keys.reload()) };
   },
   register(context, options) {
     context.provide(IngestKeysToken, ({ keys }) => keys.ring);
     registerFindings(context);
+    registerSharedKey(context, options);
     registerRotationActor(context);
     registerRotationEffects(context, options);
     registerRotationControl(context, options);

@@ -118,17 +118,30 @@ export function ownSource(key: OwnKey): KeySource {
 /** The name of the ingest key, in the document's table of keys and as a file. */
 export const INGEST_KEY_NAME = 'otel_ingest_api_key';
 
+/** The file of it where Holdfast is its own collector. @param dataDir absolute path */
+export const ownKeyFile = (dataDir: string): string => join(dataDir, 'secrets', INGEST_KEY_NAME);
+
+/** Makes the ingest keys where Holdfast is its own collector. */
+export interface KeyMaker {
+  /** The key in use, for producers on this machine. */
+  readonly file: string;
+  /** Makes another key; the present one stays accepted until `retire`. */
+  regenerate(): void;
+  /** Ends the overlap: only the newest key admits from now on. */
+  retire(signal: AbortSignal): void | Promise<void>;
+}
+
 /**
  * The ingest key of a Holdfast that is its own collector: a file of the data folder, made at the first start. While it
  * is being rotated the key before it lies beside it and is accepted too.
  */
-export class OwnKey {
+export class OwnKey implements KeyMaker {
   readonly file: string;
   readonly #previous: string;
 
   /** @param dataDir absolute path */
   constructor(dataDir: string) {
-    this.file = join(dataDir, 'secrets', INGEST_KEY_NAME);
+    this.file = ownKeyFile(dataDir);
     this.#previous = `${this.file}.previous`;
   }
 
@@ -140,14 +153,12 @@ export class OwnKey {
     return { tokens: [...new Set([current, ...previous])], current };
   }
 
-  /** Makes another key; the present one stays accepted until `retire`. */
   regenerate(): void {
     // The present key is kept first: a crash in between leaves the same key twice, and producers keep an accepted one.
     replaceSecretFile(this.#previous, line(readTokenFile(this.file)));
     replaceSecretFile(this.file, line(randomUUID()));
   }
 
-  /** Ends the overlap: only the newest key admits from now on. */
   retire(): void {
     removeSecretFile(this.#previous);
   }

@@ -7,11 +7,13 @@ import {
   routineWords,
 } from '../../core/kernel/actors/definition.ts';
 import type { finding } from '../../machines/collector/finding.ts';
+import type { ingestKey } from '../../machines/collector/ingest-key.ts';
 import type { keyRotation } from '../../machines/collector/key-rotation.ts';
 import type { probe } from '../../machines/collector/probe.ts';
 
 export const words: RecordWords = {
   'collector.key_rotation': describeRotationRecord,
+  'collector.ingest_key': describeIngestKeyRecord,
   'collector.finding': describeFindingRecord,
   'collector.probe': describeProbeRecord,
 };
@@ -63,6 +65,20 @@ export function describeRotationRecord(record: RecordOf<typeof keyRotation>): st
       return `${event.producer} uses the new key`;
     default:
       return routineWords(record, ROTATION);
+  }
+}
+
+export function describeIngestKeyRecord({ event, ignored }: RecordOf<typeof ingestKey>): string | undefined {
+  if (ignored) return DEFAULT_WORDS;
+  switch (event.type) {
+    case 'init':
+      return HIDDEN;
+    case 'RENEWED':
+      return 'another key is in use on every host; the one before it still admits';
+    case 'RETIRED':
+      return 'the key before it is retired on every host';
+    default:
+      return DEFAULT_WORDS;
   }
 }
 

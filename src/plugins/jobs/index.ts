@@ -5,6 +5,7 @@
  */
 
 import { z } from 'zod';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { consolePages } from '../../core/contracts/console.ts';
 import {
   type FailedRun,
@@ -33,6 +34,9 @@ import {
 } from './view.ts';
 import { type JobSnapshot, JobWatch, jobActor } from './watch.ts';
 
+/** A run of another host that has not ended for so long has no process any more, milliseconds. */
+const ELSEWHERE_MS = 3_600_000;
+
 /**
  * The plugin `jobs`: scheduled runs, ours and the cluster's: why one failed.
  *
@@ -57,15 +61,23 @@ export const jobs = definePlugin({
     /** CronJobs and jobs of this process that send a heartbeat only when the stack is healthy. */
     heartbeatJobs: z.array(z.string().min(1).max(253)).max(20).default(['clickstack-watchdog']),
   }),
-  wants: [KubernetesToken, TelemetryToken],
+  wants: [KubernetesToken, TelemetryToken, ClusterToken],
   provides: [ScheduledRunsToken],
+  // The rules over failed runs read them, so they are where those are.
+  singleton: 'alerts',
   start(services, options) {
     const { actors, clock, find } = services;
-    for (const { key, value, context } of actors.list(jobActor)) {
-      if (context.source === 'own' && value === 'active') {
-        actors.send(jobActor, key, { type: 'ORPHANED', at: clock.now() });
+    const open = actors
+      .list(jobActor)
+      .filter(({ value, context }) => context.source === 'own' && value === 'active');
+    const orphan = () => {
+      for (const { key } of open) {
+        if (actors.get(jobActor, key)?.value === 'active')
+          actors.send(jobActor, key, { type: 'ORPHANED', at: clock.now() });
       }
-    }
+    };
+    // Of several hosts another one may still run it.
+    const endOrphaning = find(ClusterToken) ? clock.after(ELSEWHERE_MS, orphan) : orphan();
     const runs = () => actors.list(jobActor);
     const cluster = find(KubernetesToken);
     const watch = cluster && new JobWatch(services, cluster, options);
@@ -85,7 +97,8 @@ export const jobs = definePlugin({
       ],
       cluster,
       watch,
-      endMeasuring: () => {
+      end: () => {
+        endOrphaning?.();
         endMeasuring();
         services.bus.release('jobs');
       },
@@ -149,8 +162,8 @@ export const jobs = definePlugin({
         failed: failed.length,
       };
     });
-    context.onStop(async ({ watch, endMeasuring }) => {
-      endMeasuring();
+    context.onStop(async ({ watch, end }) => {
+      end();
       await watch?.stop();
     });
   },

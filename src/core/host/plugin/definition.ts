@@ -259,7 +259,8 @@ export interface PluginDefinition<O extends z.ZodObject = z.ZodObject, S = unkno
    * singleton, or for those that want it and can do without.
    *
    * It is not moved where it belongs to its host: when it or another plugin of that singleton is bound to the host, or
-   * requires or wants what a bound plugin provides. Then it runs on every host, as without a cluster (docs/cluster.md).
+   * requires or wants what a bound plugin provides. Then it runs on every host, as without a cluster (docs/cluster.md). A part of
+   * a plugin that serves on every host stays only where the plugin is bound, or requires what a bound one provides.
    */
   readonly singleton?: string;
   /**

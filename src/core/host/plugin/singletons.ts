@@ -7,7 +7,7 @@ type Member = Pick<PluginRun, 'definition' | 'isHostBound' | 'declared' | 'error
 
 /**
  * The singletons that can be on another host: no plugin that belongs to one, or has a part that does, is bound to this host, and
- * none requires or wants what a bound plugin provides. Who requires what a bound plugin provides is bound, too.
+ * none that belongs to one as a whole wants what a bound plugin provides. Who requires what a bound plugin provides is bound, too.
  *
  * @param plugins in start order; they have registered
  * @returns the plugins that belong to each as a whole, in the same order
@@ -26,7 +26,8 @@ export function movableSingletons<P extends Member>(
     for (const name of singletonsOf(plugin)) {
       const isWhole = name === singleton && !plugin.error;
       groups.set(name, [...(groups.get(name) ?? []), ...(isWhole ? [plugin] : [])]);
-      if (isBound || isAny(wants)) fixed.add(name);
+      // A part of a plugin that serves on every host finds there what the plugin wants.
+      if (isBound || (name === singleton && isAny(wants))) fixed.add(name);
     }
   }
   for (const singleton of fixed) groups.delete(singleton);

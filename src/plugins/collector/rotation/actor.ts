@@ -7,6 +7,9 @@ import { keyRotation } from '../../../machines/collector/key-rotation.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import { describeRotationRecord } from '../words.ts';
 
+/** Of several hosts one rotates the key. */
+export const ROTATION = { singleton: 'rotation' } as const;
+
 /** Its only actor has the key `INGEST_KEY_NAME`. */
 export const rotationActor = defineActor({
   type: 'collector.key_rotation',
@@ -28,10 +31,13 @@ export const producerMoved = defineTopic(
 );
 
 export function registerRotationActor<S>(context: PluginContext<S>): void {
-  context.actor(rotationActor);
-  context.route(configRead, rotationActor, ({ payload }) => [
-    { key: INGEST_KEY_NAME, event: { type: 'CONFIG_READ', ...payload } },
-  ]);
+  context.actor(rotationActor, ROTATION);
+  context.route(
+    configRead,
+    rotationActor,
+    ({ payload }) => [{ key: INGEST_KEY_NAME, event: { type: 'CONFIG_READ', ...payload } }],
+    { ownHost: true }, // every host reads the keys by itself
+  );
   context.route(producerMoved, rotationActor, ({ payload }) => [
     { key: INGEST_KEY_NAME, event: { type: 'MOVED', ...payload } },
   ]);

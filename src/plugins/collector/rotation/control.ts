@@ -10,7 +10,7 @@ import { CollectorError } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import type { CollectorOptions } from '../options.ts';
 import { isPlaceholder } from '../secrets.ts';
-import { rotationActor } from './actor.ts';
+import { ROTATION, rotationActor } from './actor.ts';
 import { type RotationPlan, rotationView } from './view.ts';
 
 export const ROTATION_PATH = '/collector/rotation';
@@ -52,7 +52,7 @@ export function registerRotationControl(
           return { ...rotationView(rotation()), plan: await planOf(started, options, at, signal) };
         const event =
           action === 'rotate'
-            ? { type: 'ROTATE' as const, at, name, ...factsOf(started, options, at) }
+            ? { type: 'ROTATE' as const, at, name, ...(await factsOf(started, options, at)) }
             : action === 'adopt'
               ? await adoptionOf(started, options, { at, replace }, signal)
               : eventOf(action, at);
@@ -67,7 +67,7 @@ export function registerRotationControl(
         return { ...rotationView(rotation()), correlation };
       },
     );
-  });
+  }, ROTATION);
 }
 
 function eventOf(
@@ -91,13 +91,18 @@ function eventOf(
 }
 
 /** The facts that the machine needs to begin. */
-function factsOf({ keys: { ring, own }, services }: StartedCollector, options: CollectorOptions, at: number) {
+async function factsOf(
+  { keys: { ring, own }, others, services }: StartedCollector,
+  options: CollectorOptions,
+  at: number,
+) {
   const [old] = ring.fingerprints;
-  const recent = old === undefined ? [] : ring.sightings(old).filter((seen) => at - seen.at < RECENT_MS);
+  const seen = old === undefined ? [] : await others.sightings(old, true);
+  const recent = seen.filter((one) => at - one.at < RECENT_MS);
   return {
     maker: own ? ('own' as const) : options.ui?.loginFile ? ('api' as const) : ('operator' as const),
     ...(old !== undefined && { old }),
-    producers: recent.map((seen) => ({ producer: seen.producer, at: seen.at })),
+    producers: recent,
     external: options.externalProducers,
     canForce: options.refresh !== undefined && services.find(KubernetesToken) !== undefined,
     settings: options.rotation,
@@ -146,7 +151,7 @@ async function planOf(
   at: number,
   signal: AbortSignal,
 ): Promise<RotationPlan> {
-  const { settings, ...facts } = factsOf(started, options, at);
+  const { settings, ...facts } = await factsOf(started, options, at);
   const { secretsPath } = options;
   const store = started.services.find(SecretsStoreToken);
   const described = await store?.describe?.(secretsPath, INGEST_KEY_NAME, signal).catch(() => undefined);

@@ -66,7 +66,9 @@ export function registerRotationEffects(
 
   context.effect<{ fresh: string }>(
     'collector.store_key',
-    async ({ fresh }, { signal }, { keys: { ring, own }, services: { clock, find } }) => {
+    async ({ fresh }, { signal }, { keys: { ring, own }, others, services: { clock, find } }) => {
+      const lacking = own ? await others.lacking(fresh, signal) : [];
+      if (lacking.length > 0) throw new CollectorError('HF_COLLECTOR_HOSTS', { hosts: lacking.join(', ') });
       const current = await ring.current();
       if (ring.fingerprintOf(current) !== fresh) {
         throw new CollectorError('HF_COLLECTOR_NO_KEY', { reason: 'the collector has another one by now' });
@@ -92,19 +94,17 @@ export function registerRotationEffects(
 
   context.effect<{ old: string; fresh: string }>(
     'collector.read_sightings',
-    ({ old, fresh }, _effect, { keys: { ring }, services: { actors, clock } }) => {
+    async ({ old, fresh }, _effect, { keys: { ring }, others: hosts, services: { actors, clock } }) => {
       ring.watchRetired([old]);
+      const [seen, moved] = await Promise.all([hosts.sightings(old, true), hosts.sightings(fresh, false)]);
       const rotation = actors.get(rotationActor, INGEST_KEY_NAME)?.context;
-      const seen = (fingerprint: string) =>
-        ring.sightings(fingerprint).map(({ producer, at }) => ({ producer, at }));
-      const moved = seen(fresh);
       // A few others show that the new key is in use; many would leave no room for the awaited ones.
       const others = moved.filter(({ producer }) => !isAwaited(rotation, producer)).slice(-MOST_OTHERS);
       const awaited = moved.filter(({ producer }) => isAwaited(rotation, producer));
       return outcome({
         type: 'SIGHTINGS_READ',
         at: clock.now(),
-        old: seen(old),
+        old: seen,
         fresh: [...awaited, ...others],
       });
     },
@@ -145,9 +145,9 @@ export function registerRotationEffects(
 
   context.effect<{ fresh: string }>(
     'collector.retire_key',
-    ({ fresh }, _effect, { keys, services: { clock } }) => {
+    async ({ fresh }, { signal }, { keys, services: { clock } }) => {
       // The old key is retired only while the new one is in force, so that one key always remains.
-      if (keys.ring.fingerprints[0] === fresh) keys.own?.retire();
+      if (keys.ring.fingerprints[0] === fresh) await keys.own?.retire(signal);
       keys.reload();
       return outcome({ type: 'RETIRED', at: clock.now() });
     },
