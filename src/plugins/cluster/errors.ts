@@ -42,7 +42,7 @@ export const ClusterError = defineErrors({
     status: 507,
     what: 'The stream {stream} takes no more: {reason}.',
     remedy:
-      'Raise `maxStreamBytes` where a stream is full; where the servers have no room for it, lower it, or give them more (`max_file_store`).',
+      'Raise `maxStreamBytes` where a stream is full though its host trims it; where the servers have no room for it, lower it, or give them more (`max_file_store`).',
   },
   HF_CLUSTER_STREAM_GONE: {
     status: 410,

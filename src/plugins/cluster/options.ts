@@ -59,10 +59,10 @@ export const clusterOptions = z
     leaseMs: z.int().min(1_000).max(600_000).default(15_000),
     /** Copies of each stream: 1, 3 or 5, at most as many as there are servers. Three where `servers` names three or more, else one, unless set. */
     replicas: z.union([z.literal(1), z.literal(3), z.literal(5)]).optional(),
-    /** The most that the stream of one host may hold, bytes. */
+    /** The most that the stream of one host may hold, bytes; from 16 MiB. When it is nearly full, the oldest records are removed from it. */
     maxStreamBytes: z
       .int()
-      .min(1024 * 1024)
+      .min(16 * 1024 * 1024)
       .default(1024 * 1024 * 1024),
     /** How long a host that hears no other goes on to serve what it knows, e.g. keys of the gateway. */
     isolationGraceMs: z.int().min(0).max(86_400_000).default(300_000),

@@ -89,7 +89,7 @@ test.serial(
         name: 'HF_home_LOG_one_1',
         subjects: ['hf.home.log.one.1.records', 'hf.home.log.one.1.states'],
         discard: 'new',
-        isRemovable: true,
+        isTrimmed: true,
       },
       dependencies,
     );
@@ -300,7 +300,7 @@ test.serial(
 test('[C13] doctor cluster fails servers that let two writers win at once, and tells a clock that differs', async (t) => {
   let seq = 0;
   const lenient = {
-    last: async () => ({ seq, firstSeq: 1, bytes: 0 }),
+    last: async () => ({ seq, firstSeq: 1, bytes: 0, maxBytes: -1 }),
     append: async () => {
       seq += 1;
       return { seq, duplicate: false };

@@ -51,3 +51,8 @@ test('[C13] a certificate of this host comes with its key, and files are absolut
   t.deepEqual(problems({ tls: { certFile: '/a' } }), ['tls: certFile and keyFile belong together']);
   t.deepEqual(problems({ keyFile: 'key' }), ['keyFile: an absolute path is wanted']);
 });
+
+test('[C13] the stream of a host may hold 16 MiB at least: less leaves no room between two trims', (t) => {
+  t.deepEqual(problems({ maxStreamBytes: 16 * 1024 * 1024 }), []);
+  t.is(problems({ maxStreamBytes: 16 * 1024 * 1024 - 1 }).length, 1);
+});

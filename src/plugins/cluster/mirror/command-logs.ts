@@ -64,9 +64,19 @@ export async function connectLogs(options: ClusterOptions): Promise<HostLogs> {
         undefined,
         signal,
       );
-      const lacks = isFilled
-        ? undefined
-        : `its stream is being filled again, and ends with record ${end.seq} of ${header.range.to} so far`;
+      const lacking = [
+        ...(header.range.from > 1
+          ? [
+              `its stream begins with record ${header.range.from}: those before are on that host, unless they were pruned`,
+            ]
+          : []),
+        ...(isFilled
+          ? []
+          : [
+              `its stream is being filled again, and ends with record ${end.seq} of ${header.range.to} so far`,
+            ]),
+      ];
+      const lacks = lacking.length > 0 ? lacking.join('; ') : undefined;
       const orphaned = await orphanedIn(
         reader,
         fences.map(({ singleton }) => singleton),

@@ -4,6 +4,7 @@ import { isGenuine } from '../../../core/kernel/log/signing.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { ClusterError } from '../errors.ts';
 import { LinearStream } from '../nats/stream.ts';
+import { StreamGap } from '../nats/stream-errors.ts';
 import { type ChainPlace, type StreamHeader, streamHeaderOf } from './batch.ts';
 import { type LogStreams, logStreams, namesOf } from './incarnations.ts';
 
@@ -64,8 +65,28 @@ export async function openHostLog(
   return best;
 }
 
+/** A stream is trimmed seldom. */
+const ATTEMPTS = 5;
+
 /** @returns undefined when there is no such stream, or nothing is in it yet */
 async function readHostLog(
+  streams: LogStreams,
+  host: string,
+  incarnation: number,
+  signal: AbortSignal | undefined,
+): Promise<HostLog | undefined> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await readOnce(streams, host, incarnation, signal);
+    } catch (error) {
+      // Its host removes the oldest messages when it is nearly full.
+      const isTrimmed = error instanceof StreamGap && error.seq < error.firstSeq;
+      if (!isTrimmed || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function readOnce(
   { link, cluster, clock, logger }: LogStreams,
   host: string,
   incarnation: number,
@@ -73,7 +94,9 @@ async function readHostLog(
 ): Promise<HostLog | undefined> {
   const { stream: name } = namesOf(cluster, host, incarnation);
   const stream = await LinearStream.existing(link, name, { clock, logger });
-  if (!stream || (await stream.last()).seq === 0) return undefined;
+  if (!stream) return undefined;
+  const { seq: last, firstSeq } = await stream.last();
+  if (last === 0) return undefined;
   const fences: FoundFence[] = [];
   const times: { readonly seq: number; readonly at: number }[] = [];
   const counting = new Counting();
@@ -87,7 +110,7 @@ async function readHostLog(
       yield entry;
     }
   }
-  const lines = linesOfEntries(watched(entriesOf(stream.read(1))));
+  const lines = linesOfEntries(watched(entriesOf(stream.read(firstSeq, last))));
   const { reader, end } = await openLines({ name, lines, isOpen: true }, signal);
   try {
     if (!header) return undefined;

@@ -99,5 +99,6 @@ export function openLogStream(
   limits: LogStreamLimits,
   dependencies: StreamDependencies,
 ): Promise<LinearStream> {
-  return LinearStream.open(link, { name: stream, subjects: [records, states], ...limits }, dependencies);
+  const settings = { name: stream, subjects: [records, states], isTrimmed: true, ...limits };
+  return LinearStream.open(link, settings, dependencies);
 }

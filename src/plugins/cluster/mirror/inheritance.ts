@@ -134,7 +134,7 @@ export async function inheritanceOf(
   const states = await newestStates(stream, names.states, streamSeq);
   const fold = new Fold(stream.name, header.key, new Set(types), `${singletonActor.type}/${singleton}`);
   if (states) fold.take(states);
-  const from = (states?.streamSeq ?? 0) + 1;
+  const from = states ? states.streamSeq + 1 : (await stream.last()).firstSeq;
   if (from < streamSeq)
     for await (const entry of entriesOf(stream.read(from, streamSeq - 1))) fold.take(entry);
   const { seq, hash } = fold.place;
@@ -164,8 +164,9 @@ async function openIncarnation(
 
 /** The message that the host began with names the key that signs the records. Others may have written before it. */
 async function headerOf(stream: LinearStream, host: string, before: number): Promise<StreamHeader> {
-  if (before > 1)
-    for await (const entry of entriesOf(stream.read(1, before - 1)))
+  const { firstSeq } = await stream.last();
+  if (before > firstSeq)
+    for await (const entry of entriesOf(stream.read(firstSeq, before - 1)))
       if (entry.kind === 'begin') return streamHeaderOf(entry.body);
   throw new ClusterError('HF_CLUSTER_UNFILLED', { host, seq: 0, to: 1 });
 }

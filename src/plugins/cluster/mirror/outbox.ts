@@ -148,6 +148,7 @@ export class Outbox {
         await this.#sender.send(writable);
         return;
       } catch (error) {
+        this.#stream.failed(error);
         // A conflict says that somebody else appended: it is read at once.
         if (error instanceof StreamConflict && this.#failures === 0) {
           this.#failures = 1;

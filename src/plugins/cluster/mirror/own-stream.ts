@@ -3,6 +3,7 @@ import { CHAIN_START } from '../../../core/kernel/log/chain-hash.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { ClusterError } from '../errors.ts';
 import type { LinearStream } from '../nats/stream.ts';
+import { StreamFull } from '../nats/stream-errors.ts';
 import type { ChainPlace } from './batch.ts';
 import { beginAt, firstKept } from './begin.ts';
 import { confirm } from './confirm.ts';
@@ -16,7 +17,10 @@ import {
 } from './incarnations.ts';
 import { leftHeaders } from './message.ts';
 import type { NewIncarnation, OutboxOptions } from './outbox-options.ts';
+import type { StreamBegin } from './position.ts';
+import { Room } from './room.ts';
 import { type FoundFence, type StreamPlace, standingOf } from './standing.ts';
+import { StreamWatch } from './watch.ts';
 import { type OpenStream, Writer } from './writer.ts';
 
 /** A stream that was left for the next one within this time is left later. */
@@ -44,10 +48,12 @@ export interface OwnStreamOptions
   readonly wait: (ms: number) => Promise<void>;
 }
 
-/** A stream that can be written, and the last record on it. */
+/** A stream that can be written, and the last record on it. Stop its watch. */
 export interface Writable {
   readonly writer: Writer;
   readonly sent: ChainPlace;
+  readonly watch: StreamWatch;
+  readonly room: Room;
 }
 
 /**
@@ -58,14 +64,17 @@ export class OwnStream {
   readonly #options: OwnStreamOptions;
   #incarnation = 0;
   #place = NOWHERE;
+  #begun: StreamBegin | undefined;
+  #hasRefused = false;
   #leftAt: number | undefined;
 
   constructor(options: OwnStreamOptions) {
     this.#options = options;
     const known = options.position.current.mirror;
     if (!known) return;
-    const { incarnation, ...place } = known;
+    const { incarnation, begin, ...place } = known;
     this.#place = place;
+    this.#begun = begin;
     this.#incarnation = incarnation;
   }
 
@@ -92,6 +101,11 @@ export class OwnStream {
     }
   }
 
+  /** What was opened last could not be written any more. */
+  failed(error: unknown): void {
+    this.#hasRefused = error instanceof StreamFull;
+  }
+
   get #streams(): LogStreams {
     const { link, cluster, clock, logger } = this.#options;
     return { link, cluster, clock, logger };
@@ -107,6 +121,7 @@ export class OwnStream {
       // Of a stream that this host did not write down it remembers nothing.
       this.#incarnation = Math.max(newest, 1);
       this.#place = NOWHERE;
+      this.#begun = undefined;
     }
     const incarnation = this.#incarnation;
     const known = this.#place.streamSeq > 0 ? this.#place : undefined;
@@ -122,10 +137,10 @@ export class OwnStream {
         this.#note(standing.place);
         for (const fence of standing.fences) await onFence(fence);
         if (firstKept(reader) > seq + 1) return `the local log was pruned before record ${seq + 1} was sent`;
-        return { writer: this.#writer(opened), sent: { seq, hash } };
+        return this.#writable(this.#writer(opened), { seq, hash }, standing.first);
       }
       case 'empty': {
-        const writable = await this.#begin(opened);
+        const writable = await this.#begin(opened, standing.first);
         const from = writable.sent.seq + 1;
         if (left !== undefined) this.#options.onIncarnation({ incarnation, reason: left, from });
         return writable;
@@ -159,28 +174,57 @@ export class OwnStream {
 
   /** Makes the next incarnation the one to be opened. */
   async #leave(reason: string): Promise<void> {
-    const { clock, logger, position, wait } = this.#options;
+    const { clock, logger, wait } = this.#options;
     if (this.#leftAt !== undefined) await wait(this.#leftAt + INCARNATION_MS - clock.monotonic());
     this.#leftAt = clock.monotonic();
     logger.error({ incarnation: this.#incarnation, reason }, 'cluster.mirror.left');
     this.#incarnation += 1;
     this.#place = NOWHERE;
-    position.set({ mirror: { incarnation: this.#incarnation, ...NOWHERE } });
+    this.#begun = undefined;
+    this.#save();
   }
 
   /** The first message: where the local log begins, and the states before that. */
-  async #begin(opened: OpenStream): Promise<Writable> {
-    const { reader, host, key, clock, largest } = this.#options;
-    const { incarnation } = opened;
+  async #begin(opened: OpenStream, first: number): Promise<Writable> {
+    const { reader } = this.#options;
     const from = firstKept(reader);
     // What was on an earlier stream may have had effects: this one is as good when it has come so far.
     const filledAt = Math.max(from, reader.lastSeq());
-    const facts = { host, incarnation, key, now: clock.now(), largest, filledAt };
-    const { messages, hash } = await beginAt(reader, from, facts);
     const writer = this.#writer(opened);
+    const hash = await this.#sendBegin(writer, from, { bytesBefore: 0, filledAt });
+    return this.#writable(writer, { seq: from - 1, hash }, first);
+  }
+
+  /** From here on the stream can be read when what stands before is removed. */
+  async #sendBegin(
+    writer: Writer,
+    from: number,
+    { bytesBefore, filledAt }: Omit<StreamBegin, 'streamSeq'>,
+  ): Promise<string> {
+    const { reader, host, key, clock, largest } = this.#options;
+    const facts = { host, incarnation: writer.incarnation, key, now: clock.now(), largest, filledAt };
+    const { messages, hash } = await beginAt(reader, from, facts);
+    const streamSeq = writer.last + 1;
     for (const message of messages) writer.append(message);
     await writer.stands();
-    return { writer, sent: { seq: from - 1, hash } };
+    this.#noteBegin({ streamSeq, bytesBefore, filledAt });
+    return hash;
+  }
+
+  async #writable(writer: Writer, sent: ChainPlace, first: number): Promise<Writable> {
+    const { clock, logger, onChange, reader } = this.#options;
+    const watch = new StreamWatch(writer, first, { clock, logger, onFault: onChange });
+    const room = new Room({
+      ...{ writer, watch, logger, hasRefused: this.#hasRefused },
+      begin: () => this.#begun,
+      onTrimmed: () => this.#begun && this.#noteBegin({ ...this.#begun, bytesBefore: 0 }),
+      beginAgain: async ({ seq }, bytesBefore) => {
+        const filledAt = Math.max(seq, this.#begun?.filledAt ?? reader.lastSeq());
+        await this.#sendBegin(writer, seq + 1, { bytesBefore, filledAt });
+      },
+    });
+    await watch.look();
+    return { writer, sent, watch, room };
   }
 
   #writer(opened: OpenStream): Writer {
@@ -195,7 +239,17 @@ export class OwnStream {
   #note(place: StreamPlace): void {
     if (place.streamSeq < this.#place.streamSeq) return;
     this.#place = place;
-    this.#options.position.set({ mirror: { incarnation: this.#incarnation, ...place } });
+    this.#save();
     this.#options.onPlace(place);
+  }
+
+  #noteBegin(begin: StreamBegin): void {
+    this.#begun = begin;
+    this.#save();
+  }
+
+  #save(): void {
+    const mirror = { incarnation: this.#incarnation, ...this.#place };
+    this.#options.position.set({ mirror: { ...mirror, ...(this.#begun && { begin: this.#begun }) } });
   }
 }

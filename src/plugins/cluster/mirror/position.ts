@@ -30,10 +30,31 @@ const orphanedBranch = z.object({
 /** Records that a host made for a singleton after another one had taken it over: never merged into the story. */
 export type OrphanedBranch = Readonly<z.output<typeof orphanedBranch>>;
 
+const begin = z
+  .object({
+    /** The first message of the newest `begin`. */
+    streamSeq: z.int().min(1),
+    /** What the stream held before it, about. */
+    bytesBefore: z.int().min(0),
+    /** Until the stream has come to this record, an earlier one may hold more. */
+    filledAt: z.int().min(0),
+  })
+  .readonly();
+
+/** A place in a stream from which on it can be read. */
+export type StreamBegin = z.output<typeof begin>;
+
 const position = z.object({
   /** The host's own stream: the newest record that NATS acknowledged, and the message that holds it, 0 before the first. */
   mirror: z
-    .object({ incarnation: z.int().min(1), streamSeq: z.int().min(0), seq: z.int().min(0), hash: z.string() })
+    .object({
+      incarnation: z.int().min(1),
+      streamSeq: z.int().min(0),
+      seq: z.int().min(0),
+      hash: z.string(),
+      /** From where on the stream can be read when what stands before is removed. */
+      begin: begin.optional(),
+    })
     .readonly()
     .optional(),
   orphans: z.array(orphanedBranch).readonly().optional(),

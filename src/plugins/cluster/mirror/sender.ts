@@ -52,14 +52,19 @@ export class Sender {
   }
 
   /** Sends what comes, until the stop. @throws what the stream says, when nothing is under way any more */
-  async send({ writer, sent }: Writable): Promise<void> {
+  async send({ writer, sent, watch, room }: Writable): Promise<void> {
     const { wanted, woken } = this.#options;
     this.#sent = sent;
+    watch.start();
     try {
       while (wanted().stopping !== 'now') {
         writer.check();
+        watch.check();
         this.#askForStates();
-        if (writer.hasRoom && this.#isDue(writer)) {
+        if (room.isTight && wanted().stopping === 'no') {
+          if (writer.isSettled) await room.make(this.#sent);
+          else await woken();
+        } else if (writer.hasRoom && this.#isDue(writer)) {
           this.#sendSome(writer);
           await turn();
         } else if (this.#isDone(writer)) return;
@@ -68,6 +73,8 @@ export class Sender {
     } catch (error) {
       await writer.settled();
       throw error;
+    } finally {
+      watch.end();
     }
   }
 

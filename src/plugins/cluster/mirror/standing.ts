@@ -3,7 +3,7 @@ import { CHAIN_START } from '../../../core/kernel/log/chain-hash.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import type { LinearStream } from '../nats/stream.ts';
 import { streamHeaderOf } from './batch.ts';
-import { Counting, type Fence, type MirrorEntry } from './message.ts';
+import { Counting, type Fence, type MirrorBody } from './message.ts';
 import { newestStates } from './newest-states.ts';
 import { entriesOf } from './stream-lines.ts';
 
@@ -26,13 +26,15 @@ export type Standing =
       /** It ends with a record of the local log. */
       readonly kind: 'continues';
       readonly place: StreamPlace;
+      /** Its oldest message. */
+      readonly first: number;
       /** Its last message: the next one is appended behind it. */
       readonly last: number;
       /** Behind the place that was known before. */
       readonly fences: readonly FoundFence[];
     }
   /** Nothing is in it that counts. */
-  | { readonly kind: 'empty'; readonly last: number }
+  | { readonly kind: 'empty'; readonly first: number; readonly last: number }
   /** It ends before what it had acknowledged; a server that is cut off from the others may say so, too. */
   | { readonly kind: 'behind'; readonly last: number }
   /** It holds what the local log does not. */
@@ -56,18 +58,25 @@ export async function standingOf(
   known?: StreamPlace,
 ): Promise<Standing> {
   let last: number;
+  let first: number;
   try {
-    last = (await stream.last()).seq;
+    ({ seq: last, firstSeq: first } = await stream.last());
   } catch (error) {
     if (isCoded(error, 'HF_CLUSTER_STREAM_REWOUND'))
       return { kind: 'behind', last: Number(error.details.last) };
     throw error;
   }
   if (known && last < known.streamSeq) return { kind: 'behind', last };
-  if (last === 0) return { kind: 'empty', last };
+  if (last === 0) return { kind: 'empty', first, last };
   try {
-    const place = known ? await checked(stream, known) : await startIn(stream, log, key, last);
-    if (place === undefined && known) {
+    // The host may have forgotten the last that it did: what it remembers may have been removed to make room.
+    const isThere = known !== undefined && known.streamSeq >= first;
+    const begin = isThere && first === 1 ? undefined : await beginOf(stream, first, last);
+    // Whoever removes its oldest messages, it must begin with the states before the next.
+    if (first > 1 && (begin === undefined || streamHeaderOf(begin.body).key !== key))
+      return { kind: 'differs', reason: `its messages before ${first} were removed`, last };
+    const place = isThere ? await checked(stream, known) : await startIn(stream, log, key, begin, last);
+    if (place === undefined && isThere) {
       const reason = `message ${known.streamSeq} is not the one that holds record ${known.seq}`;
       return { kind: 'differs', reason, last };
     }
@@ -75,8 +84,8 @@ export async function standingOf(
       const reason = 'the records that it ends with are not those of this host';
       return { kind: 'differs', reason, last };
     }
-    if (place === undefined) return { kind: 'empty', last };
-    return await behind(stream, log, place, last);
+    if (place === undefined) return { kind: 'empty', first, last };
+    return await behind(stream, log, place, { first, last });
   } catch (error) {
     if (!isCoded(error, 'HF_CLUSTER_STREAM_GAP')) throw error;
     return { kind: 'differs', reason: error.message, last };
@@ -95,19 +104,22 @@ async function checked(stream: Stream, known: StreamPlace): Promise<StreamPlace 
   return undefined;
 }
 
+/** @returns undefined when a stream begins with anything else */
+async function beginOf(stream: Stream, first: number, last: number): Promise<MirrorBody | undefined> {
+  for await (const entry of entriesOf(stream.read(first, last)))
+    return 'body' in entry && entry.kind === 'begin' ? entry : undefined;
+  return undefined;
+}
+
 /** A record in a stream whose position was lost, from which on it can be read: that of its newest states, or its begin. */
 async function startIn(
   stream: Stream,
   log: Log,
   key: string,
+  begin: MirrorBody | undefined,
   last: number,
 ): Promise<StreamPlace | 'foreign' | undefined> {
-  let begin: MirrorEntry | undefined;
-  for await (const entry of entriesOf(stream.read(1, last))) {
-    begin = entry;
-    break;
-  }
-  if (begin?.kind !== 'begin') return undefined;
+  if (!begin) return undefined;
   if (streamHeaderOf(begin.body).key !== key) return 'foreign';
   const states = await newestStates(stream, stream.subjects.at(-1) ?? '', last + 1);
   const { to: seq, hash, streamSeq } = states ?? begin;
@@ -120,7 +132,12 @@ function isOurs(log: Log, seq: number, hash: string): boolean {
 }
 
 /** Goes on from a place: later records of ours are counted, fences are gathered. */
-async function behind(stream: Stream, log: Log, from: StreamPlace, last: number): Promise<Standing> {
+async function behind(
+  stream: Stream,
+  log: Log,
+  from: StreamPlace,
+  { first, last }: { readonly first: number; readonly last: number },
+): Promise<Standing> {
   let place = from;
   const fences: FoundFence[] = [];
   const counting = new Counting(from.seq);
@@ -129,6 +146,8 @@ async function behind(stream: Stream, log: Log, from: StreamPlace, last: number)
     const { streamSeq } = entry;
     if (entry.kind === 'fence') fences.push({ ...entry.fence, atSeq: place.seq, streamSeq });
     if (entry.kind === 'left') return { kind: 'differs', reason: 'this host has left it before', last };
+    if (entry.kind === 'begin' && entry.to === place.seq && entry.hash === place.hash)
+      place = { ...place, streamSeq };
     if (!counting.counts(entry) || !('to' in entry)) continue;
     if (log.hashOf(entry.to) !== entry.hash) {
       const reason = `it holds records ${entry.from} to ${entry.to}, which are not those of this host`;
@@ -136,7 +155,7 @@ async function behind(stream: Stream, log: Log, from: StreamPlace, last: number)
     }
     place = { streamSeq, seq: entry.to, hash: entry.hash };
   }
-  return { kind: 'continues', place, last, fences };
+  return { kind: 'continues', place, first, last, fences };
 }
 
 async function* nothing(): AsyncGenerator<never> {}

@@ -19,6 +19,8 @@ export interface StreamEnds {
   readonly firstSeq: number;
   /** Bytes that it holds. */
   readonly bytes: number;
+  /** The most that it may hold; not above 0 when there is no limit. */
+  readonly maxBytes: number;
 }
 
 /**

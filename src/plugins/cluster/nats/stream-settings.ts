@@ -20,6 +20,8 @@ export interface StreamSettings {
   readonly duplicateWindowMs?: number;
   /** Whether messages may be deleted by hand; not unless set. */
   readonly isRemovable?: boolean;
+  /** Whether the oldest messages may be removed together to make room; not unless set, or `isRemovable`. */
+  readonly isTrimmed?: boolean;
 }
 
 const NANOS = 1_000_000;
@@ -57,7 +59,7 @@ const LIMITS = 'limits' satisfies `${RetentionPolicy}`;
  * @returns the configuration as JetStream takes it: each setting is named, none left to the server
  */
 export function configOf(settings: StreamSettings, isClustered: boolean): Wanted {
-  const { storage = 'file', discard = 'new', isRemovable = false } = settings;
+  const { storage = 'file', discard = 'new', isRemovable = false, isTrimmed = isRemovable } = settings;
   return {
     name: settings.name,
     subjects: [...settings.subjects],
@@ -74,7 +76,7 @@ export function configOf(settings: StreamSettings, isClustered: boolean): Wanted
     allow_direct: false,
     allow_rollup_hdrs: false,
     deny_delete: !isRemovable,
-    deny_purge: !isRemovable,
+    deny_purge: !isTrimmed,
   };
 }
 

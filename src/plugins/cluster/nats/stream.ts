@@ -200,7 +200,7 @@ export class LinearStream {
       throw new StreamGone(this.name, `it was made anew at ${info.created}`);
     const { last_seq: seq, first_seq: firstSeq, bytes } = info.state;
     this.#noteEnd(seq);
-    return { seq, firstSeq: Math.max(firstSeq, 1), bytes };
+    return { seq, firstSeq: Math.max(firstSeq, 1), bytes, maxBytes: info.config.max_bytes };
   }
 
   /**
@@ -275,7 +275,7 @@ export class LinearStream {
     };
   }
 
-  /** Removes the messages before a number. The stream must be `isRemovable`. @throws StreamUnavailable, HF_CLUSTER_STREAM_REFUSED */
+  /** Removes the messages before a number. The stream must be `isTrimmed`, or `isRemovable`. @throws StreamUnavailable, HF_CLUSTER_STREAM_REFUSED */
   async removeBefore(seq: number): Promise<void> {
     try {
       await (await this.#link.manager()).streams.purge(this.name, { seq });

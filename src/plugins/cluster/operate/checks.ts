@@ -16,7 +16,8 @@ const ROUNDS = 200;
 /** A clock that differs by more makes times in the merged story misleading. */
 const CLOCK_MS = 1_000;
 /** Of what a stream may hold. */
-const NEARLY_FULL = 0.8;
+/** A host trims its stream at nine tenths. */
+const NEARLY_FULL = 0.95;
 /** An operation of a replica that is so far behind is not caught up in an instant. */
 const LAGGING_MESSAGES = 1_000;
 /** A leader hears of each of its replicas once a second. */
@@ -197,7 +198,7 @@ async function streams(link: NatsLink, options: ClusterOptions): ReturnType<Look
     ({ config, state }) => `${config.name} is ${Math.round((100 * state.bytes) / config.max_bytes)} % full`,
   );
   if (text.length > 0) {
-    const remedy = 'Raise maxStreamBytes, or let retention prune the log of that host.';
+    const remedy = 'Raise maxStreamBytes: its host could not trim it.';
     return { state: 'warn', found: text.join('; '), remedy };
   }
   if (unanswered.length > 0)

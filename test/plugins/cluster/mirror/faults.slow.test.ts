@@ -2,7 +2,7 @@ import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { connect } from '@nats-io/transport-node';
 import test, { type ExecutionContext } from 'ava';
-import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { type Clock, systemClock } from '../../../../src/core/kernel/clock.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { nextBatch } from '../../../../src/plugins/cluster/mirror/batch.ts';
 import { openHostLog } from '../../../../src/plugins/cluster/mirror/host-log.ts';
@@ -60,6 +60,34 @@ test('[C13] a stream that was deleted is filled again under the next name, and t
   await checkWhole(t, link, host, 2);
   t.is(host.told.incarnations.length, 1);
   t.like(host.told.incarnations[0], { incarnation: 2, reason: 'it was deleted', from: 1 });
+});
+
+/** What is looked at every few seconds is looked at all the time. */
+const quick: Clock = {
+  ...systemClock,
+  after: (ms, callback) => systemClock.after(Math.min(ms, 50), callback),
+};
+
+test('[C13] a stream that was deleted is noticed while nothing is written', async (t) => {
+  const { link, host } = await setUp(t, { clock: quick });
+  await host.mirror(100);
+  await (await link.manager()).streams.delete(streamName(1));
+  await until('it is filled again', () => host.outbox.position.incarnation === 2);
+  await host.outbox.mirrored(100);
+  await checkWhole(t, link, host, 2);
+});
+
+test('[C13] messages that a stranger purged from a stream are noticed while nothing is written, however many are left', async (t) => {
+  const { link, host } = await setUp(t, { clock: quick });
+  await host.mirror(100);
+  await (await link.manager()).streams.purge(streamName(1));
+  await until('it is filled again', () => host.outbox.position.incarnation === 2);
+  await host.mirror(100);
+  await (await link.manager()).streams.purge(streamName(2), { seq: 2 });
+  await until('it is filled again', () => host.outbox.position.incarnation === 3);
+  await host.outbox.mirrored(200);
+  await checkWhole(t, link, host, 3);
+  t.regex(host.told.incarnations.at(-1)?.reason ?? '', /^its messages before 2 were removed$/);
 });
 
 test('[C13] an acknowledgement that somebody else gives counts for nothing: a record is waited for until it is on the stream', async (t) => {
@@ -127,16 +155,22 @@ test('[C13] a kill between an append and the note of it loses nothing and repeat
   }
 });
 
-test('[C13] a full stream loses nothing: it is told, and when there is room the records go on', async (t) => {
+/** Its states alone are more than the small stream of a test holds. */
+const large = (text: string, chars: number) => ({
+  to: { value: 'closed', context: { note: text.repeat(chars) } },
+});
+
+test('[C13] a full stream that cannot be trimmed loses nothing: it is told, and when there is room the records go on', async (t) => {
   const { link, host } = await setUp(t, { limits: { maxBytes: 1024 * 1024, replicas: 1 } });
   await host.mirror(100);
-  await host.append(5_000);
+  await host.append(3, large('a', 300_000));
+  await host.append(5);
   await until('it is told', () =>
     host.told.troubles.some((text) => text?.startsWith('HF_CLUSTER_STREAM_FULL')),
   );
   t.true(host.outbox.lag().records > 0);
   await (await link.manager()).streams.update(streamName(1), { max_bytes: 64 * 1024 * 1024 });
-  await host.outbox.mirrored(5_100);
+  await host.outbox.mirrored(108);
   t.is(host.told.troubles.at(-1), undefined);
   await checkWhole(t, link, host, 1);
 });
@@ -144,8 +178,8 @@ test('[C13] a full stream loses nothing: it is told, and when there is room the 
 test('[C13] a record larger than the server takes is sent in parts, also when a fence falls among them', async (t) => {
   const { link, host } = await setUp(t, { largest: 100_000 });
   await host.mirror(10);
-  const large = { event: { type: 'KNOCK', text: 'ü'.repeat(1_500_000) } };
-  const mirrored = host.mirror(3, large);
+  const knock = { event: { type: 'KNOCK', text: 'ü'.repeat(1_500_000) } };
+  const mirrored = host.mirror(3, knock);
   await placeFence(streamsOf(link), 'one', { singleton: 'doors', token: '1:1', by: 'two' });
   await mirrored;
   await host.mirror(5);

@@ -17,7 +17,7 @@ const FENCE = { singleton: 'doors', token: '1-a:7', by: 'two' };
 const AS_OURS = {
   discard: DiscardPolicy.New,
   deny_delete: true,
-  deny_purge: true,
+  deny_purge: false,
   max_bytes: 256 * 1024 * 1024,
 };
 
