@@ -2,6 +2,7 @@ import type { Lease, Singleton } from '../../core/contracts/cluster.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
 import { type Inheritance, newestTakeover } from '../../core/kernel/actors/adoption.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { SingletonContext } from '../../machines/cluster/singleton.ts';
 import { singletonActor } from './actors.ts';
 import { ClusterError } from './errors.ts';
 import type { Leases } from './leases/leases.ts';
@@ -9,12 +10,12 @@ import { numberOf } from './leases/ledger.ts';
 import type { LastHolder } from './leases/message.ts';
 import type { HolderMessages } from './messages/holder.ts';
 import type { LogStreams } from './mirror/host-log.ts';
-import { inheritanceOf, placeFence } from './mirror/inheritance.ts';
+import { begunOnStreams, inheritanceOf, type Left, placeFence } from './mirror/inheritance.ts';
 import type { ClusterRecords } from './records.ts';
 
 export interface HandoverOptions {
   readonly services: Pick<Services, 'clock' | 'logger' | 'log'> & {
-    readonly actors: Pick<Services['actors'], 'get' | 'knownStates'>;
+    readonly actors: Pick<Services['actors'], 'knownStates'>;
   };
   /** Name of this host. */
   readonly host: string;
@@ -22,6 +23,8 @@ export interface HandoverOptions {
   readonly holder: Pick<HolderMessages, 'hold' | 'release'>;
   readonly leases: Pick<Leases, 'release'>;
   readonly records: Pick<ClusterRecords, 'singleton'>;
+  /** What was recorded here of a singleton's tenures. */
+  readonly recorded: (singleton: string) => Pick<SingletonContext, 'begunBy' | 'branches'> | undefined;
   /** Resolves when a record of this host stands on its stream. */
   readonly mirrored: (seq: number) => Promise<void>;
 }
@@ -180,7 +183,7 @@ export class Handover {
     const from = last && last.host !== host ? { from: last.host } : {};
     records.singleton(name, { type: 'TAKING', at: clock.now(), token, ...from });
     try {
-      const inheritance = await this.#inherit(singleton, lease, last);
+      const inheritance = await this.#inherit(work, lease, last);
       if (work.lease === lease) await singleton.begin(lease, inheritance);
       if (work.lease !== lease) throw new Error(LOST);
       work.isRunning = true;
@@ -201,27 +204,26 @@ export class Handover {
   }
 
   /** @returns undefined when this host's own log holds what was done last */
-  async #inherit(
-    { name, actorTypes }: Singleton,
-    { token }: Lease,
-    last: LastHolder | undefined,
-  ): Promise<Inheritance | undefined> {
+  async #inherit(work: Work, lease: Lease, last: LastHolder | undefined): Promise<Inheritance | undefined> {
     const { streams, host, services } = this.#options;
-    if (!last) return undefined;
-    // Whoever lost the lease before its work began has only what it knew of the singleton earlier.
-    for (const held of [last, ...(last.before ?? [])]) {
+    const { name, actorTypes } = work.singleton;
+    let isFirst = true;
+    for await (const held of this.#heldBefore(work.singleton, last)) {
+      // Whoever held it since may have fenced it there.
+      const isNewest = isFirst && held === last;
+      isFirst = false;
       const isHere = held.host === host && (held.mirror?.seq ?? 0) <= services.log.lastSeq();
       if (isHere) {
-        if (await this.#began(name, actorTypes, held.number)) return undefined;
-        continue;
+        if (!(await this.#began(name, actorTypes, held.number))) continue;
+        if (isNewest || !(await this.#isOrphaned(work, lease))) return undefined;
       }
       try {
-        const fence = await placeFence(streams, held.host, { singleton: name, token, by: host });
-        const left = await inheritanceOf(streams, fence, actorTypes);
+        const fence = await placeFence(streams, held.host, { singleton: name, token: lease.token, by: host });
+        const left = await inheritanceOf(streams, fence, actorTypes, isNewest);
         if (isSetBack(left, held))
           throw new ClusterError('HF_CLUSTER_UNFILLED', {
             host: held.host,
-            seq: left.seq,
+            seq: left.readTo,
             to: held.mirror?.seq ?? 0,
           });
         if (left.begun !== undefined && left.begun >= held.number) return left;
@@ -233,10 +235,41 @@ export class Handover {
     return undefined;
   }
 
+  /** Who held it, the newest first: as the ledger has it, and when none of those began its work, as the streams of all hosts do. */
+  async *#heldBefore({ name, actorTypes }: Singleton, last: LastHolder | undefined): AsyncGenerator<Held> {
+    // Whoever lost the lease before its work began has only what it knew of the singleton earlier.
+    if (last) yield* [last, ...(last.before ?? [])];
+    const { streams, host, recorded } = this.#options;
+    const found: Held[] = [...(await begunOnStreams(streams, name, actorTypes))];
+    const { begunBy } = recorded(name) ?? {};
+    if (begunBy !== undefined) found.push({ host, number: numberOf(begunBy) });
+    yield* found.sort((one, other) => other.number - one.number);
+  }
+
+  /**
+   * Whether what this host did last for a singleton does not count, because another one had fenced it. Until its stream has what it
+   * recorded, it may not have met the fence.
+   */
+  async #isOrphaned(work: Work, lease: Lease): Promise<boolean> {
+    const { mirrored, services, recorded } = this.#options;
+    const { actors, clock, log } = services;
+    const { name, actorTypes } = work.singleton;
+    const sent = mirrored(log.lastSeq()).then(
+      () => true,
+      () => true, // this host stops
+    );
+    const passed = () => new Promise<boolean>((resolve) => clock.after(LOOK_MS, () => resolve(false)));
+    while (work.lease === lease && !(await Promise.race([sent, passed()])));
+    const newest = Math.max(0, ...actors.knownStates(actorTypes).map(({ seq }) => seq));
+    const { branches = [] } = recorded(name) ?? {};
+    return branches.some(({ from, to }) => from <= newest && newest <= to);
+  }
+
   /** Whether the work began here by the token of this number, or a later one. */
   async #began(name: string, types: readonly string[], number: number): Promise<boolean> {
-    const { actors, log } = this.#options.services;
-    const begunBy = actors.get(singletonActor, name)?.context.begunBy;
+    const { services, recorded } = this.#options;
+    const { actors, log } = services;
+    const { begunBy } = recorded(name) ?? {};
     if (begunBy !== undefined && numberOf(begunBy) >= number) return true;
     const states = actors.knownStates(types);
     // A takeover that was cut off is begun anew, from the host that it was of.
@@ -250,12 +283,17 @@ export class Handover {
 }
 
 const LOST = 'it was lost while it began';
+/** How often is looked whether it is lost, milliseconds. */
+const LOOK_MS = 100;
+
+/** Who held a singleton, by a token of which number, and how far its log was on its stream. */
+type Held = Pick<LastHolder, 'host' | 'number' | 'mirror'>;
 
 /** The ledger says how far that host's log was on its stream. One whose log began anew has a later incarnation. */
-function isSetBack({ incarnation, seq }: Inheritance, { mirror }: LastHolder): boolean {
+function isSetBack({ incarnation, readTo }: Left, { mirror }: Held): boolean {
   if (!mirror) return false;
   const missing = Number(mirror.incarnation) - Number(incarnation);
-  return missing > 0 || (missing === 0 && seq < mirror.seq);
+  return missing > 0 || (missing === 0 && readTo < mirror.seq);
 }
 
 function reasonOf(error: unknown): string {

@@ -202,6 +202,7 @@ export class ClusterSystem implements Cluster {
     this.#handover = new Handover(singletons, {
       ...{ services: this.#services, host, streams, leases, holder: this.#holder },
       records: this.#records,
+      recorded: (singleton) => this.#services.actors.get(singletonActor, singleton)?.context,
       mirrored: (seq) => this.outbox.mirrored(seq),
     });
     const { shared } = this.#position.current;

@@ -1,8 +1,9 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type { Inheritance } from '../../../src/core/kernel/actors/adoption.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { Handover } from '../../../src/plugins/cluster/handover.ts';
 import type { LastHolder } from '../../../src/plugins/cluster/leases/message.ts';
+import { placeFence } from '../../../src/plugins/cluster/mirror/inheritance.ts';
 import type { NatsLink } from '../../../src/plugins/cluster/nats/link.ts';
 import { openLink, silent } from '../../support/cluster.ts';
 import { MirroredHost, streamsOf } from '../../support/mirrored-host.ts';
@@ -34,9 +35,14 @@ test('[C13] a takeover that was cut off hands on nothing, and a whole one nothin
   const attic = await inheritedBy(link, 'attic', new MirroredHost(t, link, { host: 'attic' }), last);
   t.is(attic.source, `barn:${barnSeq}`);
   t.is((await inheritedBy(link, 'cellar', cellar, last)).source, `barn:${barnSeq}`);
-  const cellarSeq = await cellar.mirror(1, adopting(1));
-  const whole = await inheritedBy(link, 'attic', new MirroredHost(t, link, { host: 'attic' }), last);
-  t.is(whole.source, `cellar:${cellarSeq}`);
+  const shed = new MirroredHost(t, link, { host: 'shed' });
+  await shed.mirror(2, { actor: 'test.door/old' });
+  await shed.mirror(1, taking(10));
+  await shed.mirror(1, adopting(0));
+  const shedSeq = await shed.mirror(1, adopting(1));
+  const taken = { host: 'shed', run: 's', number: 10, before: [last, ...before] };
+  const whole = await inheritedBy(link, 'attic', new MirroredHost(t, link, { host: 'attic' }), taken, 'i:11');
+  t.is(whole.source, `shed:${shedSeq}`);
   t.deepEqual(whole.actors, ['test.door/0', 'test.door/1']);
 });
 
@@ -68,39 +74,176 @@ test('[C13] a host that lost the lease before its work began leaves nothing: its
     'its own log',
     'whose own log holds what was done last, needs no other',
   );
+});
 
+test('[C13] with one record by its actors the work of a host has begun', async (t) => {
+  t.timeout(300_000);
+  const nats = await startNats(t);
+  const link = await openLink(t, nats.url());
+  const barn = new MirroredHost(t, link, { host: 'barn' });
+  await barn.mirror(1, taking(5));
+  await barn.mirror(3);
+  const cellar = new MirroredHost(t, link, { host: 'cellar' });
+  await cellar.mirror(1, taking(7));
   const cellarSeq = await cellar.mirror(1);
-  t.is(await inherited('attic', attic), `cellar:${cellarSeq}`, 'one record by its actors, and it has begun');
+  const before = [{ host: 'barn', run: 'b', number: 5 }];
+  const last: LastHolder = { host: 'cellar', run: 'r', number: 7, before };
+  const inherited = async (host: string, log: MirroredHost, from = last) =>
+    (await inheritedBy(link, host, log, from)).source;
+  const attic = new MirroredHost(t, link, { host: 'attic' });
   t.is(await inherited('cellar', cellar), 'its own log');
+  t.is(await inherited('attic', attic), `cellar:${cellarSeq}`);
   // It began by an earlier token and went on by a later one of the same host.
   const again = { ...last, number: 8, before: [{ host: 'cellar', run: 'r', number: 7 }, ...before] };
   t.is(await inherited('attic', attic, again), `cellar:${cellarSeq}`);
 });
 
+const FENCE_7 = { singleton: 'doors', token: 'i:7', by: 'cellar' };
+/** The barn began its work, the cellar held the lease after it and did nothing. */
+const FENCED_ONCE: LastHolder = {
+  ...{ host: 'cellar', run: 'c', number: 7 },
+  before: [{ host: 'barn', run: 'b', number: 5 }],
+};
+
+/** The barn does its work, is fenced by the cellar, and learns of it when it has recorded more. */
+async function fencedBarn(t: ExecutionContext) {
+  t.timeout(300_000);
+  const nats = await startNats(t);
+  const link = await openLink(t, nats.url());
+  const barn = new MirroredHost(t, link, { host: 'barn' });
+  await barn.mirror(1, taking(5));
+  const counted = await barn.mirror(6);
+  const knocks = [...barn.states.values()].map(({ ref, context }) => [ref, context]);
+  await placeFence(streamsOf(link), 'barn', FENCE_7);
+  await barn.mirror(3);
+  t.like(barn.told.orphans[0], { after: counted, records: 3 });
+  return { link, barn, counted, doors: knocks.filter(([ref]) => ref !== TENURES).sort() };
+}
+
+test('[C13] the first newer fence ends what counts of a host, although later fences and saved states stand behind it', async (t) => {
+  const { link, barn, counted, doors } = await fencedBarn(t);
+  await barn.stop(); // it saves its states, those that do not count among them
+  const attic = new MirroredHost(t, link, { host: 'attic' });
+  await attic.mirror(1, { actor: 'test.other/1' });
+  const from = await inheritedBy(link, 'attic', attic, FENCED_ONCE);
+  t.is(from.source, `barn:${counted}`);
+  t.deepEqual(from.knocks, doors);
+  const garden = new MirroredHost(t, link, { host: 'garden' });
+  const last = { host: 'attic', run: 'a', number: 9, before: [FENCED_ONCE, ...(FENCED_ONCE.before ?? [])] };
+  t.deepEqual(
+    await inheritedBy(link, 'garden', garden, last, 'i:11'),
+    from,
+    'and so for each that comes later',
+  );
+});
+
+test('[C13] what a host records counts again when the work has begun there by a newer token than the fence', async (t) => {
+  const { link, barn } = await fencedBarn(t);
+  await barn.mirror(1, taking(8));
+  const adopting = {
+    type: 'adopt',
+    host: 'cellar',
+    incarnation: '1',
+    seq: 1,
+    hash: '',
+    part: 0,
+    parts: 1,
+    state: {},
+  };
+  await barn.mirror(1, { actor: 'test.door/new', event: adopting });
+  const seq = await barn.mirror(1, { actor: 'test.door/new' });
+  // A host that was stopped for long comes too late with its fence.
+  await placeFence(streamsOf(link), 'barn', FENCE_7);
+  const newest = await barn.mirror(1, { actor: 'test.door/new' });
+  t.is(newest, seq + 1);
+  const attic = new MirroredHost(t, link, { host: 'attic' });
+  const last = { host: 'garden', run: 'g', number: 9, before: [{ host: 'barn', run: 'b', number: 8 }] };
+  const from = await inheritedBy(link, 'attic', attic, last, 'i:10');
+  t.deepEqual([from.source, from.actors], [`barn:${newest}`, ['test.door/new']]);
+});
+
+test('[C13] a host that holds a singleton again does not go on from what it recorded behind a fence', async (t) => {
+  const { link, barn, counted, doors } = await fencedBarn(t);
+  const from = await inheritedBy(link, 'barn', barn, FENCED_ONCE);
+  t.is(from.source, `barn:${counted}`);
+  t.deepEqual(from.knocks, doors);
+});
+
+test('[C13] a host that was fenced and learns of it only when it holds the singleton again does not, either', async (t) => {
+  t.timeout(300_000);
+  const nats = await startNats(t);
+  const link = await openLink(t, nats.url());
+  const barn = new MirroredHost(t, link, { host: 'barn' });
+  await barn.mirror(1, taking(5));
+  const counted = await barn.mirror(6);
+  await placeFence(streamsOf(link), 'barn', FENCE_7);
+  await barn.append(3);
+  const from = await inheritedBy(link, 'barn', barn, FENCED_ONCE);
+  t.is(from.source, `barn:${counted}`);
+});
+
+test('[C13] where the ledger knows no holder, the newest tenure on the streams of all hosts is taken over, with a fence', async (t) => {
+  t.timeout(300_000);
+  const nats = await startNats(t);
+  const link = await openLink(t, nats.url());
+  const attic = new MirroredHost(t, link, { host: 'attic' });
+  await attic.mirror(1, { actor: 'test.other/1' });
+  t.is((await inheritedBy(link, 'attic', attic)).source, 'its own log', 'nobody ever did');
+  const cellar = new MirroredHost(t, link, { host: 'cellar' });
+  await cellar.mirror(1, taking(5));
+  await cellar.mirror(3);
+  const barn = new MirroredHost(t, link, { host: 'barn' });
+  await barn.mirror(1, taking(7));
+  const barnSeq = await barn.mirror(3);
+  await cellar.mirror(1, taking(8)); // and it never began
+  t.is((await inheritedBy(link, 'attic', attic)).source, `barn:${barnSeq}`);
+  await barn.mirror(1);
+  t.like(barn.told.fences, [{ token: 'i:9', by: 'attic', atSeq: barnSeq }]);
+  t.is((await inheritedBy(link, 'barn', barn)).source, `barn:${barnSeq}`, 'also by the one whose it is');
+  // The new ledger knows who held the lease since, but not before.
+  const last: LastHolder = { host: 'garden', run: 'g', number: 12 };
+  t.is((await inheritedBy(link, 'cellar', cellar, last, 'i:13')).source, `barn:${barnSeq}`);
+});
+
 /** Whose states the work begins with, and of which actors. */
-async function inheritedBy(link: NatsLink, host: string, { log, states }: MirroredHost, last: LastHolder) {
-  let found = { source: 'it did not begin', actors: [] as string[] };
+async function inheritedBy(
+  link: NatsLink,
+  host: string,
+  { log, states, outbox, told }: MirroredHost,
+  last?: LastHolder,
+  token = 'i:9',
+) {
+  let found = { source: 'it did not begin', actors: [] as string[], knocks: [] as unknown[] };
   const doors = {
     name: 'doors',
     actorTypes: ['test.door'],
     begin: async (_: unknown, inheritance?: Inheritance) => {
+      const left = (inheritance?.states ?? []).toSorted((a, b) => (a.ref < b.ref ? -1 : 1));
       found = {
         source: inheritance ? `${inheritance.host}:${inheritance.seq}` : 'its own log',
-        actors: inheritance?.states.map(({ ref }) => ref).sort() ?? [],
+        actors: left.map(({ ref }) => ref),
+        knocks: left.map(({ ref, context }) => [ref, context]),
       };
     },
     end: async () => {},
   };
   const actors = {
-    get: () => undefined,
     knownStates: () => [...states.values()].filter(({ ref }) => ref.startsWith('test.door/')),
   };
   const handover = new Handover([doors], {
     ...{ services: { clock: systemClock, logger: silent, log, actors }, host },
     ...{ streams: streamsOf(link), holder: { hold: () => {}, release: () => {} } },
-    ...{ leases: { release: async () => {} }, records: { singleton: () => 0 }, mirrored: async () => {} },
+    ...{ leases: { release: async () => {} }, records: { singleton: () => 0 } },
+    mirrored: (seq) => outbox.mirrored(seq),
+    recorded: () => ({
+      branches: told.orphans.map(({ after, to = 0, records = 0 }) => ({
+        from: after + 1,
+        to,
+        count: records,
+      })),
+    }),
   });
-  handover.gained({ singleton: 'doors', token: 'i:9', deadline: () => Infinity }, last);
+  handover.gained({ singleton: 'doors', token, deadline: () => Infinity }, last);
   await handover.settled();
   return found;
 }

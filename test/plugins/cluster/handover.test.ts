@@ -31,7 +31,7 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
       clock: systemClock,
       logger: silent,
       log,
-      actors: { get: () => undefined, knownStates: () => [] },
+      actors: { knownStates: () => [] },
     },
     host: 'attic',
     streams: { link, cluster: 'tests', clock: systemClock, logger: silent },
@@ -43,12 +43,13 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
         return 0;
       },
     },
+    recorded: () => ({ begunBy: '2026-11-23T00:00:00Z:1', branches: [] }),
     mirrored: () => sent.promise,
   });
   const gain = (number: number, deadline = Number.POSITIVE_INFINITY) =>
     handover.gained(
       { singleton: 'doors', token: `2026-11-23T00:00:00Z:${number}`, deadline: () => deadline },
-      undefined,
+      { host: 'attic', run: 'r', number: 1 },
     );
   return { handover, happened, gain, effects, sent };
 }

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../../../src/core/kernel/clock.ts';
 import { portableHeader } from '../../../../src/core/kernel/log/portable/export.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { openHostLog } from '../../../../src/plugins/cluster/mirror/host-log.ts';
+import { namesOf } from '../../../../src/plugins/cluster/mirror/incarnations.ts';
 import {
   inheritanceOf,
   type PlacedFence,
@@ -10,8 +11,10 @@ import {
 } from '../../../../src/plugins/cluster/mirror/inheritance.ts';
 import { exportPartOf } from '../../../../src/plugins/cluster/mirror/orphans.ts';
 import type { OrphanedBranch } from '../../../../src/plugins/cluster/mirror/position.ts';
+import { EXPECTED_LAST } from '../../../../src/plugins/cluster/nats/seal.ts';
+import { LinearStream } from '../../../../src/plugins/cluster/nats/stream.ts';
 import { openLink } from '../../../support/cluster.ts';
-import { MirroredHost, streamsOf } from '../../../support/mirrored-host.ts';
+import { CLUSTER, MirroredHost, streamsOf } from '../../../support/mirrored-host.ts';
 import { type NatsServers, startNats } from '../../../support/nats.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
@@ -88,6 +91,11 @@ test('[C13] a new holder knows every actor as of its fence, and what the old one
   const began = performance.now();
   const inheritance = await inheritanceOf(streamsOf(link), fence, ['test.door']);
   t.log(`inherited in ${Math.round(performance.now() - began)} ms`);
+  const { stream: name } = namesOf(CLUSTER, 'old', fence.incarnation);
+  const stream = await LinearStream.existing(link, name, streamsOf(link));
+  const { headers } = (await stream?.get(fence.streamSeq)) ?? {};
+  t.is(headers?.['Nats-Expected-Stream'], name);
+  t.is(headers?.[EXPECTED_LAST], undefined, 'whatever the old holder sends meanwhile');
   t.is(inheritance.seq, at);
   t.is(JSON.stringify(inheritance.states), expected);
   await old.mirror(5);
@@ -126,6 +134,11 @@ test('[C13] fences that fall among records under way change neither the log on t
     await until('it goes on', () => old.log.lastSeq() > seq + 100);
     const fence = { singleton: 'doors', token: `1:${index + 1}`, by: 'new' };
     placed.push(await placeFence(streamsOf(link), 'stormy', fence));
+    // It holds the singleton again: what it records from here on counts.
+    await until('the fence was found', () => old.told.fences.length > index);
+    const event = { type: 'TAKING', token: fence.token };
+    const again = await old.append(1, { actor: 'cluster.singleton/doors', event });
+    await until('a record by it is on the stream', () => old.outbox.position.seq > again + 60);
   }
   isOver = true;
   await appending;

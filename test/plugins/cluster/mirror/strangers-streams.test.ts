@@ -96,7 +96,7 @@ test('[C13] a stream that was set back behind what its host said of it in the le
     clock: systemClock,
     logger: silent,
     log: new SqliteLog({ dataDir: tempDir(t) }),
-    actors: { get: () => undefined, knownStates: () => [] },
+    actors: { knownStates: () => [] },
   };
   t.teardown(() => services.log.close());
   const handover = new Handover([doors], {
@@ -104,6 +104,7 @@ test('[C13] a stream that was set back behind what its host said of it in the le
     holder: { hold: () => {}, release: () => {} },
     leases: { release: async (_, reason) => void happened.push(reason) },
     records: { singleton: () => 0 },
+    recorded: () => undefined,
     mirrored: async () => {},
   });
   const lease = { singleton: 'doors', token: '1-a:7', deadline: () => Infinity };
