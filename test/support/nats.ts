@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { type ConnectionOptions, connect } from '@nats-io/transport-node';
 import { NatsProxy } from './nats-proxy.ts';
 import type { Scope } from './scope.ts';
+import { SmallDisk } from './small-disk.ts';
 import { tempDir } from './temp.ts';
 import { PATIENCE_MS, until } from './until.ts';
 
@@ -18,6 +19,10 @@ export interface NatsWish {
   readonly storeBytes?: number;
   /** Further lines of each server's configuration, e.g. `authorization { … }`. */
   readonly config?: string;
+  /** The servers reach each other through proxies, so that a test can cut them off from each other. */
+  readonly isSplittable?: boolean;
+  /** Each server has a disk of its own of so many megabytes, which a test can fill; unlimited unless set. */
+  readonly diskMegabytes?: number;
   /** How the tests' own client gets in. */
   readonly login?: Partial<ConnectionOptions>;
 }
@@ -27,6 +32,9 @@ interface Server {
   readonly port: number;
   readonly configFile: string;
   readonly logFile: string;
+  /** From it to each of the others. */
+  readonly routes: readonly NatsProxy[];
+  readonly disk?: SmallDisk | undefined;
   process?: ChildProcess | undefined;
 }
 
@@ -65,17 +73,25 @@ export class NatsServers {
     const dir = tempDir(t);
     const count = wish.servers ?? 1;
     const ports = await freePorts(count * 2);
-    const routes = ports.slice(count).map((port) => `nats-route://127.0.0.1:${port}`);
-    const servers = ports.slice(0, count).map((port, index): Server => {
+    const { diskMegabytes } = wish;
+    const routePorts = ports.slice(count);
+    const preparing = ports.slice(0, count).map(async (port, index): Promise<Server> => {
       const [name, home] = [`n${index}`, join(dir, `n${index}`)];
-      mkdirSync(home);
+      mkdirSync(join(home, 'store'), { recursive: true });
       const [configFile, logFile] = [join(home, 'nats.conf'), join(home, 'log')];
-      writeFileSync(
-        configFile,
-        configOf({ name, home, port, route: ports[count + index] ?? 0, routes, wish }),
+      const route = routePorts[index] ?? 0;
+      const others = routePorts.map((other) =>
+        wish.isSplittable && other !== route ? NatsProxy.open(other, 'nats-route') : undefined,
       );
-      return { name, port, configFile, logFile };
+      const proxies = await Promise.all(others);
+      const routes = proxies.map((proxy, at) => proxy?.url ?? `nats-route://127.0.0.1:${routePorts[at]}`);
+      writeFileSync(configFile, configOf({ name, home, port, route, routes, wish }));
+      const opened = proxies.filter((proxy) => proxy !== undefined);
+      for (const proxy of opened) t.teardown(() => proxy.close());
+      const disk = diskMegabytes ? await SmallDisk.mount(t, join(home, 'store'), diskMegabytes) : undefined;
+      return { name, port, configFile, logFile, routes: opened, disk };
     });
+    const servers = await Promise.all(preparing);
     const nats = new NatsServers(t, wish, servers);
     t.teardown(() => nats.end());
     return nats;
@@ -149,9 +165,48 @@ export class NatsServers {
     return proxy;
   }
 
-  /** Where a server keeps its streams. */
+  /** Cuts one server off from the others; clients reach all of them. */
+  split(i: number): void {
+    for (const route of this.#routesOf(i)) route.cut();
+  }
+
+  rejoin(i: number): void {
+    for (const route of this.#routesOf(i)) route.heal();
+  }
+
+  /** Copies what a server that does not run has stored. @returns where to */
+  keepStore(i: number): string {
+    const copy = tempDir(this.#scope);
+    cpSync(join(this.storeDir(i), 'jetstream'), join(copy, 'jetstream'), { recursive: true });
+    return copy;
+  }
+
+  /** Sets a server that does not run back to such a copy. */
+  restoreStore(i: number, copy: string): void {
+    const store = join(this.storeDir(i), 'jetstream');
+    rmSync(store, { recursive: true });
+    cpSync(join(copy, 'jetstream'), store, { recursive: true });
+  }
+
+  /** The disk of a server, where each has one of its own. */
+  diskOf(i: number): SmallDisk {
+    const { disk } = this.#at(i);
+    if (!disk) throw new Error('the servers have no disks of their own: wish for diskMegabytes');
+    return disk;
+  }
+
+  /** Where a server keeps its streams, as this process sees it. */
   storeDir(i = 0): string {
-    return join(dirname(this.#at(i).configFile), 'store');
+    const { configFile, disk } = this.#at(i);
+    return disk?.path ?? join(dirname(configFile), 'store');
+  }
+
+  /** The proxies from a server and to it. */
+  #routesOf(i: number): NatsProxy[] {
+    const from = (server: number, to: number) => this.#at(server).routes[to > server ? to - 1 : to];
+    const others = this.#servers.map((_, other) => other).filter((other) => other !== i);
+    const routes = others.flatMap((other) => [from(i, other), from(other, i)]);
+    return routes.filter((route) => route !== undefined);
   }
 
   async end(): Promise<void> {
@@ -166,7 +221,8 @@ export class NatsServers {
 
   async #up(i: number): Promise<void> {
     const server = this.#at(i);
-    const child = spawn('nats-server', ['-c', server.configFile], { stdio: 'ignore' });
+    const [program = '', ...args] = [...(server.disk?.inside ?? []), 'nats-server', '-c', server.configFile];
+    const child = spawn(program, args, { stdio: 'ignore' });
     server.process = child;
     const failed = new Promise<never>((_, reject) => {
       child.once('error', (error) =>
@@ -245,7 +301,11 @@ function configOf({ name, home, port, route, routes, wish }: ConfigParts): strin
     config,
   ];
   if (routes.length > 1) {
-    lines.push(`cluster { name: tests, listen: "127.0.0.1:${route}", routes: ${JSON.stringify(routes)} }`);
+    // Where routes are cut by proxies, the servers must not tell each other of the way around them.
+    const advertise = wish.isSplittable ? ', advertise: "127.0.0.1:1"' : '';
+    lines.push(
+      `cluster { name: tests, listen: "127.0.0.1:${route}", routes: ${JSON.stringify(routes)}${advertise} }`,
+    );
   }
   if (tls) {
     const ca = tls.clientCaFile === undefined ? '' : `, ca_file: "${tls.clientCaFile}", verify: true`;

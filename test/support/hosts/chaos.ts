@@ -1,6 +1,6 @@
 import { Simulation } from '../../../bench/cluster-simulation/simulation.ts';
-import { type Fault, type FaultKind, injectFaults } from './faults.ts';
-import { FaultyCluster } from './faulty-cluster.ts';
+import { type Fault, type FaultKind, injectFaults, ofServers } from './faults.ts';
+import { FaultyCluster, type FaultyClusterWish } from './faulty-cluster.ts';
 
 /** Rounds of faults, one behind the other; those of a round may overlap. */
 export type Schedule = readonly (readonly Fault[])[];
@@ -17,6 +17,9 @@ const WHOM: readonly Fault['whom'][] = ['holder', 'holder', 'first', 'second'];
 /** What a round takes beside its faults, about: until the pump goes on. Milliseconds. */
 const REST_MS = 2_000;
 
+/** A fault that takes so much longer than it should is told. */
+const LONG_MS = 15_000;
+
 /** The faults of a seed: the same on every machine. */
 export function chaosSchedule({ seed, seconds, leaseMs, kinds }: ChaosWish): Schedule {
   const chance = new Simulation(seed);
@@ -25,19 +28,28 @@ export function chaosSchedule({ seed, seconds, leaseMs, kinds }: ChaosWish): Sch
     if (picked === undefined) throw new Error('there is nothing to pick from');
     return picked;
   };
+  const all = kinds.filter((kind) => kind !== 'revoke');
+  const others = all.filter((kind) => !ofServers.includes(kind));
   const rounds: (readonly Fault[])[] = [];
   for (let ms = 0; ms < seconds * 1_000; ) {
     const count = chance.chance() < 0.5 ? 1 : 2 + Math.floor(chance.between(0, 2));
-    const round = Array.from({ length: count }, (_, index): Fault => {
+    const round: Fault[] = [];
+    for (let index = 0; index < count; index += 1) {
+      // What starts servers again happens alone: a server has one process.
+      const left = round.some(({ kind }) => ofServers.includes(kind)) ? others : all;
+      if (left.length === 0) break;
       const afterMs = index === 0 ? 0 : Math.round(chance.between(0, leaseMs));
-      return {
-        kind: pick(kinds),
-        whom: pick(WHOM),
-        afterMs,
-        forMs: Math.round(chance.between(100, 3 * leaseMs)),
-      };
-    });
-    rounds.push(round);
+      const forMs = Math.round(chance.between(100, 3 * leaseMs));
+      round.push({ kind: pick(left), whom: pick(WHOM), afterMs, forMs });
+    }
+    const lastsMs = Math.max(...round.map(({ afterMs, forMs }) => afterMs + forMs));
+    const revoked: Fault = {
+      kind: 'revoke',
+      whom: pick(WHOM),
+      afterMs: Math.round(chance.between(0, lastsMs)),
+      forMs: 0,
+    };
+    rounds.push(kinds.includes('revoke') ? [...round, revoked] : round);
     ms += REST_MS + Math.max(...round.map(({ afterMs, forMs }) => afterMs + forMs));
   }
   return rounds;
@@ -58,7 +70,7 @@ function roundText(round: readonly Fault[]): string {
 /** Runs a schedule on a new cluster, up to the first round that breaks a rule. @returns what is wrong */
 export async function runSchedule(
   schedule: Schedule,
-  { leaseMs, log }: { readonly leaseMs: number; readonly log: (line: string) => void },
+  { log, ...wish }: FaultyClusterWish & { readonly log: (line: string) => void },
 ): Promise<string[]> {
   const ends: (() => unknown)[] = [];
   const scope = { teardown: (end: () => unknown) => void ends.unshift(end), log };
@@ -67,11 +79,13 @@ export async function runSchedule(
     return violations;
   };
   try {
-    const cluster = await FaultyCluster.start(scope, leaseMs);
+    const cluster = await FaultyCluster.start(scope, wish);
     for (const [index, round] of schedule.entries()) {
       const where = `round ${index + 1}`;
       const began = performance.now();
-      await injectFaults(cluster, round);
+      await injectFaults(cluster, round, ({ kind }, extraMs) => {
+        if (extraMs > LONG_MS) log(`${where}: ${kind} took ${Math.round(extraMs)} ms more to heal`);
+      });
       const healed = performance.now();
       const violations = tell(where, await cluster.goesOn());
       if (violations.length > 0) {
@@ -84,7 +98,11 @@ export async function runSchedule(
     }
     const violations = tell('the end', await cluster.end());
     if (violations.length > 0) tell('timeline', cluster.timeline());
-    log(`${schedule.length} rounds, ${cluster.hosts.journal().length} lines in the journal`);
+    const { calls, keys } = cluster.callers;
+    const done = calls.filter(({ times }) => times > 0).length;
+    log(
+      `${schedule.length} rounds, ${cluster.hosts.journal().length} lines in the journal, ${keys.length} keys, ${calls.length} calls, ${done} done`,
+    );
     return violations;
   } catch (error) {
     return tell('it does not go on', [

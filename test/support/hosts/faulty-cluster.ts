@@ -10,6 +10,7 @@ import { type NatsServers, startNats } from '../nats.ts';
 import type { NatsProxy } from '../nats-proxy.ts';
 import type { Scope } from '../scope.ts';
 import { read } from '../until.ts';
+import { Callers } from './callers.ts';
 import type { Fault } from './faults.ts';
 import { Hosts } from './hosts.ts';
 import { journalViolations } from './journal-rules.ts';
@@ -21,10 +22,23 @@ const MINUTE = 60_000;
 const AHEAD_MS: Readonly<Record<string, number>> = { one: 0, two: 7 * MINUTE, three: -4 * MINUTE };
 const CLUSTER = 'tests';
 
-/** Three servers of NATS and three hosts, each host with a link of its own to each server, and what is wrong with them. */
+/** A disk of a server holds so much. */
+const DISK_MEGABYTES = 64;
+
+export interface FaultyClusterWish {
+  readonly leaseMs: number;
+  /** Servers of NATS: three with a copy of each stream (R3) on each, or one (R1). 3 unless set. */
+  readonly servers?: 1 | 3;
+}
+
+/**
+ * Servers of NATS and three hosts, each host with a link of its own to each server, clients that call tools at all hosts, and what
+ * is wrong with what was done.
+ */
 export class FaultyCluster {
   readonly nats: NatsServers;
   readonly hosts: Hosts;
+  readonly callers: Callers;
   readonly leaseMs: number;
   readonly #t: Scope;
   readonly #links: ReadonlyMap<string, readonly NatsProxy[]>;
@@ -34,6 +48,7 @@ export class FaultyCluster {
     t: Scope,
     nats: NatsServers,
     hosts: Hosts,
+    callers: Callers,
     links: ReadonlyMap<string, readonly NatsProxy[]>,
     admin: NatsLink,
     leaseMs: number,
@@ -41,34 +56,46 @@ export class FaultyCluster {
     this.#t = t;
     this.nats = nats;
     this.hosts = hosts;
+    this.callers = callers;
     this.leaseMs = leaseMs;
     this.#links = links;
     this.#admin = admin;
   }
 
   /** Starts all, and waits for the first stroke of the pump. */
-  static async start(t: Scope, leaseMs: number): Promise<FaultyCluster> {
-    const nats = await startNats(t, { servers: 3 });
+  static async start(t: Scope, { leaseMs, servers: count = 3 }: FaultyClusterWish): Promise<FaultyCluster> {
+    const nats = await startNats(t, {
+      servers: count,
+      isSplittable: count > 1,
+      diskMegabytes: DISK_MEGABYTES,
+    });
     const links = new Map<string, readonly NatsProxy[]>();
     for (const name of NAMES)
       links.set(name, await Promise.all(nats.urls().map((_, server) => nats.proxyTo(server))));
     const servers = (host: string) => (links.get(host) ?? []).map(({ url }) => url).join(',');
-    const hosts = new Hosts(t, { servers, leaseMs, clockAheadMs: (host) => AHEAD_MS[host] ?? 0 });
+    const callers = await Callers.open(t);
+    const clockAheadMs = (host: string) => AHEAD_MS[host] ?? 0;
+    const { plugins } = callers;
+    const hosts = new Hosts(t, { servers, leaseMs, clockAheadMs, plugins, strokeMs: STROKE_MS });
     const admin = await openLink(t, nats.urls(), { name: CLUSTER, key: ClusterKey.open(hosts.keyFile) });
-    const cluster = new FaultyCluster(t, nats, hosts, links, admin, leaseMs);
+    const cluster = new FaultyCluster(t, nats, hosts, callers, links, admin, leaseMs);
     await Promise.all(NAMES.map((name) => hosts.start(name)));
     await hosts.stroke(NAMES);
+    callers.start(hosts, NAMES);
+    await callers.mint(hosts, NAMES);
     return cluster;
   }
 
-  get ledger(): string {
-    return `HF_${CLUSTER}_LEDGER`;
+  /** A stream that all hosts share. */
+  stream(name: 'LEDGER' | 'SHARED' | 'BEATS'): string {
+    return `HF_${CLUSTER}_${name}`;
   }
 
-  /** The newest stream that holds the log of a host. */
+  /** The newest stream that holds the log of a host; the first one while NATS does not say. */
   async logOf(host: string): Promise<string> {
     const streams = { link: this.#admin, cluster: CLUSTER, clock: systemClock, logger: silent };
-    return namesOf(CLUSTER, host, await newestIncarnation(streams, host)).stream;
+    const newest = await newestIncarnation(streams, host).catch(() => 1);
+    return namesOf(CLUSTER, host, newest).stream;
   }
 
   /** The server that leads a stream; the first one while there is no leader. */
@@ -81,8 +108,24 @@ export class FaultyCluster {
     }
   }
 
+  /** While NATS does not do it, nothing is deleted. */
   async deleteStream(stream: string): Promise<void> {
-    await (await this.#admin.manager()).streams.delete(stream).catch(() => {});
+    await this.#admin
+      .manager()
+      .then(({ streams }) => streams.delete(stream))
+      .catch(() => {});
+  }
+
+  /** Has the newest message of a stream stored again, as a copy that comes after the window in which NATS would know it. */
+  async repeat(stream: string): Promise<void> {
+    const link = this.#admin;
+    const manager = await link.manager();
+    const { state } = await manager.streams.info(stream);
+    const message = await manager.streams.getMessage(stream, { seq: state.last_seq });
+    if (!message) return;
+    const headers = message.header;
+    for (const name of headers.keys()) if (name.startsWith('Nats-')) headers.delete(name);
+    await link.jetstream().publish(message.subject, message.data, { headers });
   }
 
   linksOf(host: string): readonly NatsProxy[] {
@@ -106,24 +149,48 @@ export class FaultyCluster {
     if (!this.hosts.isUp(host)) await this.hosts.start(host);
   }
 
-  /** Waits until the pump makes strokes again. @returns what is wrong with what was done so far */
+  /** Somebody revokes the key that is called, at a host or, while that one cannot, at another one. */
+  revoke(host: string): Promise<void> {
+    return this.callers.revoke(this.hosts, [host, ...NAMES.filter((name) => name !== host)]);
+  }
+
+  /**
+   * Waits until the pump makes strokes again and all hosts know the same of the keys; then clients get new keys.
+   *
+   * @returns what is wrong with what was done so far
+   */
   async goesOn(): Promise<string[]> {
+    const { hosts, callers } = this;
     for (const name of NAMES) await this.startHost(name);
     // One that may have begun before the fault was healed, and one behind it.
-    await this.hosts.stroke(NAMES);
-    await this.hosts.stroke(NAMES);
-    return journalViolations(this.hosts.journal(), this.leaseMs);
+    await hosts.stroke(NAMES);
+    await hosts.stroke(NAMES);
+    try {
+      await callers.agree(hosts, NAMES);
+      await callers.mint(hosts, NAMES);
+    } catch (error) {
+      throw new Error(`${error}\n${hosts.told()}`, { cause: error });
+    }
+    return this.#done();
+  }
+
+  #done(): string[] {
+    return [
+      ...journalViolations(this.hosts.journal(), this.leaseMs),
+      ...this.callers.violations(NAMES.length),
+    ];
   }
 
   /** Stops all hosts and holds their logs, their streams and the journal against each other. @returns what is wrong */
   async end(): Promise<string[]> {
     const found: string[] = [];
+    await this.callers.stop();
     // Each has time to send what is left of its log, and to hand over.
     for (const name of NAMES) {
       const { code } = await this.#stopped(name);
       if (code !== 0) found.push(`${name} ended with ${code}: ${this.hosts.told()}`);
     }
-    found.push(...journalViolations(this.hosts.journal(), this.leaseMs));
+    found.push(...this.#done());
     const logs = new Map(NAMES.map((name) => [name, new SqliteReader(this.hosts.dataDir(name))]));
     try {
       found.push(...storyViolations(logs, this.hosts.journal()));
@@ -177,6 +244,8 @@ export class FaultyCluster {
   }
 }
 
+/** Long enough that faults meet it in the middle. */
+const STROKE_MS = 100;
 /** One broken rule breaks others behind it. */
 const MOST = 10;
 /** Records that the runtime writes at its stop when the cluster has been left. */

@@ -14,6 +14,8 @@ export interface HostsWish {
   /** Addresses of NATS by host, where they differ: e.g. each through a proxy of its own. */
   readonly servers: (host: string) => string;
   readonly leaseMs?: number;
+  /** How long a stroke of the pump takes, milliseconds. */
+  readonly strokeMs?: number;
   /** Further plugins of each host's configuration, with their imports. */
   readonly plugins?: { readonly imports: readonly string[]; readonly list: readonly string[] };
   readonly env?: Readonly<Record<string, string>>;
@@ -33,6 +35,7 @@ export class Hosts {
   readonly #wish: HostsWish;
   readonly keyFile: string;
   readonly #running = new Map<string, Spawned>();
+  readonly #gateways = new Map<string, string>();
 
   constructor(t: Scope, wish: HostsWish) {
     this.#t = t;
@@ -67,8 +70,8 @@ export class Hosts {
     const folder = join(this.dir, host);
     mkdirSync(folder, { recursive: true });
     const file = join(folder, 'plugins.config.ts');
-    const { leaseMs = 1_500, plugins = { imports: [], list: [] } } = this.#wish;
-    const options = JSON.stringify({ journal: this.journalFile, host });
+    const { leaseMs = 1_500, strokeMs, plugins = { imports: [], list: [] } } = this.#wish;
+    const options = JSON.stringify({ journal: this.journalFile, host, strokeMs });
     writeFileSync(
       file,
       `import { defineConfig } from ${source('src/index.ts')};
@@ -97,12 +100,18 @@ export class Hosts {
     await spawned.see(/Holdfast is ready/);
     const file = readRuntimeFile(this.dataDir(host));
     if (!file) throw new Error(`${host} is ready and has written no runtime.json`);
+    this.#gateways.set(host, file.surfaces.gateway?.url ?? '');
     return file;
   }
 
   #nodeOptions(host: string): string[] {
     const aheadMs = this.#wish.clockAheadMs?.(host) ?? 0;
     return aheadMs === 0 ? [] : ['--import', wallClock(aheadMs)];
+  }
+
+  /** Address of its gateway, as it was when the host was last ready. */
+  gateway(host: string): string {
+    return this.#gateways.get(host) ?? '';
   }
 
   /** Whether its process was started and has not ended. */

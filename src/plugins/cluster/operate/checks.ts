@@ -3,7 +3,6 @@ import { createLogger } from '../../../core/host/logging/logger.ts';
 import type { CheckContext, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { counted, duration } from '../../../core/host/terminal.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
-import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { ClusterKey } from '../keys.ts';
 import { NatsLink } from '../nats/link.ts';
 import { parseServers } from '../nats/servers.ts';
@@ -124,26 +123,33 @@ async function replicas(link: NatsLink, options: ClusterOptions): ReturnType<Loo
   const count = parseServers(options.servers)?.length ?? 1;
   const wanted = options.replicas ?? (count < 3 ? 1 : 3);
   const { infos, unanswered } = await ownStreams(link, options);
-  const away = silentServers(infos);
+  const away = new Map<string, number>();
   const problems = infos.flatMap(({ config, cluster }) => {
     const { name, num_replicas: has } = config;
-    const late = (cluster?.replicas ?? []).filter(
-      ({ name: server, current, lag = 0 }) => !away.includes(server) && (!current || lag > LAGGING_MESSAGES),
+    const behind = (cluster?.replicas ?? []).flatMap(
+      ({ name: server, current, lag = 0, offline, active }) => {
+        if (offline === true || active > SILENT_NANOS) away.set(server, (away.get(server) ?? 0) + 1);
+        else if (!current || lag > LAGGING_MESSAGES)
+          return [`${name} is behind on ${server} (${lag} messages)`];
+        return [];
+      },
     );
-    return [
-      ...(has < wanted ? [`${name} has ${has} of ${wanted} copies`] : []),
-      ...late.map((replica) => `${name} is behind on ${replica.name} (${replica.lag ?? 0} messages)`),
-    ];
+    return [...(has < wanted ? [`${name} has ${has} of ${wanted} copies`] : []), ...behind];
   });
-  const lost = away.map((server) => `the server ${server} does not answer: its copies are missing`);
+  const lost = [...away].map(
+    ([server, copies]) =>
+      `the server ${server} does not answer: ${counted(copies, 'copy is', 'copies are')} missing`,
+  );
   const leaderless = unanswered.map((name) => `${name} has no leader`);
   const found = [...lost, ...leaderless, ...problems].join('; ');
   if (lost.length > 0) {
-    const remedy = `Start ${away.join(' and ')} again: what is missing there comes by itself. Until then the others go on; ${AFTER_THE_NEXT}`;
+    const remedy = `Start ${[...away.keys()].join(' and ')} again: what is missing there comes by itself. Until then the others go on; ${AFTER_THE_NEXT}`;
     return { state: 'warn', found, remedy };
   }
   if (leaderless.length > 0) {
-    return { state: 'warn', found, remedy: ELECTION };
+    const remedy =
+      'An election takes up to 12 s: try again. If it stays, more than half of the servers do not reach each other.';
+    return { state: 'warn', found, remedy };
   }
   if (problems.length > 0) {
     const remedy = 'Look at that server: its disk may be full, which shows nowhere else.';
@@ -161,15 +167,6 @@ async function replicas(link: NatsLink, options: ClusterOptions): ReturnType<Loo
   };
 }
 
-/** @returns the names of servers that the leader of any stream has not heard of */
-function silentServers(infos: readonly StreamInfo[]): readonly string[] {
-  const replicas = infos.flatMap(({ cluster }) => cluster?.replicas ?? []);
-  const silent = replicas.filter(({ offline, active }) => offline === true || active > SILENT_NANOS);
-  return [...new Set(silent.map(({ name }) => name))].sort();
-}
-
-const ELECTION =
-  'An election takes up to 12 s: try again. If it stays, more than half of the servers do not reach each other.';
 const AFTER_THE_NEXT = 'with the next one that is lost, nothing is taken over and no log is mirrored.';
 
 /** The settings without which a stream does not keep what is relied upon. */
@@ -287,18 +284,12 @@ async function withLink(
   const link = await openLink(options);
   try {
     const lookedAt = link.shown;
-    if (await link.ready(CONNECT_MS)) return { lookedAt, ...(await look(link).catch(unknownWhileElected)) };
+    if (await link.ready(CONNECT_MS)) return { lookedAt, ...(await look(link)) };
     const found = `there is no connection: ${link.problem}`;
     return { state: 'unknown', lookedAt, found, remedy: 'See the check cluster.reachable.' };
   } finally {
     await link.close();
   }
-}
-
-/** A check that got no answer does not know whether anything is wrong. */
-function unknownWhileElected(error: unknown): Omit<CheckResult, 'lookedAt'> {
-  if (!isCoded(error, 'HF_CLUSTER_STREAM_UNAVAILABLE')) throw error;
-  return { state: 'unknown', found: error.what, remedy: ELECTION };
 }
 
 /** A small stream for checks alone. It stays: hosts may not delete streams. */
