@@ -148,7 +148,7 @@ export class Ledger {
       const told = known.number === holder?.number ? beforeOf(known) : known;
       if (!told) continue;
       const isOlder = told.number < (last?.number ?? -1) || (told.number === last?.number && last.before);
-      if (isOlder || told.number >= (holder?.number ?? Infinity)) continue;
+      if (isOlder) continue;
       this.#holdings.set(singleton, { holder, released, last: told });
     }
   }
@@ -198,6 +198,8 @@ const MOST_BEFORE = 16;
 function behind({ host, run, number, mirror }: LastHolder, last: LastHolder | undefined): LastHolder {
   const holder = { host, run, number, ...(mirror && { mirror }) };
   if (!last) return holder;
+  // Of a later tenure only an earlier ledger told: this one has lost its end, and is read from its beginning again.
+  if (last.number > number) return last;
   const [next, ...others] = last.before ?? [];
   const { before: _, ...one } = last;
   const before = next?.host === last.host ? [next, ...others] : [one, ...(last.before ?? [])];

@@ -130,3 +130,38 @@ test('[C13] who held a singleton before the last one is known, too: of tenures o
   for (const from of [8, 9, 10, 11])
     t.deepEqual(last(writer.from(from)), ['h4', 'h3', ['h2 2', 'h1 1']], String(from));
 });
+
+test('[C13] a ledger that lost its end does not hide who held last: by what is left, another one would go on from long ago', (t) => {
+  const writer = new Writer();
+  writer.says('h1', claim);
+  writer.says('h2', claim);
+  const short = writer.bodies.length;
+  writer.says('h1', claim);
+  const late = writer.ledger.holdings.get('a')?.holder?.number ?? 0;
+  /** As a host knows the ledger that has what is left; one that was there before knows more. */
+  const left = (before?: Ledger) => {
+    const one = new Ledger(newIncarnation(BORN, 'x'), before);
+    for (const [index, body] of writer.bodies.slice(0, short).entries()) one.apply({ seq: index + 1, body });
+    return one;
+  };
+  const [knows, isNew] = [left(writer.ledger), left()];
+  const lastOf = (one: Ledger) => one.holdings.get('a')?.last?.number;
+  t.is(lastOf(knows), late);
+  t.is(knows.above, late);
+  // It tells the others with its next message, and the next claim is above what was lost.
+  const text = { prev: knows.chain, earlier: knows.earlierDue, above: knows.above };
+  const says = (more: object) =>
+    encodeMessage({
+      ...{ protocol: 1, host: 'h1', run: 'h1-run', beat: 9, folder: 'h1', version: '1', ttlMs: 100 },
+      ...{ drained: false, claims: [], releases: [], ...text, ...more },
+    });
+  const [told, next] = [says({}), (prev: string) => says({ ...claim, earlier: undefined, prev })];
+  for (const one of [knows, isNew]) {
+    one.apply({ seq: short + 1, body: told });
+    t.is(lastOf(one), late);
+    one.apply({ seq: short + 2, body: next(one.chain) });
+    t.is(lastOf(one), late);
+    t.true((one.holdings.get('a')?.holder?.number ?? 0) > late);
+  }
+  t.is(knows.earlierDue, undefined);
+});
