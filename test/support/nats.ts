@@ -62,6 +62,7 @@ export class NatsServers {
   readonly #servers: readonly Server[];
   readonly #wish: NatsWish;
   readonly #scope: Scope;
+  #probes = 0;
 
   private constructor(scope: Scope, wish: NatsWish, servers: readonly Server[]) {
     this.#scope = scope;
@@ -252,10 +253,12 @@ export class NatsServers {
       try {
         const ask = async (subject: string, body = '') =>
           (await connection.request(subject, body, { timeout: 2_000 })).json<{ error?: unknown }>().error;
-        const stream = { name: 'PROBE', subjects: ['probe'], num_replicas: this.count, storage: 'memory' };
-        const problem = await ask('$JS.API.STREAM.CREATE.PROBE', JSON.stringify(stream));
+        this.#probes += 1; // servers that start at the same time are asked at the same time
+        const name = `PROBE_${this.#probes}`;
+        const stream = { name, subjects: [name], num_replicas: this.count, storage: 'memory' };
+        const problem = await ask(`$JS.API.STREAM.CREATE.${name}`, JSON.stringify(stream));
         if (problem !== undefined) return false;
-        return (await ask('$JS.API.STREAM.DELETE.PROBE')) === undefined;
+        return (await ask(`$JS.API.STREAM.DELETE.${name}`)) === undefined;
       } finally {
         await connection.close();
       }
