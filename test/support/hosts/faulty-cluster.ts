@@ -222,7 +222,10 @@ export class FaultyCluster {
   /** After a clean stop the newest stream of a host is its log. */
   async #mirrorViolations(host: string, log: SqliteReader): Promise<string[]> {
     const streams = { link: this.#admin, cluster: CLUSTER, clock: systemClock, logger: silent };
-    const mirror = await read(`the stream of ${host} is read`, () => openHostLog(streams, host), Boolean);
+    // Servers that have just come back may still elect their leaders.
+    const open = () => openHostLog(streams, host).catch(() => undefined);
+    const mirror = await read(`the stream of ${host} is read`, open, Boolean, 200);
+    if (!mirror) return [`the stream of ${host} cannot be read`];
     try {
       const { seq, hash } = mirror.end;
       if (log.hashOf(seq) !== hash) return [`the stream of ${host} holds another record ${seq} than its log`];
