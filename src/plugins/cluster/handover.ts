@@ -187,7 +187,7 @@ export class Handover {
       if (work.lease === lease) await singleton.begin(lease, inheritance);
       if (work.lease !== lease) throw new Error(LOST);
       work.isRunning = true;
-      holder.hold(name, () => work.lease === lease && this.#stands(lease));
+      holder.hold(name, token, () => work.lease === lease && this.#stands(lease));
       const fenced = inheritance && { fencedAt: inheritance.seq };
       records.singleton(name, { type: 'BEGUN', at: clock.now(), host, ...fenced });
     } catch (error) {

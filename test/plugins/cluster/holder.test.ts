@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Msg as NatsMessage } from '@nats-io/transport-node';
 import test from 'ava';
 import type { ArrivedMessage } from '../../../src/core/contracts/cluster.ts';
 import { HostError } from '../../../src/core/host/errors/host-error.ts';
@@ -35,7 +36,7 @@ test.serial(
     const first = a.holder.send('reconciler', message('m1'));
     await delay(300);
     t.is(a.holder.waiting, 1);
-    b.holder.hold('reconciler', () => true);
+    b.holder.hold('reconciler', 'x:1', () => true);
     await first;
     t.deepEqual(b.taken, [
       {
@@ -48,10 +49,10 @@ test.serial(
       },
     ] satisfies ArrivedMessage[]);
     // The lease is over, and nobody has told the old holder yet.
-    b.holder.hold('reconciler', () => false);
+    b.holder.hold('reconciler', 'x:1', () => false);
     const sent = ['m2', 'm3', 'm4'].map((id) => a.holder.send('reconciler', message(id)));
     await delay(300);
-    c.holder.hold('reconciler', () => true);
+    c.holder.hold('reconciler', 'x:2', () => true);
     b.holder.release('reconciler');
     await Promise.all(sent);
     t.deepEqual(taken(c), ['m2', 'm3', 'm4']);
@@ -74,7 +75,7 @@ test.serial(
         await delay(3_000); // longer than one attempt of the sender
       },
     });
-    b.holder.hold('watchdog', () => true);
+    b.holder.hold('watchdog', 'x:1', () => true);
     await a.holder.send('watchdog', message('slow'));
     t.is(attempts, 1);
     t.deepEqual(taken(b), ['slow']);
@@ -91,7 +92,7 @@ test.serial(
         throw new Error('no such actor');
       },
     });
-    b.holder.hold('alerts', () => true);
+    b.holder.hold('alerts', 'x:1', () => true);
     await until('b hears a', () => b.beats.live().length === 1);
     const failed = await t.throwsAsync(a.holder.send('alerts', message('m1')), {
       code: 'HF_CLUSTER_UNDELIVERED',
@@ -127,47 +128,115 @@ test.serial('[C13] a message waits while its holder stops, and goes to the next 
       throw new HostError('HF_PLUGIN_ELSEWHERE', { what: 'Singleton alerts', where: 'b does not hold it' });
     },
   });
-  b.holder.hold('alerts', () => true); // the lease is released when everything of the host has stopped
+  b.holder.hold('alerts', 'x:1', () => true); // the lease is released when everything of the host has stopped
   const sent = a.holder.send('alerts', message('m1'));
   const own = b.holder.send('alerts', message('m2'));
   await until('both were refused, and tried again', () => attempts >= 4);
   const c = await open(t, 'c', name);
-  c.holder.hold('alerts', () => true);
+  c.holder.hold('alerts', 'x:2', () => true);
   b.holder.release('alerts');
   await Promise.all([sent, own]);
   t.deepEqual(taken(c).toSorted(), ['m1', 'm2']);
   t.deepEqual(taken(b), []);
 });
 
+/** A client of the account without the key: it notes what is sent on a subject, and sends it again as it was. */
+async function recorder(t: Scope, name: string, subject: string) {
+  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const recorded: Msg[] = [];
+  stranger.listen(subject, (message) => void recorded.push({ ...copyOf(message) }));
+  await stranger.connected().flush();
+  const again = async (reply?: string) => {
+    for (const { data, headers, reply: first } of recorded.slice())
+      stranger.connected().publish(subject, data, {
+        ...(headers && { headers }),
+        ...((reply ?? first) && { reply: reply ?? first }),
+      });
+    await stranger.connected().flush();
+  };
+  return { stranger, recorded, again };
+}
+
+type Msg = Pick<NatsMessage, 'data' | 'headers' | 'reply'>;
+const namesToken = ({ data }: Msg) => Buffer.from(data).toString().includes('"token":"x:1"');
+const copyOf = ({ data, headers, reply }: Msg): Msg => ({
+  data: data.slice(),
+  ...(headers && { headers }),
+  ...(reply !== undefined && { reply }),
+});
+
 test.serial('[C13] a request of a stranger, or an old one sent again, is not taken', async (t) => {
   const name = clusterName();
   const [a, b] = [await open(t, 'a', name), await open(t, 'b', name)];
-  b.holder.hold('backups', () => true);
-  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
-  const recorded: { data: Uint8Array; code: string }[] = [];
-  stranger.listen(`hf.${name}.to.backups`, ({ data, headers }) => {
-    recorded.push({ data: data.slice(), code: headers?.get('Hf-Mac') ?? '' });
-  });
+  b.holder.hold('backups', 'x:1', () => true);
+  const { stranger, recorded, again } = await recorder(t, name, `hf.${name}.to.backups`);
   await a.holder.send('backups', message('genuine'));
-  await until('it is recorded', () => recorded.length > 0);
-  const again = () => {
-    for (const { data, code } of recorded.slice())
-      stranger
-        .connected()
-        .publish(`hf.${name}.to.backups`, data, { headers: stranger.headers({ 'Hf-Mac': code }) });
-  };
-  again();
+  await until('the one that was taken is recorded', () => recorded.some(namesToken));
+  await again();
   stranger.publish(`hf.${name}.to.backups`, JSON.stringify({ id: 'x' }));
   await a.stop();
   await a.link.close();
   const restarted = await open(t, 'a', name);
   await until('b hears the new run', () => b.beats.heard.get('a')?.run === restarted.beats.run);
   const before = b.holder.dropped;
-  again(); // of a run that has ended
+  await again(); // of a run that has ended
   await until('it is refused', () => b.holder.dropped > before);
   await restarted.holder.send('backups', message('last'));
   t.deepEqual(taken(b), ['genuine', 'last']);
 });
+
+test.serial(
+  '[C13] a message for a holder, sent again, is taken by no other holder, nor by the same one under another lease',
+  async (t) => {
+    const name = clusterName();
+    const [a, b, c] = [await open(t, 'a', name), await open(t, 'b', name), await open(t, 'c', name)];
+    await until('c hears a', () => c.beats.live().some(({ host }) => host === 'a'));
+    b.holder.hold('backups', 'x:1', () => true);
+    const { recorded, again } = await recorder(t, name, `hf.${name}.to.backups`);
+    await a.holder.send('backups', message('genuine'));
+    await until('the one that was taken is recorded', () => recorded.some(namesToken));
+    b.holder.release('backups');
+    c.holder.hold('backups', 'x:2', () => true);
+    await c.link.connected().flush();
+    await again(); // still fresh
+    await until('c refused it', () => c.holder.dropped > 0);
+    await a.holder.send('backups', message('next'));
+    c.holder.release('backups');
+    c.holder.hold('backups', 'x:3', () => true);
+    await a.holder.send('backups', message('last'));
+    t.deepEqual(taken(b), ['genuine']);
+    t.deepEqual(taken(c), ['next', 'last']);
+  },
+);
+
+test.serial(
+  '[C13] a question that a stranger repeats is answered nowhere else, and asked of nobody twice',
+  async (t) => {
+    const name = clusterName();
+    const [a, b] = [await open(t, 'a', name), await open(t, 'b', name)];
+    await until('they hear each other', () => [a, b].every(({ beats }) => beats.live().length === 1));
+    let asked = 0;
+    b.asks.onAsked('secrets', () => {
+      asked += 1;
+      return 'known';
+    });
+    const { stranger, recorded, again } = await recorder(t, name, `hf.${name}.ask.secrets`);
+    const heard: string[] = [];
+    stranger.listen('_INBOX.stranger', ({ data }) => void heard.push(Buffer.from(data).toString()));
+    await stranger.connected().flush();
+    await a.asks.ask('secrets', null, 60_000);
+    await until('it is recorded', () => recorded.length === 1);
+    const before = b.link.forged;
+    await again('_INBOX.stranger');
+    await until('the one to another inbox is dropped as forged', () => b.link.forged > before);
+    await again(recorded[0]?.reply);
+    await until('the one as it was is known', () => b.asks.dropped > 0);
+    await b.link.connected().flush();
+    await stranger.connected().flush();
+    t.is(asked, 1);
+    t.deepEqual(heard, []);
+  },
+);
 
 test.serial(
   '[C13] a question is answered by whoever knows, without waiting for those who do not',

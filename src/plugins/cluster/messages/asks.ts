@@ -3,15 +3,16 @@ import type { Cluster } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
 import type { Json } from '../../../core/kernel/json.ts';
-import { type Beats, stampFields } from '../beats.ts';
+import { type Beats, type Stamp, stampFields } from '../beats.ts';
 import { ClusterError } from '../errors.ts';
 import type { LinkMessage, NatsLink } from '../nats/link.ts';
 import { Drops, json, LARGEST_MESSAGE, readBody } from './body.ts';
+import { Remembered } from './remembered.ts';
 
 const LARGEST_ANSWER = 256 * 1024;
 /** A question is answered once. Longer than it counts as fresh. */
 const REMEMBERED_MS = 60_000;
-const MOST_REMEMBERED = 10_000;
+const MOST_REMEMBERED = 20_000;
 /** As long as it takes until the others' beats are heard; then nobody else is there. */
 const ALONE_AFTER_MS = 2_000;
 
@@ -37,12 +38,13 @@ export class Asks {
   readonly #options: AsksOptions;
   readonly #drops: Drops;
   readonly #answerers = new Map<string, Answerer>();
-  readonly #seen = new Map<string, number>();
+  readonly #seen: Remembered<true>;
   #end: () => void = () => {};
 
   constructor(options: AsksOptions) {
     this.#options = options;
     this.#drops = new Drops('cluster.asks.dropped', options.clock, options.logger);
+    this.#seen = new Remembered(options.clock, REMEMBERED_MS, MOST_REMEMBERED);
   }
 
   /** Begins to answer: every question, so that others need not wait for this host. */
@@ -111,8 +113,7 @@ export class Asks {
 
   async #answer(asked: z.output<typeof questionBody>): Promise<Json | undefined> {
     const { from, id, question, body } = asked;
-    const reason = this.#options.beats.isFresh(asked) ? undefined : 'late';
-    const problem = reason ?? (this.#isNew(`${from} ${id}`) ? undefined : 'repeated');
+    const problem = this.#problem(asked, `${from} ${id}`);
     if (problem) {
       this.#drops.add(problem, { from, question });
       return undefined;
@@ -128,14 +129,9 @@ export class Asks {
     return undefined;
   }
 
-  #isNew(id: string): boolean {
-    const now = this.#options.clock.monotonic();
-    for (const [key, at] of this.#seen) {
-      if (now - at < REMEMBERED_MS && this.#seen.size <= MOST_REMEMBERED) break;
-      this.#seen.delete(key);
-    }
-    if (this.#seen.has(id)) return false;
-    this.#seen.set(id, now);
-    return true;
+  #problem(stamp: Stamp, key: string): string | undefined {
+    if (!this.#options.beats.isFresh(stamp)) return 'late';
+    if (this.#seen.get(key)) return 'repeated';
+    return this.#seen.add(key, true) ? undefined : 'too many';
   }
 }

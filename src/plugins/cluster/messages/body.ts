@@ -9,6 +9,8 @@ export const LARGEST_MESSAGE = 64 * 1024;
 export const json = z.custom<Json>(isJson, 'plain data is wanted');
 const DEEPEST = 64;
 const TELL_EVERY_MS = 60_000;
+/** What others write may be part of a reason. */
+const MOST_REASONS = 50;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
@@ -52,7 +54,9 @@ export class Drops {
     return this.#counts.values().reduce((sum, count) => sum + count, 0);
   }
 
-  add(reason: string, details: Readonly<Record<string, string | number>> = {}): void {
+  add(given: string, details: Readonly<Record<string, string | number>> = {}): void {
+    const isKnown = this.#counts.has(given) || this.#counts.size < MOST_REASONS;
+    const reason = isKnown ? given : 'others';
     const count = (this.#counts.get(reason) ?? 0) + 1;
     this.#counts.set(reason, count);
     const now = this.#clock.monotonic();

@@ -7,6 +7,7 @@ import { type Beats, stampFields } from '../beats.ts';
 import { ClusterError } from '../errors.ts';
 import type { LinkMessage, NatsLink } from '../nats/link.ts';
 import { Drops, json, LARGEST_MESSAGE, readBody } from './body.ts';
+import { Remembered } from './remembered.ts';
 
 const MOST_WAITING = 1_000;
 const AGAIN_MS = 250;
@@ -15,19 +16,25 @@ const ATTEMPT_MS = 2_000;
 const WITHIN_MS = 60_000;
 /** Longer than a sender tries, and than a message counts as fresh. */
 const REMEMBERED_MS = 120_000;
-const MOST_REMEMBERED = 10_000;
+const MOST_REMEMBERED = 50_000;
 
 const text = z.string().max(300);
 const request = z.object({
   ...stampFields,
   id: text.min(1),
+  /** Of the lease under which it is to be taken, as far as the sender knows it. */
+  token: text.optional(),
   topic: text.min(1),
   payload: json,
   correlation: text,
   cause: z.int().min(0).optional(),
 });
-/** `late` and `not held`: the sender tries again. `failed`: it does not. */
-const answer = z.object({ from: text, answer: z.enum(['taken', 'not held', 'late', 'failed']) });
+/** `late`, `busy`, `not held` and `other token`: the sender tries again, at the latter with that `token`. `failed`: it does not. */
+const answer = z.object({
+  from: text,
+  answer: z.enum(['taken', 'not held', 'other token', 'late', 'busy', 'failed']),
+  token: text.optional(),
+});
 
 type Answer = z.output<typeof answer>['answer'];
 
@@ -49,6 +56,7 @@ export interface HolderOptions {
 }
 
 interface Holding {
+  readonly token: string;
   readonly isHeld: () => boolean;
   readonly end: () => void;
 }
@@ -62,7 +70,9 @@ export class HolderMessages {
   readonly #drops: Drops;
   readonly #holdings = new Map<string, Holding>();
   readonly #queues = new Map<string, Promise<void>>();
-  readonly #taken = new Map<string, { readonly at: number; readonly answer: Promise<Answer> }>();
+  readonly #taken: Remembered<Promise<Answer>>;
+  /** The token of each singleton's lease, as its holder named it last. */
+  readonly #tokens = new Map<string, string>();
   readonly #pauses = new Set<() => void>();
   #waiting = 0;
   #isStopped = false;
@@ -70,6 +80,7 @@ export class HolderMessages {
   constructor(options: HolderOptions) {
     this.#options = options;
     this.#drops = new Drops('cluster.holder.dropped', options.clock, options.logger);
+    this.#taken = new Remembered(options.clock, REMEMBERED_MS, MOST_REMEMBERED);
   }
 
   /** Messages that wait for their holder. */
@@ -85,14 +96,15 @@ export class HolderMessages {
   /**
    * Takes messages for a singleton from now on.
    *
+   * @param token of the lease: a message that was sent to another holder, or under another lease, is not taken
    * @param isHeld whether the lease still stands, asked for each message
    */
-  hold(singleton: string, isHeld: () => boolean): void {
+  hold(singleton: string, token: string, isHeld: () => boolean): void {
     this.release(singleton);
     const end = this.#options.link.subscribe(this.#subject(singleton), (message) =>
       this.#arrived(singleton, message),
     );
-    this.#holdings.set(singleton, { isHeld, end });
+    this.#holdings.set(singleton, { token, isHeld, end });
   }
 
   release(singleton: string): void {
@@ -142,7 +154,7 @@ export class HolderMessages {
     const { clock, withinMs = WITHIN_MS } = this.#options;
     let reason = 'no attempt was made';
     for (;;) {
-      const result = await this.#attempt(singleton, id, message);
+      const result = await this.#attempts(singleton, id, message);
       if (result === 'taken') return;
       // Once it may have been taken, a later refusal by another host does not undo that.
       if (!reason.startsWith(MAYBE)) reason = result;
@@ -152,6 +164,12 @@ export class HolderMessages {
     }
   }
 
+  /** A holder that is not known yet says its token, and is asked again at once. */
+  async #attempts(singleton: string, id: string, message: HostMessage): Promise<string> {
+    const result = await this.#attempt(singleton, id, message);
+    return result === OTHER_TOKEN ? this.#attempt(singleton, id, message) : result;
+  }
+
   /** @returns `taken`, or why not */
   async #attempt(singleton: string, id: string, message: HostMessage): Promise<string> {
     const { link, host } = this.#options;
@@ -159,8 +177,10 @@ export class HolderMessages {
     if (this.#holdings.get(singleton)?.isHeld())
       return REASONS[await this.#deliver(singleton, id, { ...message, from: host, singleton })];
     try {
-      const reply = await link.request(this.#subject(singleton), this.#encode(id, message), ATTEMPT_MS);
+      const body = this.#encode(id, message, this.#tokens.get(singleton));
+      const reply = await link.request(this.#subject(singleton), body, ATTEMPT_MS);
       const parsed = readBody(answer, reply.body, LARGEST_MESSAGE);
+      if (parsed?.token !== undefined) this.#tokens.set(singleton, parsed.token);
       return parsed ? REASONS[parsed.answer] : `${MAYBE}: the answer is none of this version`;
     } catch (error) {
       if (isCoded(error, 'HF_CLUSTER_TIMEOUT')) return `${MAYBE}: no answer came`;
@@ -168,14 +188,15 @@ export class HolderMessages {
     }
   }
 
-  #encode(id: string, { topic, payload, correlation, cause }: HostMessage): Buffer {
+  #encode(id: string, { topic, payload, correlation, cause }: HostMessage, token?: string): Buffer {
     const stamp = this.#options.beats.stamp();
-    return Buffer.from(JSON.stringify({ ...stamp, id, topic, payload, correlation, cause }));
+    return Buffer.from(JSON.stringify({ ...stamp, id, token, topic, payload, correlation, cause }));
   }
 
   async #arrived(singleton: string, message: LinkMessage): Promise<void> {
     const { host, beats } = this.#options;
-    const respond = (result: Answer) => message.respond(JSON.stringify({ from: host, answer: result }));
+    const respond = (result: Answer, token?: string) =>
+      message.respond(JSON.stringify({ from: host, answer: result, token }));
     const body = readBody(request, message.body, LARGEST_MESSAGE);
     if (!body) {
       this.#drops.add('malformed', { singleton });
@@ -186,8 +207,14 @@ export class HolderMessages {
       respond('late');
       return;
     }
-    if (!this.#holdings.get(singleton)?.isHeld()) {
+    const holding = this.#holdings.get(singleton);
+    if (!holding?.isHeld()) {
       respond('not held');
+      return;
+    }
+    if (body.token !== holding.token) {
+      if (body.token !== undefined) this.#drops.add('other token', { singleton, from: body.from });
+      respond('other token', holding.token);
       return;
     }
     const { id, from, topic, payload, correlation, cause } = body;
@@ -197,16 +224,15 @@ export class HolderMessages {
 
   /** The same id gets the same answer, while the first delivery is under way and long after. */
   #deliver(singleton: string, id: string, message: ArrivedMessage): Promise<Answer> {
-    const now = this.#options.clock.monotonic();
-    for (const [key, { at }] of this.#taken) {
-      if (now - at < REMEMBERED_MS && this.#taken.size <= MOST_REMEMBERED) break;
-      this.#taken.delete(key);
-    }
     const key = `${singleton} ${id}`;
     const known = this.#taken.get(key);
-    if (known) return known.answer;
+    if (known) return known;
+    if (!this.#taken.hasRoom) {
+      this.#drops.add('too many', { singleton });
+      return Promise.resolve('busy');
+    }
     const result = this.#take(message);
-    this.#taken.set(key, { at: now, answer: result });
+    this.#taken.add(key, result);
     void result.then((taken) => taken === 'not held' && this.#taken.delete(key));
     return result;
   }
@@ -246,10 +272,13 @@ export class HolderMessages {
 }
 
 const MAYBE = 'it may have been taken';
+const OTHER_TOKEN = 'its holder took it over just now';
 const FAILED = 'its holder could not take it, and says why in its log';
 const REASONS: Readonly<Record<Answer, string>> = {
   taken: 'taken',
   'not held': 'the host that was asked does not hold it any more',
+  'other token': OTHER_TOKEN,
+  busy: 'its holder takes no more within two minutes',
   late: 'its holder does not hear the beats of this host',
   failed: FAILED,
 };

@@ -222,15 +222,17 @@ const AGAIN_MS = 30_000;
 /** Says of something that happens again and again when a line about it is due. */
 export class SparseLines {
   readonly #clock: Clock;
+  readonly #everyMs: number;
   #last: number | undefined;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, everyMs = AGAIN_MS) {
     this.#clock = clock;
+    this.#everyMs = everyMs;
   }
 
   isDue(): boolean {
     const now = this.#clock.monotonic();
-    if (this.#last !== undefined && now - this.#last < AGAIN_MS) return false;
+    if (this.#last !== undefined && now - this.#last < this.#everyMs) return false;
     this.#last = now;
     return true;
   }

@@ -6,7 +6,7 @@ import { ClusterError } from '../errors.ts';
 import type { ClusterKey } from '../keys.ts';
 import { KeptConnection, SparseLines } from './connection.ts';
 import { Dialler, type DialOptions } from './dial.ts';
-import { type Headers, plainHeaders, Seal } from './seal.ts';
+import { type Headers, plainHeaders, REPLY_TO, Seal } from './seal.ts';
 
 export interface LinkDependencies {
   readonly clock: Clock;
@@ -19,7 +19,7 @@ export interface LinkMessage {
   readonly subject: string;
   readonly body: Buffer;
   readonly headers: Headers;
-  /** Answers a request; nothing happens when the message is none, or the connection is lost. */
+  /** Answers a question, at the place that its sender named; nothing happens when the message is none, or the connection is lost. */
   respond(body: Uint8Array | string): void;
 }
 
@@ -32,6 +32,8 @@ interface Modules {
 
 /** Of a request to JetStream itself. Milliseconds. */
 const API_TIMEOUT_MS = 5_000;
+/** Messages without a valid code are logged this often, with how many there were. */
+const FORGED_LINE_MS = 60_000;
 /** Room for the headers of a message, which count for its size. */
 const HEADER_BYTES = 4_096;
 
@@ -62,7 +64,7 @@ export class NatsLink {
       this.#jetstream = undefined;
       this.#manager = undefined;
     });
-    this.#forgedLines = new SparseLines(clock);
+    this.#forgedLines = new SparseLines(clock, FORGED_LINE_MS);
     this.key = key;
     this.#seal = new Seal(key);
   }
@@ -109,7 +111,7 @@ export class NatsLink {
     return this.connected().info?.cluster !== undefined;
   }
 
-  /** Messages that nobody with the key of the cluster can have sent. They are dropped. */
+  /** Messages that nobody with the key of the cluster can have sent, or not to that place. They are dropped. */
   get forged(): number {
     return this.#forged;
   }
@@ -239,7 +241,7 @@ export class NatsLink {
   ): Promise<LinkMessage[] | undefined> {
     const connection = this.connected();
     const reply = this.#modules.transport.createInbox();
-    const headers = this.#sealed(subject, body, {});
+    const headers = this.#sealed(subject, body, { [REPLY_TO]: reply });
     const answers: LinkMessage[] = [];
     const { promise, resolve } = Promise.withResolvers<LinkMessage[] | undefined>();
     const ends = [
@@ -268,22 +270,22 @@ export class NatsLink {
   #opened(message: Msg, seal: Seal): LinkMessage | undefined {
     const { subject, data, reply } = message;
     const headers = plainHeaders(message.headers);
-    if (!seal.isGenuine({ subject, headers, body: data })) {
+    const replyTo = headers[REPLY_TO];
+    // Whoever repeats a question chooses where its answer goes, and the answer has our code.
+    const isElsewhere = replyTo !== undefined && replyTo !== reply;
+    if (isElsewhere || !seal.isGenuine({ subject, headers, body: data })) {
       this.#forged += 1;
       if (this.#forgedLines.isDue())
         this.#logger.warn({ subject, count: this.#forged }, 'cluster.nats.forged');
       return undefined;
     }
     const respond = (answer: Uint8Array | string) => {
-      // Whoever repeats a message chooses where its answer goes, and the answer has our code.
-      if (reply?.startsWith(INBOX) && this.isUp) this.publish(reply, answer);
+      if (replyTo !== undefined && this.isUp) this.publish(replyTo, answer);
     };
     return { subject, body: Buffer.from(data.buffer, data.byteOffset, data.length), headers, respond };
   }
 }
 
-/** Subjects of answers, as the client of NATS makes them. */
-const INBOX = '_INBOX.';
 /** Status of an answer by the server itself: nobody listens to the subject. */
 const NOBODY = 503;
 

@@ -5,6 +5,8 @@ import type { ClusterKey } from '../keys.ts';
 const OWN = 'Hf-';
 const CODE = 'Hf-Mac';
 export const MESSAGE_ID = 'Nats-Msg-Id';
+/** Where the answers to a question go: only there, whoever sends it again. */
+export const REPLY_TO = 'Hf-Reply-To';
 export const EXPECTED_LAST = 'Nats-Expected-Last-Sequence';
 
 export type Headers = Readonly<Record<string, string>>;

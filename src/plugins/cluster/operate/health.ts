@@ -11,7 +11,19 @@ export function registerHealth<S>(context: PluginContext<S>, parts: (started: S)
 /** Not `ok` while this host is cut off, its log lags behind, or an orphaned branch was not looked at. */
 export function clusterFact(parts: ClusterParts): Json {
   const view = clusterView(parts);
-  const { name, host, hosts, leases, mirror, isIsolated, isDrained, orphans, problems, unknownSince } = view;
+  const {
+    name,
+    host,
+    hosts,
+    leases,
+    mirror,
+    isIsolated,
+    isDrained,
+    orphans,
+    problems,
+    unknownSince,
+    forged,
+  } = view;
   const there = hosts.filter(({ state }) => state === 'here' || state === 'there').length;
   const held = leases.filter(({ holder }) => holder === host).map(({ singleton }) => singleton);
   const holds = held.length > 0 ? `holds ${held.join(', ')}` : isDrained ? 'is drained' : 'holds nothing';
@@ -19,9 +31,11 @@ export function clusterFact(parts: ClusterParts): Json {
     unknownSince === undefined
       ? `${counted(there, 'host is', 'hosts are')} there`
       : `since ${timestamp(unknownSince)} it is unknown which hosts are there`;
+  const strangers =
+    forged === 0 ? '' : `; ${counted(forged, 'message')} dropped that no host of the cluster sent`;
   const reason = problems.join('; ');
   return {
-    text: `${host} of ${name} ${holds}; ${others}${reason === '' ? '' : `; ${reason}`}`,
+    text: `${host} of ${name} ${holds}; ${others}${strangers}${reason === '' ? '' : `; ${reason}`}`,
     ...(reason !== '' && { ok: false, reason }),
     host,
     hosts: unknownSince === undefined ? there : 'unknown',
@@ -32,5 +46,6 @@ export function clusterFact(parts: ClusterParts): Json {
     lagRecords: mirror.records,
     lagMs: mirror.ms,
     orphans: orphans.length,
+    forged,
   };
 }

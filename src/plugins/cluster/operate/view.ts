@@ -140,6 +140,8 @@ export interface ClusterView {
   readonly nats: { readonly servers: string; readonly version?: string; readonly problem?: string };
   /** It refuses what writes: what others changed may be unknown here. */
   readonly isIsolated: boolean;
+  /** It is back, and has not read yet what the others said while it was away. */
+  readonly isBehind: boolean;
   readonly silentMs: number;
   /** Since when this host knows nothing of the others; absent while it does. Epoch milliseconds. */
   readonly unknownSince?: number;
@@ -161,10 +163,10 @@ export interface ClusterView {
 
 export function clusterView(parts: ClusterParts): ClusterView {
   const { name, host, version, link, clock, leases, outbox } = parts;
-  const { isIsolated, silentMs } = parts.standing();
+  const { isIsolated, isBehind, silentMs } = parts.standing();
   const lag = outbox.lag();
   const view = {
-    ...{ name, host, version, isIsolated, silentMs, isDrained: leases.isDrained },
+    ...{ name, host, version, isIsolated, isBehind, silentMs, isDrained: leases.isDrained },
     ...(isCutOff(parts) && { unknownSince: Math.round(clock.now() - silentMs) }),
     nats: {
       servers: link.shown,
@@ -264,7 +266,7 @@ function orphanView(
 
 type Shown = Pick<
   ClusterView,
-  'host' | 'nats' | 'isIsolated' | 'unknownSince' | 'mirror' | 'orphans' | 'leases'
+  'host' | 'nats' | 'isIsolated' | 'isBehind' | 'silentMs' | 'unknownSince' | 'mirror' | 'orphans' | 'leases'
 >;
 
 function problemsOf(view: Shown, refusal: { readonly host?: string } | undefined): string[] {
@@ -291,11 +293,11 @@ function problemsOf(view: Shown, refusal: { readonly host?: string } | undefined
 }
 
 /** Says what is not known, instead of what was so once. */
-function isolationOf({ nats, isIsolated, unknownSince, leases }: Shown): string[] {
+function isolationOf({ nats, isIsolated, isBehind, silentMs, unknownSince, leases }: Shown): string[] {
   if (!isIsolated) return [];
-  if (unknownSince === undefined)
+  if (isBehind || unknownSince === undefined)
     return [
-      'messages of the other hosts may be unread here, e.g. a revocation: this host refuses what writes until it has read them',
+      `what the other hosts said in the last ${Math.ceil(silentMs / 1_000)} s may be unread here, e.g. a revocation: this host refuses calls until it has read it`,
     ];
   const why = nats.problem === undefined ? '' : ` (${nats.problem})`;
   const unknown = leases.filter(({ isUnknown }) => isUnknown);

@@ -94,7 +94,7 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
   [
     'hears beats and cannot read what the others changed',
     { standing: () => ({ hosts: 2, silentMs: 100, isIsolated: true, isBehind: false }) },
-    /messages of the other hosts may be unread here.*refuses what writes/,
+    /what the other hosts said in the last \d+ s may be unread here.*refuses calls/,
   ],
   [
     'cannot mirror its log',
@@ -224,6 +224,13 @@ test('[C13] a host that is cut off says unknown, and since when, instead of what
   const page = JSON.stringify(await hostsPage(parts).data(moment));
   t.regex(page, /"holder":"unknown"/);
   for (const text of [fact.text, status, page]) t.notRegex(text, /nobody|0 hosts|1 host is|"gone"/);
+});
+
+test('[C13] health counts messages that no host of the cluster sent', (t) => {
+  const link = { forged: 12 };
+  const fact = clusterFact(partsOf({ link })) as { text: string; forged: number; ok?: boolean };
+  t.is(fact.forged, 12);
+  t.true(fact.text.endsWith('; 12 messages dropped that no host of the cluster sent'), fact.text);
 });
 
 test('[C13] of another moment than now the console says that connections are not known', async (t) => {
