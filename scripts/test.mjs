@@ -9,6 +9,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { BootstrapError, bootstrap, buildPages, productNode, root } from './bootstrap.mjs';
+import { TestReport } from './test-report.mjs';
 
 /** Programs that tests start, and the Debian packages that bring them. */
 const SYSTEM_PACKAGES = [
@@ -52,17 +53,6 @@ async function installSystemPackages() {
   if (code !== 0) console.log(`apt-get could not install ${packages.join(', ')}: install them by hand`);
 }
 
-const secondsOf = ([, , minutes = '0', amount, unit]) =>
-  Number(minutes) * 60 + Number(amount) / (unit === 'ms' ? 1000 : 1);
-
-/** Where a run that grows longer should be looked at. */
-function tellSlowest(timed) {
-  const slowest = timed.sort((a, b) => b.seconds - a.seconds).slice(0, 10);
-  if (slowest.length === 0 || slowest[0].seconds < 5) return;
-  console.log('The slowest tests:');
-  for (const { title, seconds } of slowest) console.log(`  ${seconds.toFixed(0).padStart(3)} s  ${title}`);
-}
-
 /** Longer than a test may take on a busy machine, and than AVA waits for one: milliseconds. */
 const SILENCE_MS = 10 * 60_000;
 
@@ -85,7 +75,7 @@ function watchSilence(end) {
   return () => timer.refresh();
 }
 
-/** Runs AVA, shows its report with the passed tests folded into a count, resolves to its counts and exit code. */
+/** Runs AVA, shows its report, resolves to its counts and exit code. */
 function runAva(args, fast) {
   return new Promise((resolve) => {
     const node = productNode();
@@ -107,14 +97,11 @@ function runAva(args, fast) {
       }
     };
     const heard = watchSilence(end);
-    let shown = 0;
-    const timed = [];
+    const shown = new TestReport();
     createInterface({ input: child.stdout }).on('line', (line) => {
       heard();
-      const took = /^\s*✔ (.*) \((?:(\d+)m )?([\d.]+)(m?s)\)$/.exec(line);
-      if (took) timed.push({ title: took[1], seconds: secondsOf(took) });
-      if (!/^\s*✔ /.test(line)) console.log(line);
-      else if (++shown % 50 === 0) console.log(`  ✔ ${shown} passed so far`);
+      const text = shown.line(line);
+      if (text !== undefined) console.log(text);
     });
     child.stderr.pipe(process.stderr, { end: false });
     let report = '';
@@ -123,7 +110,7 @@ function runAva(args, fast) {
     for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => end(signal));
     child.on('error', (error) => console.error(`${node}: ${error.message}`));
     const done = () => {
-      tellSlowest(timed);
+      for (const line of shown.end()) console.log(line);
       resolve({ code: child.exitCode, stats: report === '' ? undefined : JSON.parse(report) });
     };
     child.on('close', done);
