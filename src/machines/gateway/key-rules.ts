@@ -73,6 +73,8 @@ export interface KeyContext {
   readonly warnedAt?: number;
   /** Number of the last message to every host that it took: one that comes again is not taken twice. */
   readonly order?: number;
+  /** The last of them that changed it. */
+  readonly changed?: number;
   /** What the hosts of a cluster share of its limits. */
   readonly shared?: Shared;
 }
@@ -244,6 +246,20 @@ export type CallEnded = {
 };
 
 /**
+ * A host hears what another one knows of a key: one of them has missed messages, so that each may know changes that the other
+ * does not. What both know then depends on no order: the newer change holds, and a revocation holds over everything.
+ */
+export interface KeyHeard {
+  readonly type: 'KEY_HEARD';
+  readonly at: number;
+  /** The host that said so. */
+  readonly from: string;
+  /** By how much this host's clock is ahead of that host's, milliseconds. */
+  readonly aheadMs: number;
+  readonly context: KeyContext;
+}
+
+/**
  * What reaches a key. A change says who made it (`by`): the operator's name, or the fingerprint of the master key that a client
  * presented. Events of older logs lack it.
  * With several hosts it says its place among all changes (`order`), which all hosts take alike.
@@ -284,6 +300,7 @@ export type KeyEvent =
       readonly presented: string;
     }
   | SlicesWanted
+  | KeyHeard
   | ClockSet
   | CallRequest
   | CallEnded;

@@ -1,6 +1,7 @@
 import { assign, setup } from 'xstate';
 import { moved } from '../clock-set.ts';
 import { type Alert, effect } from '../effect.ts';
+import { heardOf, isNews } from './key-heard.ts';
 import type {
   AnswerParams,
   Attribution,
@@ -195,9 +196,20 @@ export const virtualKey = setup({
       };
     }),
     warned: assign(({ event }) => ({ warnedAt: calling(event).at })),
-    note: assign(({ event }) =>
-      'order' in event && event.order !== undefined ? { order: event.order } : {},
+    note: assign(({ context, event }) =>
+      'order' in event && event.order !== undefined
+        ? { order: Math.max(context.order ?? 0, event.order) }
+        : {},
     ),
+    noteChange: assign(({ context, event }) => {
+      if (!('order' in event) || event.order === undefined) return {};
+      const { order } = event;
+      return {
+        order: Math.max(context.order ?? 0, order),
+        changed: Math.max(context.changed ?? 0, order),
+      };
+    }),
+    hear: assign(({ context, event }) => (event.type === 'KEY_HEARD' ? heardOf(context, event) : {})),
     grantSlices: assign(({ context, event }) =>
       event.type === 'SLICE_WANTED' ? granted(context, event) : {},
     ),
@@ -240,6 +252,12 @@ export const virtualKey = setup({
     /** Messages to every host may come again. */
     isKnown: ({ context, event }) =>
       'order' in event && event.order !== undefined && event.order <= (context.order ?? 0),
+    isNews: ({ context, event }) => event.type === 'KEY_HEARD' && isNews(context, event.context),
+    /** Another host knows that it was revoked. */
+    isRevokedElsewhere: ({ event }) =>
+      event.type === 'KEY_HEARD' &&
+      event.context.terms !== undefined &&
+      event.context.revokedAt !== undefined,
     admittedMisplaced: (args) => verdictOf(args).rule === 'admitted',
     misplaced: toWarn,
     hasTimes: ({ context: { window, warnedAt, spendSince } }) =>
@@ -251,13 +269,24 @@ export const virtualKey = setup({
   initial: 'absent',
   states: {
     absent: {
-      on: { KEY_CREATED: [known, { target: 'active', actions: ['grant', 'note', reply(200)] }] },
+      on: {
+        KEY_CREATED: [known, { target: 'active', actions: ['grant', 'noteChange', reply(200)] }],
+        KEY_HEARD: [
+          { guard: 'isRevokedElsewhere', target: 'revoked', actions: ['hear', confine()] },
+          { guard: 'isNews', target: 'active', actions: ['hear', confine()] },
+        ],
+      },
     },
     active: {
       on: {
-        KEY_UPDATED: [known, { actions: ['change', 'note', confine(), reply(200)] }],
-        KEY_ROTATED: [known, { actions: ['rotate', 'note', confine(), reply(200)] }],
-        KEY_REVOKED: [known, { target: 'revoked', actions: ['revoke', 'note', confine(), reply(200)] }],
+        KEY_UPDATED: [known, { actions: ['change', 'noteChange', confine(), reply(200)] }],
+        KEY_ROTATED: [known, { actions: ['rotate', 'noteChange', confine(), reply(200)] }],
+        // However old the message is: a revocation is final.
+        KEY_REVOKED: { target: 'revoked', actions: ['revoke', 'noteChange', confine(), reply(200)] },
+        KEY_HEARD: [
+          { guard: 'isRevokedElsewhere', target: 'revoked', actions: ['hear', confine()] },
+          { guard: 'isNews', actions: ['hear', confine()] },
+        ],
         KEY_READ: { actions: [replyToReading()] },
         SLICE_WANTED: [known, { actions: ['grantSlices', 'note'] }],
         CALL: [
@@ -271,7 +300,7 @@ export const virtualKey = setup({
       },
     },
     // Not a final state: calls with a revoked key are recorded, too.
-    revoked: {},
+    revoked: { on: { KEY_HEARD: { guard: 'isNews', actions: 'hear' } } },
   },
   on: {
     // When two changes are made at the same time, the second may no longer be possible.

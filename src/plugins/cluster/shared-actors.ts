@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import type { Services } from '../../core/host/plugin/definition.ts';
-import type { Route } from '../../core/kernel/actors/definition.ts';
+import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
 import type { ActorSystem } from '../../core/kernel/actors/system.ts';
 import type { ActorState } from '../../core/kernel/actors/transition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { type Json, toPlain } from '../../core/kernel/json.ts';
+import { isObject, type Json, type JsonObject, toPlain } from '../../core/kernel/json.ts';
 import { logRecordSchema } from '../../core/kernel/log/record.ts';
 import type { ArrivedState } from './messages/every-host.ts';
 
 const { value, context } = logRecordSchema.shape.to.shape;
 
-/** An actor as another host sends it: timers and effects stay with that host. */
+/** An actor as another host sends it, when that host did: timers and effects stay there. */
 const sharedState = z.object({
   machine: z.string(),
   version: logRecordSchema.shape.version,
@@ -21,8 +21,8 @@ const sharedState = z.object({
 
 export interface SharedActorsOptions {
   readonly services: Pick<Services, 'clock' | 'logger'> & {
-    readonly actors: Pick<ActorSystem, 'states' | 'snapshot' | 'adopt'>;
-    readonly declarations: () => { readonly routes: readonly Pick<Route, 'everyHost' | 'ownState' | 'to'>[] };
+    readonly actors: Pick<ActorSystem, 'states' | 'snapshot' | 'deliver'>;
+    readonly declarations: () => { readonly actors: readonly Pick<ActorDefinition, 'type' | 'hear'>[] };
   };
   /** Has every host hear a state. */
   readonly send: (ref: string, state: Json, asOf: number) => Promise<void>;
@@ -38,7 +38,7 @@ export interface SharedActorsOptions {
 const ASK_AGAIN_MS = 2_000;
 
 /**
- * The actors that live on every host, because routes of theirs go to every host: e.g. the gateway's keys. Each host takes the same
+ * The actors that live on every host, because their definitions `hear` those of others: e.g. the gateway's keys. Each host takes the same
  * changes in the same order; what a host has that the others cannot know is sent to them as a whole (docs/cluster.md, "Joining").
  */
 export class SharedActors {
@@ -103,12 +103,10 @@ export class SharedActors {
   async #share(): Promise<boolean> {
     const { services, send } = this.#options;
     let isWhole = true;
-    for (const type of this.#types()) {
-      for (const state of services.actors.states(type)) {
-        const { ref, machine, version, at } = state;
-        const shared = { machine, version, value: state.value, context: state.context, at };
+    for (const { type } of this.#shared()) {
+      for (const { ref } of services.actors.states(type)) {
         try {
-          await send(ref, toPlain(shared, 'state'), orderOf(state));
+          await this.#send(ref, send);
         } catch (error) {
           if (isCoded(error, 'HF_CLUSTER_STOPPED')) return false;
           isWhole = false;
@@ -119,35 +117,51 @@ export class SharedActors {
     return isWhole;
   }
 
-  /** Takes the state of an actor that this host does not have, or has as it was before. */
-  take({ from, ref, state, asOf }: ArrivedState, own: string): void {
-    const { actors, logger } = this.#options.services;
-    if (from === own || !this.#types().some((type) => ref.startsWith(`${type}/`))) return;
-    const known = actors.snapshot(ref);
-    if (known && orderOf(known) >= asOf) return;
+  /** Sends an actor, and once more when it was changed on the way: who did not have it could not take that change. */
+  async #send(ref: string, send: SharedActorsOptions['send']): Promise<void> {
+    const { actors, clock } = this.#options.services;
+    for (let sent: number | undefined; ; ) {
+      const state = actors.snapshot(ref);
+      if (!state || changedBy(state) === sent) return;
+      sent = changedBy(state);
+      const { machine, version, value, context } = state;
+      await send(
+        ref,
+        toPlain({ machine, version, value, context, at: clock.now() }, 'state'),
+        orderOf(state),
+      );
+    }
+  }
+
+  /** An actor hears what another host knows of it, or begins with that. */
+  take({ from, ref, state }: ArrivedState, host: string): void {
+    const { actors, logger, clock } = this.#options.services;
+    const definition = this.#shared().find(({ type }) => ref.startsWith(`${type}/`));
+    if (from === host || !definition) return;
     const { data, error } = sharedState.safeParse(state);
     if (!data) {
       logger.warn({ actor: ref, from, reason: error.issues[0]?.message }, 'cluster.state_malformed');
       return;
     }
-    const left: ActorState = { ref, ...data, done: false, seq: 0, timers: {}, effects: {} };
-    try {
-      actors.adopt({ host: from, incarnation: '', seq: 0, hash: '', states: [left] });
-    } catch (error) {
-      logger.warn({ actor: ref, from, err: error }, 'cluster.state_not_taken');
-    }
+    const at = clock.now();
+    const known = actors.snapshot(ref);
+    const own = known && { value: known.value, context: contextOf(known) };
+    const event = definition.hear(own, { ...data, from, at, aheadMs: at - data.at });
+    if (event) actors.deliver(ref, event);
   }
 
-  #types(): readonly string[] {
-    const { routes } = this.#options.services.declarations();
-    return [
-      ...new Set(routes.filter(({ everyHost, ownState }) => everyHost && !ownState).map(({ to }) => to)),
-    ];
+  #shared() {
+    return this.#options.services
+      .declarations()
+      .actors.flatMap(({ type, hear }) => (hear === undefined ? [] : [{ type, hear }]));
   }
 }
+
+const contextOf = ({ context }: Readonly<ActorState>): JsonObject => (isObject(context) ? context : {});
 
 /** The newest message to every host that an actor has taken. */
-function orderOf({ context }: Readonly<ActorState>): number {
-  const { order } = context as { readonly order?: unknown };
-  return typeof order === 'number' ? order : 0;
-}
+const orderOf = (state: Readonly<ActorState>): number => z.number().catch(0).parse(contextOf(state).order);
+
+/** The newest of them that changed it. */
+const changedBy = (state: Readonly<ActorState>): number =>
+  z.number().catch(0).parse(contextOf(state).changed);

@@ -84,6 +84,10 @@ export function describeGatewayRecord({
         : `rotated${byWhom(event)}: the value before is good for ${Math.round(event.overlapMs / 1_000)} s more`;
     case 'KEY_REVOKED':
       return `revoked${byWhom(event)}, its open calls included`;
+    case 'KEY_HEARD': {
+      const { revokedAt } = event.context;
+      return `${event.from} knew more of it${revokedAt === undefined ? '' : ', that it is revoked'}`;
+    }
     case 'SLICE_WANTED': {
       const wants = event.wants.map(({ name, used }) => `${name} (used ${used})`).join(', ');
       return `${event.host} wants more of limits that ${counted(event.hosts, 'host')} share: ${wants}`;

@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { ActorDefinition } from '../../../src/core/kernel/actors/definition.ts';
 import type { ActorState } from '../../../src/core/kernel/actors/transition.ts';
 import { SharedActors } from '../../../src/plugins/cluster/shared-actors.ts';
 import { silent } from '../../support/cluster.ts';
@@ -9,32 +10,41 @@ const state = (ref: string, order: number): ActorState => ({
   ...{ seq: 1, at: 1, timers: {}, effects: {} },
 });
 
+interface Wish {
+  readonly others?: number[];
+  readonly failures?: number;
+  /** What happens on the host while each state is on its way. */
+  readonly onSent?: ((own: Map<string, ActorState>) => void)[];
+}
+
 /** A host that has one shared actor, with a type that stays its own beside it. */
-function host(
-  answers: number[] = [],
-  { others = [], failures = 0 }: { others?: number[]; failures?: number } = {},
-) {
+function host(answers: number[] = [], { others = [], failures = 0, onSent = [] }: Wish = {}) {
   const clock = new VirtualClock();
   const own = new Map([['test.door/front', state('test.door/front', 4)]]);
-  const adopted: string[] = [];
+  const delivered: unknown[] = [];
   const sent: string[] = [];
-  const routes = [
-    { everyHost: true, to: 'test.door' },
-    { everyHost: true, ownState: true, to: 'test.lamp' },
-    { to: 'test.bell' },
-  ];
+  type Hear = NonNullable<ActorDefinition['hear']>;
+  const hear: Hear = (known, { context, from, aheadMs }) =>
+    known?.context.order === context.order
+      ? undefined
+      : { type: 'HEARD', from, aheadMs, order: context.order, known: known?.context.order };
+  const declared = [{ type: 'test.door', hear }, { type: 'test.lamp' }];
   const actors = {
     states: (type?: string) => [...own.values()].filter(({ ref }) => ref.startsWith(`${type}/`)),
     snapshot: (ref: string) => own.get(ref),
-    adopt: ({ states }: { readonly states: readonly { readonly ref: string }[] }) => {
-      adopted.push(...states.map(({ ref }) => ref));
+    deliver: (ref: string, event: object) => {
+      delivered.push({ ref, ...event });
+      return { record: undefined, durable: () => Promise.reject(new Error('nobody waits')) };
     },
   };
   let asked = 0;
   let marks = 0;
   const shared = new SharedActors({
-    services: { actors, clock, logger: silent, declarations: () => ({ routes }) },
-    send: async (ref) => void sent.push(ref),
+    services: { actors, clock, logger: silent, declarations: () => ({ actors: declared }) },
+    send: async (ref) => {
+      sent.push(ref);
+      onSent.shift()?.(own);
+    },
     ask: async () => {
       asked += 1;
       return answers.shift() ?? 0;
@@ -42,10 +52,10 @@ function host(
     others: () => others.shift() ?? 2,
     mark: async () => {
       marks += 1;
-      if (failures-- > 0) throw new Error('cut off again');
+      if (marks <= failures) throw new Error('cut off again');
     },
   });
-  return { shared, clock, adopted, sent, asked: () => asked, marks: () => marks };
+  return { shared, clock, delivered, sent, asked: () => asked, marks: () => marks };
 }
 
 test('[C13] after missed messages a host counts as cut off until every other one has sent what it has', async (t) => {
@@ -85,17 +95,38 @@ test('[C13] a host that does not know yet who lives asks again, rather than go o
   t.is(asked(), 2);
 });
 
-test('[C13] a host takes states of actors that it lacks or has as they were before, and of no others', (t) => {
-  const { shared, adopted } = host();
-  const { machine, version, value, at } = state('', 0);
-  const take = (ref: string, asOf: number, from = 'attic', context = { order: asOf }) =>
-    shared.take({ from, ref, asOf, state: { machine, version, value, context, at } }, 'cellar');
+test('[C13] what another host knows of an actor reaches it as its own event, and nothing of an actor that stays its own', (t) => {
+  const { shared, clock, delivered } = host();
+  const now = clock.now();
+  const take = (ref: string, order: number, from = 'attic') =>
+    shared.take(
+      {
+        ...{ from, ref, asOf: order },
+        state: { machine: 'door', version: 1, value: 'open', context: { order }, at: now - 90_000 },
+      },
+      'cellar',
+    );
   take('test.door/back', 1);
-  take('test.door/front', 5);
+  take('test.door/front', 3);
   take('test.door/front', 4);
   take('test.door/side', 9, 'cellar');
   take('test.lamp/hall', 9);
   take('no address at all', 9);
   shared.take({ from: 'attic', ref: 'test.door/bad', asOf: 9, state: 'nothing' }, 'cellar');
-  t.deepEqual(adopted, ['test.door/back', 'test.door/front']);
+  const common = { type: 'HEARD', from: 'attic', aheadMs: 90_000 };
+  t.deepEqual(delivered, [
+    { ref: 'test.door/back', ...common, order: 1, known: undefined },
+    { ref: 'test.door/front', ...common, order: 3, known: 4 },
+  ]);
+});
+
+test('[C13] a state that was changed on its way is sent again, for hosts that had nothing to change', async (t) => {
+  const change = (own: Map<string, ActorState>) =>
+    void own.set('test.door/front', {
+      ...state('test.door/front', 9),
+      context: { order: 9, changed: 9 },
+    });
+  const { shared, sent } = host([], { onSent: [change] });
+  t.true(await shared.share());
+  t.is(sent.length, 2);
 });

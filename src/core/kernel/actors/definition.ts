@@ -21,6 +21,17 @@ export interface MachineState {
   readonly context: JsonObject;
 }
 
+/** What another host knows of an actor. @public */
+export interface HeardState extends MachineState {
+  readonly from: string;
+  /** Of its machine there. */
+  readonly version: number;
+  /** When this host hears it, by its own clock; epoch milliseconds. */
+  readonly at: number;
+  /** By how much that clock is ahead of the other host's, milliseconds. */
+  readonly aheadMs: number;
+}
+
 /** The events that a machine declares in its types. @public */
 export type EventOf<M extends AnyStateMachine> = EventFrom<M>;
 
@@ -98,6 +109,11 @@ export interface ActorDefinition<M extends AnyStateMachine = AnyStateMachine> {
   readonly earlier?: Readonly<Record<number, AnyStateMachine>>;
   /** An event that an older version recorded in today's shape: `replay what-if` asks today's machine about it. */
   readonly upcast?: (event: LogEvent, fromVersion: number) => EventOf<M>;
+  /**
+   * Of actors that live on every host of a cluster: the event by which one hears what another host knows of it, after one of them has
+   * missed messages; undefined when that is nothing new. Pure.
+   */
+  readonly hear?: (own: MachineState | undefined, heard: HeardState) => EventOf<M> | undefined;
   /** What its records mean. */
   readonly describe?: Words<M>;
 }

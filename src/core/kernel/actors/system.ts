@@ -223,7 +223,7 @@ export class ActorSystem {
     this.#findJump();
     const named = new Set(types);
     const isNamed = (ref: string) => named.has(parseActorRef(ref).type);
-    const live = inheritance ? this.#adopt(isNamed, inheritance, true) : this.#goOn(isNamed);
+    const live = inheritance ? this.#adopt(isNamed, inheritance) : this.#goOn(isNamed);
     this.#elsewhere.release(types);
     // As they are before anything else is sent to them: what they ask for from now on is not left open.
     const states = live.map(({ state }) => {
@@ -232,16 +232,6 @@ export class ActorSystem {
     for (const one of live) this.#followMissedJumps(one);
     await this.#log.whenDurable(this.#seq);
     return states;
-  }
-
-  /**
-   * Takes over the states of single actors that live on several hosts at once, by a record each. The others of their types go on.
-   *
-   * @throws HF_ACTOR_ADOPTION, HF_MACHINE_VERSION, HF_ACTOR_UNKNOWN as `takeUp`
-   */
-  adopt(inheritance: Inheritance): void {
-    this.#findJump();
-    this.#adopt(() => true, inheritance, false);
   }
 
   #goOn(isNamed: (ref: string) => boolean): LiveActor[] {
@@ -267,8 +257,8 @@ export class ActorSystem {
     return live;
   }
 
-  /** @param isWhole whether actors that it does not name end here */
-  #adopt(isNamed: (ref: string) => boolean, inheritance: Inheritance, isWhole: boolean): LiveActor[] {
+  /** Actors that it does not name end here. */
+  #adopt(isNamed: (ref: string) => boolean, inheritance: Inheritance): LiveActor[] {
     const states = inheritance.states.filter(({ ref }) => isNamed(ref));
     const now = this.#clock.now();
     const adoptions = adoptionEvents({ ...inheritance, states }, now).map(({ ref, event }) => {
@@ -278,12 +268,10 @@ export class ActorSystem {
       decideAdoption(type.stepper, type.definition, ref, before, event, now);
       return { ref, event, type, before };
     });
-    if (isWhole) {
-      for (const { state } of [...this.#actors.values()]) {
-        if (!isNamed(state.ref)) continue;
-        this.#actors.delete(state.ref);
-        this.#elsewhere.keep(state);
-      }
+    for (const { state } of [...this.#actors.values()]) {
+      if (!isNamed(state.ref)) continue;
+      this.#actors.delete(state.ref);
+      this.#elsewhere.keep(state);
     }
     const { host, seq } = inheritance;
     const origin: Origin = seq > 0 ? { host, seq } : { host };

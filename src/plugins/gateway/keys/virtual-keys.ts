@@ -13,15 +13,33 @@ import type { ActorSystem } from '../../../core/kernel/actors/system.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
 import { createSecretFile } from '../../../core/kernel/secret-file.ts';
 import { type KeyContext, virtualKey } from '../../../machines/gateway/key.ts';
+import { isNews } from '../../../machines/gateway/key-heard.ts';
+import { NO_CALLS } from '../../../machines/gateway/key-rules.ts';
 import { describeGatewayRecord } from '../words.ts';
 import { canonical, hasLabel } from './request.ts';
+
+const VERSION = 1;
+
+/** What a key's machine knows, as it is in a log or comes from another host. */
+const essentials = z.looseObject({
+  ...{ revision: z.number(), spend: z.number(), calls: z.number(), refused: z.number() },
+  ...{ presents: z.record(z.string(), z.object({ until: z.number().optional() })) },
+  terms: z.looseObject({ alias: z.string(), servers: z.array(z.string()) }).optional(),
+});
+const keyContext = z.custom<KeyContext>((value) => essentials.safeParse(value).success);
+const UNKNOWN: KeyContext = { revision: 0, presents: {}, window: NO_CALLS, spend: 0, calls: 0, refused: 0 };
 
 /** A virtual key. The actor's key is the id of the first value it was presented by. */
 export const keyActor = defineActor({
   type: VIRTUAL_KEY,
   machine: virtualKey,
-  version: 1,
+  version: VERSION,
   durability: durabilityOf,
+  hear: (own, { version, context, from, at, aheadMs }) => {
+    const [known, heard] = [own && keyContext.parse(own.context), keyContext.safeParse(context).data];
+    if (version !== VERSION || !heard || !isNews(known ?? UNKNOWN, heard)) return undefined;
+    return { type: 'KEY_HEARD', at, from, aheadMs, context: heard };
+  },
   describe: describeGatewayRecord,
 });
 
