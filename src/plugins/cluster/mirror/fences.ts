@@ -1,4 +1,5 @@
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import { KeptFences } from './kept-fences.ts';
 import { OrphanedBranches } from './orphans.ts';
 import type { OutboxOptions } from './outbox-options.ts';
 import type { OrphanedBranch } from './position.ts';
@@ -10,7 +11,7 @@ const FENCED_MS = 15_000;
 export interface FencesOptions
   extends Pick<
     OutboxOptions,
-    'position' | 'log' | 'clock' | 'logger' | 'typesOf' | 'onFenced' | 'onOrphaned'
+    'dataDir' | 'position' | 'log' | 'clock' | 'logger' | 'typesOf' | 'onFenced' | 'onOrphaned'
   > {
   readonly reader: SqliteReader;
 }
@@ -19,10 +20,14 @@ export interface FencesOptions
 export class Fences {
   readonly #options: FencesOptions;
   readonly #orphans: OrphanedBranches;
+  readonly kept: KeptFences;
 
   constructor(options: FencesOptions) {
     this.#options = options;
     this.#orphans = new OrphanedBranches(options.position, options.reader);
+    this.kept = new KeptFences(options.dataDir, options.reader, (error) =>
+      options.logger.warn({ err: error }, 'cluster.mirror.fences'),
+    );
   }
 
   /** Records that this host made in the name of a singleton that was no longer its own. */
@@ -44,14 +49,15 @@ export class Fences {
   async meet(fence: FoundFence, incarnation: number): Promise<void> {
     const { typesOf, clock, log, logger } = this.#options;
     const { singleton, by, atSeq, token } = fence;
-    if (!this.#orphans.isNew(fence, incarnation)) return;
+    await this.kept.keep(fence, incarnation, typesOf(singleton));
+    if (!this.#orphans.isNew(fence)) return;
     logger.warn({ singleton, by, fencing: token, atSeq }, 'cluster.mirror.fenced');
     this.#orphans.begin(fence, incarnation, typesOf(singleton));
     const given = new Promise<void>((resolve) => clock.after(FENCED_MS, resolve));
     await Promise.race([this.#ended(fence), given]);
     const upTo = log.lastSeq();
     await Promise.race([log.whenDurable(upTo).catch(() => {}), given]);
-    this.#tell(this.#orphans.end(fence, incarnation, upTo));
+    this.#tell(this.#orphans.end(fence, upTo));
   }
 
   async #ended(fence: FoundFence): Promise<void> {

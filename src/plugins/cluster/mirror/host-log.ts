@@ -10,7 +10,7 @@ import { type LogStreams, logStreams, namesOf } from './incarnations.ts';
 
 export type { LogStreams };
 
-import { Counting, type MirrorEntry } from './message.ts';
+import { Counting, type Fence, type MirrorEntry } from './message.ts';
 import type { FoundFence } from './standing.ts';
 import { entriesOf, linesOfEntries } from './stream-lines.ts';
 
@@ -103,7 +103,7 @@ async function readOnce(
   let header: StreamHeader | undefined;
   async function* watched(entries: AsyncIterable<MirrorEntry>): AsyncGenerator<MirrorEntry> {
     for await (const entry of entries) {
-      if (entry.kind === 'fence')
+      if (entry.kind === 'fence' && !fences.some((known) => isSame(known, entry.fence)))
         fences.push({ ...entry.fence, atSeq: counting.newest ?? 0, streamSeq: entry.streamSeq });
       if (entry.kind === 'begin') header ??= streamHeaderOf(entry.body);
       if (counting.counts(entry) && entry.kind === 'records') times.push({ seq: entry.to, at: entry.at });
@@ -123,6 +123,11 @@ async function readOnce(
     reader.close();
     throw error;
   }
+}
+
+/** A stream that is trimmed, or begun anew, has a fence again. */
+function isSame(one: Fence, other: Fence): boolean {
+  return one.singleton === other.singleton && one.token === other.token;
 }
 
 /** The key is the one that the stream's header names, which the key of the cluster vouches for. */

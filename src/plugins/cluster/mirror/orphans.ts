@@ -29,22 +29,22 @@ export class OrphanedBranches {
     return this.#all().filter(({ records }) => (records ?? 0) > 0);
   }
 
-  /** A fence is found again after each interruption. */
-  isNew(fence: FoundFence, incarnation: number): boolean {
-    return !this.#all().some((branch) => branch.to !== undefined && isOf(branch, fence, incarnation));
+  /** A fence is found again after each interruption, and on each later stream. */
+  isNew(fence: FoundFence): boolean {
+    return !this.#all().some((branch) => branch.to !== undefined && isOf(branch, fence));
   }
 
   begin(fence: FoundFence, incarnation: number, types: readonly string[]): void {
     const { singleton, token, by, atSeq: after } = fence;
-    const others = this.#all().filter((branch) => !isOf(branch, fence, incarnation));
+    const others = this.#all().filter((branch) => !isOf(branch, fence));
     this.#file.set({
       orphans: [...others, { singleton, token, by, incarnation, after, types }].slice(-MOST),
     });
   }
 
   /** Closes a branch whose singleton has ended here. @param upTo the newest record then */
-  end(fence: FoundFence, incarnation: number, upTo: number): OrphanedBranch | undefined {
-    const branch = this.#all().find((one) => isOf(one, fence, incarnation));
+  end(fence: FoundFence, upTo: number): OrphanedBranch | undefined {
+    const branch = this.#all().find((one) => isOf(one, fence));
     return branch && this.#close(branch, upTo);
   }
 
@@ -99,6 +99,7 @@ function actorsBetween(log: Log, { after, to = Number.MAX_SAFE_INTEGER, types }:
   return { ...found, actors };
 }
 
-function isOf(branch: OrphanedBranch, { singleton, token }: FoundFence, incarnation: number): boolean {
-  return branch.singleton === singleton && branch.token === token && branch.incarnation === incarnation;
+/** The same fence stands on a later stream, too. */
+function isOf(branch: OrphanedBranch, { singleton, token }: FoundFence): boolean {
+  return branch.singleton === singleton && branch.token === token;
 }

@@ -49,6 +49,7 @@ export class Outbox {
     this.#fences = new Fences({ ...options, reader });
     this.#stream = new OwnStream({
       ...{ ...options, reader },
+      fences: this.#fences.kept,
       onFence: (fence) => this.#fences.meet(fence, this.#stream.incarnation),
       onPlace: ({ seq }) => this.#confirmed(seq),
       onStands: () => {
@@ -62,6 +63,7 @@ export class Outbox {
       wanted: () => ({ durable: this.#durable, urgent: this.#urgent, stopping: this.#stopping }),
       woken: () => this.#woken(),
       wake: () => this.#wake(),
+      onPlaced: (fence, stands) => this.#fences.kept.placed(fence, stands),
     });
   }
 

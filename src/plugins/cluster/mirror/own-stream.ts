@@ -15,11 +15,12 @@ import {
   newestIncarnation,
   openLogStream,
 } from './incarnations.ts';
+import type { KeptFence, KeptFences } from './kept-fences.ts';
 import { leftHeaders } from './message.ts';
 import type { NewIncarnation, OutboxOptions } from './outbox-options.ts';
 import type { StreamBegin } from './position.ts';
 import { Room } from './room.ts';
-import { type FoundFence, type StreamPlace, standingOf } from './standing.ts';
+import { type FoundFence, fencesIn, type StreamPlace, standingOf } from './standing.ts';
 import { StreamWatch } from './watch.ts';
 import { type OpenStream, Writer } from './writer.ts';
 
@@ -35,6 +36,7 @@ export interface OwnStreamOptions
     'link' | 'cluster' | 'host' | 'key' | 'clock' | 'logger' | 'limits' | 'largest' | 'position'
   > {
   readonly reader: SqliteReader;
+  readonly fences: KeptFences;
   /** Resolves when the work that a fence ends has ended. */
   readonly onFence: (fence: FoundFence) => Promise<void>;
   /** Records up to this place stand on the stream. */
@@ -54,6 +56,8 @@ export interface Writable {
   readonly sent: ChainPlace;
   readonly watch: StreamWatch;
   readonly room: Room;
+  /** The next fence that has to be placed, behind its record. @param after the newest record that was sent */
+  readonly nextFence: (after: number) => KeptFence | undefined;
 }
 
 /**
@@ -154,6 +158,8 @@ export class OwnStream {
         return `it lost what stood behind message ${standing.last}`;
       }
       case 'differs':
+        // A folder that was filled from the stream knows none of them.
+        for (const fence of await fencesIn(stream, reader)) await onFence(fence);
         return standing.reason;
     }
   }
@@ -201,9 +207,9 @@ export class OwnStream {
     from: number,
     { bytesBefore, filledAt }: Omit<StreamBegin, 'streamSeq'>,
   ): Promise<string> {
-    const { reader, host, key, clock, largest } = this.#options;
+    const { reader, host, key, clock, largest, fences } = this.#options;
     const facts = { host, incarnation: writer.incarnation, key, now: clock.now(), largest, filledAt };
-    const { messages, hash } = await beginAt(reader, from, facts);
+    const { messages, hash } = await beginAt(reader, from, fences.newest, facts);
     const streamSeq = writer.last + 1;
     for (const message of messages) writer.append(message);
     await writer.stands();
@@ -224,7 +230,10 @@ export class OwnStream {
       },
     });
     await watch.look();
-    return { writer, sent, watch, room };
+    const { incarnation } = writer;
+    const nextFence = (after: number) =>
+      this.#options.fences.next(after, { incarnation, begin: this.#begun?.streamSeq ?? 0 });
+    return { writer, sent, watch, room, nextFence };
   }
 
   #writer(opened: OpenStream): Writer {

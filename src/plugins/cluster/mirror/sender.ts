@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { type ChainPlace, nextBatch, stateMessages } from './batch.ts';
+import type { KeptFence } from './kept-fences.ts';
 import type { StatesAt } from './outbox-options.ts';
 import type { Writable } from './own-stream.ts';
 import type { Writer } from './writer.ts';
@@ -34,6 +35,8 @@ export interface SenderOptions {
   /** Resolves at the next `wake`. */
   readonly woken: () => Promise<void>;
   readonly wake: () => void;
+  /** A fence of an earlier stream stands on this one. */
+  readonly onPlaced: (fence: KeptFence, stands: KeptFence['stands']) => Promise<void>;
 }
 
 /** Decides what goes to the stream when: records as they become durable, and states from time to time. */
@@ -44,6 +47,8 @@ export class Sender {
   #statesAt: StatesAt | undefined;
   /** The record of the newest states on the stream. */
   #statesSent = 0;
+  /** Behind this record a fence comes first. */
+  #mostSent = Number.POSITIVE_INFINITY;
   #lingerUntil: number | undefined;
   #cancelLinger: () => void = () => {};
 
@@ -52,7 +57,7 @@ export class Sender {
   }
 
   /** Sends what comes, until the stop. @throws what the stream says, when nothing is under way any more */
-  async send({ writer, sent, watch, room }: Writable): Promise<void> {
+  async send({ writer, sent, watch, room, nextFence }: Writable): Promise<void> {
     const { wanted, woken } = this.#options;
     this.#sent = sent;
     watch.start();
@@ -61,7 +66,12 @@ export class Sender {
         writer.check();
         watch.check();
         this.#askForStates();
-        if (room.isTight && wanted().stopping === 'no') {
+        const fence = nextFence(this.#sent.seq);
+        this.#mostSent = fence?.atSeq ?? Number.POSITIVE_INFINITY;
+        if (fence && fence.atSeq <= this.#sent.seq) {
+          if (writer.isSettled) await this.#placeAgain(writer, fence);
+          else await woken();
+        } else if (room.isTight && wanted().stopping === 'no') {
           if (writer.isSettled) await room.make(this.#sent);
           else await woken();
         } else if (writer.hasRoom && this.#isDue(writer)) {
@@ -76,6 +86,13 @@ export class Sender {
     } finally {
       watch.end();
     }
+  }
+
+  /** Nothing is sent behind it before it stands there: else what does not count would, if something took its place. */
+  async #placeAgain(writer: Writer, fence: KeptFence): Promise<void> {
+    const streamSeq = writer.fence(fence);
+    await writer.stands();
+    await this.#options.onPlaced(fence, { incarnation: writer.incarnation, streamSeq });
   }
 
   /** The states are those after the newest record: what is sent stops there for them. */
@@ -95,7 +112,7 @@ export class Sender {
     const { seq } = this.#sent;
     // With nothing else under way: so the records before them count for sure.
     if (this.#statesAt && this.#statesAt.seq <= seq) return writer.isSettled;
-    const waiting = durable - seq;
+    const waiting = Math.min(durable, this.#mostSent) - seq;
     if (waiting <= 0) return false;
     if (waiting >= ENOUGH_RECORDS || urgent > seq || stopping === 'flush') return true;
     const now = this.#options.clock.monotonic();
@@ -130,7 +147,8 @@ export class Sender {
     }
     this.#cancelLinger();
     this.#lingerUntil = undefined;
-    const batch = nextBatch(reader, sent, Math.min(durable, this.#statesAt?.seq ?? durable), largest);
+    const to = Math.min(durable, this.#statesAt?.seq ?? durable, this.#mostSent);
+    const batch = nextBatch(reader, sent, to, largest);
     if (!batch) return;
     this.#sent = batch.end;
     for (const message of batch.messages) writer.append(message);

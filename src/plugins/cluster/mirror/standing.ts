@@ -158,4 +158,25 @@ async function behind(
   return { kind: 'continues', place, first, last, fences };
 }
 
+/**
+ * The fences of a stream that is left, as far as it is a part of the local log: those behind which both go on.
+ *
+ * @returns what can be read of it
+ */
+export async function fencesIn(stream: Stream, log: Log): Promise<readonly FoundFence[]> {
+  const fences: FoundFence[] = [];
+  const counting = new Counting();
+  let place: { readonly seq: number; readonly hash: string } | undefined;
+  try {
+    for await (const entry of entriesOf(stream.read((await stream.last()).firstSeq))) {
+      if (entry.kind === 'fence' && place && isOurs(log, place.seq, place.hash))
+        fences.push({ ...entry.fence, atSeq: place.seq, streamSeq: entry.streamSeq });
+      if (counting.counts(entry) && 'to' in entry) place = { seq: entry.to, hash: entry.hash };
+    }
+  } catch (error) {
+    if (!isCoded(error)) throw error; // it may lack messages: that can be why it is left
+  }
+  return fences;
+}
+
 async function* nothing(): AsyncGenerator<never> {}

@@ -3,7 +3,7 @@ import type { Headers } from '../nats/seal.ts';
 import type { LinearStream } from '../nats/stream.ts';
 import { confirm } from './confirm.ts';
 import type { LogStreamNames } from './incarnations.ts';
-import { headersOf, type MirrorMessage } from './message.ts';
+import { type Fence, fenceHeaders, headersOf, type MirrorMessage } from './message.ts';
 import type { StreamPlace } from './standing.ts';
 import { Window } from './window.ts';
 
@@ -102,6 +102,17 @@ export class Writer {
       ...{ headers: headersOf(message), body },
       stands: (streamSeq) => onStands(isLast && kind !== 'states' ? { streamSeq, seq: to, hash } : undefined),
     });
+  }
+
+  /** @returns the message that it will be */
+  fence(fence: Fence): number {
+    this.#append({
+      subject: this.names.records,
+      id: `fence.${fence.singleton}.${fence.token}`,
+      ...{ headers: fenceHeaders(fence), body: new Uint8Array() },
+      stands: () => this.#options.onStands(undefined),
+    });
+    return this.#last;
   }
 
   #append({ subject, id: what, headers, body, stands }: Appended): void {

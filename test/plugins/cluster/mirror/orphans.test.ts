@@ -22,16 +22,16 @@ test('[C13] an orphaned branch holds the records of its singleton up to its retu
   const position = open();
   const branches = new OrphanedBranches(position, reader);
   const fence = { singleton: 'doors', token: '1:7', by: 'two', atSeq: 3, streamSeq: 12 };
-  t.true(branches.isNew(fence, 1));
+  t.true(branches.isNew(fence));
   branches.begin(fence, 1, ['test.door']);
   await position.close();
 
   const after = new OrphanedBranches(open(), reader);
-  t.true(after.isNew(fence, 1));
+  t.true(after.isNew(fence));
   const [branch] = after.endAll(8);
   t.like(branch, { singleton: 'doors', by: 'two', after: 3, records: 2 });
-  t.false(after.isNew(fence, 1));
-  t.true(after.isNew({ ...fence, token: '1:9' }, 1));
+  t.false(after.isNew(fence));
+  t.true(after.isNew({ ...fence, token: '1:9' }));
   t.deepEqual(after.list(), [branch]);
   t.deepEqual(branch && exportPartOf(reader, branch), {
     from: 4,
