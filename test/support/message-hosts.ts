@@ -98,7 +98,7 @@ export async function openHost(
   const beats = new Beats({
     ...{ ...common, replicas, version: wish.version ?? '1.0.0', protocol: wish.protocol ?? 1 },
     report: () => ({ shared: everyHost.place, lag: 0, holds: [] }),
-    onHeard: ({ shared }) => everyHost.hearOf(shared),
+    onHeard: ({ host: other, shared }) => everyHost.hearOf(other, shared),
     onNameTaken: (error) => {
       arrivals.nameTaken = error;
     },

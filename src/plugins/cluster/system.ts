@@ -83,7 +83,7 @@ export class ClusterSystem implements Cluster {
         lag: this.outbox.lag().records,
         holds: [...(this.#handover?.running ?? [])],
       }),
-      onHeard: (heard) => this.everyHost.hearOf(heard.shared),
+      onHeard: ({ host: other, shared }) => this.everyHost.hearOf(other, shared),
       onReturned: (awayMs) => this.#catchingUp.returned(awayMs),
       onNameTaken: (error) => {
         logger.fatal({ err: error }, 'cluster.name_taken');
@@ -186,10 +186,10 @@ export class ClusterSystem implements Cluster {
 
   standing(): ClusterStanding {
     const standing = this.beats.standing();
-    const { behindMs } = this.#catchingUp;
-    if (behindMs === undefined && !this.#shared.isIncomplete) return standing;
+    const behind = [this.#catchingUp.behindMs, this.everyHost.behindMs].filter((ms) => ms !== undefined);
+    if (behind.length === 0 && !this.#shared.isIncomplete) return standing;
     const isBehind = standing.isBehind || !standing.isIsolated;
-    return { ...standing, isIsolated: true, isBehind, silentMs: Math.max(standing.silentMs, behindMs ?? 0) };
+    return { ...standing, isIsolated: true, isBehind, silentMs: Math.max(standing.silentMs, ...behind) };
   }
 
   onArrived(deliver: (message: ArrivedMessage) => void | Promise<void>): void {

@@ -8,6 +8,7 @@ import { Drops } from './body.ts';
 import { Outgoing } from './outgoing.ts';
 import { type Outcome, SharedOrder, type SharedPlace } from './shared-order.ts';
 import { SharedReader } from './shared-reader.ts';
+import { type ReadPlace, ToldPlaces } from './told-places.ts';
 
 /** Longer than an election of NATS takes as a rule. */
 const WITHIN_MS = 15_000;
@@ -58,6 +59,7 @@ export class EveryHost {
   readonly #reader: SharedReader;
   readonly #outgoing: Outgoing;
   readonly #drops: Drops;
+  readonly #told: ToldPlaces;
   #isDelivering = false;
   #isCaughtUp = false;
   #delivered = 0;
@@ -68,6 +70,8 @@ export class EveryHost {
     this.#options = options;
     this.#order = new SharedOrder(options.place);
     this.#drops = new Drops('cluster.messages.dropped', clock, logger);
+    const now = () => clock.monotonic();
+    this.#told = new ToldPlaces(now, () => this.place);
     this.#reader = new SharedReader({
       ...{ link, clock, logger, order: this.#order, pollMs: options.pollMs },
       settings: {
@@ -138,7 +142,7 @@ export class EveryHost {
   }
 
   /** The newest message that was delivered here, for beats. */
-  get place(): { readonly incarnation: string; readonly seq: number } {
+  get place(): ReadPlace {
     return {
       incarnation: this.#order.incarnation,
       seq: this.#isDelivering ? this.#order.seq - 1 : this.#order.seq,
@@ -146,10 +150,17 @@ export class EveryHost {
   }
 
   /** Another host has delivered this one: reads on at once when it is newer. */
-  hearOf({ incarnation, seq }: { readonly incarnation: string; readonly seq: number }): void {
+  hearOf(host: string, place: ReadPlace): void {
+    this.#told.hear(host, place);
+    const { incarnation, seq } = place;
     if (seq === 0) return;
     if (incarnation !== this.#order.incarnation) this.#reader.doubt();
     else if (seq > this.#order.seq) this.#reader.poke();
+  }
+
+  /** For how long it has lacked what another host has delivered, milliseconds; undefined while it may just be on its way. */
+  get behindMs(): number | undefined {
+    return this.#told.behindMs;
   }
 
   get figures(): {

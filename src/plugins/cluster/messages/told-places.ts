@@ -1,0 +1,63 @@
+/** A message that another host has read is here as soon as this host has asked for it; a beat tells of it within half a second. */
+const LATE_MS = 1_000;
+/** A host that is not heard any more has nothing to tell, as for `Beats`. */
+const GONE_MS = 10_000;
+
+/** How far a host has read the messages to every host. */
+export interface ReadPlace {
+  readonly incarnation: string;
+  readonly seq: number;
+}
+
+interface Told {
+  readonly place: ReadPlace;
+  /** When it was told first, and when that host was heard last, by `Clock.monotonic`. */
+  readonly since: number;
+  readonly heardAt: number;
+}
+
+/**
+ * What others have read and this host has not: e.g. that a key was revoked. While the stream has no leader, or is another one that this host has not
+ * found yet, beats are acknowledged all the same, and nothing else says that this host lacks something.
+ */
+export class ToldPlaces {
+  readonly #now: () => number;
+  readonly #own: () => ReadPlace;
+  readonly #told = new Map<string, Told>();
+
+  /** @param now monotonic, milliseconds @param own how far this host has read */
+  constructor(now: () => number, own: () => ReadPlace) {
+    this.#now = now;
+    this.#own = own;
+  }
+
+  /** @param host that says with its newest beat how far it has read */
+  hear(host: string, place: ReadPlace): void {
+    const now = this.#now();
+    const told = this.#told.get(host);
+    const isFurther = told?.place.incarnation === place.incarnation && told.place.seq <= place.seq;
+    if (told && isFurther && !this.#has(told.place)) this.#told.set(host, { ...told, heardAt: now });
+    else if (this.#has(place)) this.#told.delete(host);
+    else this.#told.set(host, { place, since: now, heardAt: now });
+  }
+
+  /** For how long this host has lacked what another one has read, milliseconds; undefined while it may just be on its way. */
+  get behindMs(): number | undefined {
+    const now = this.#now();
+    let longest: number | undefined;
+    for (const [host, { place, since, heardAt }] of this.#told) {
+      if (this.#has(place) || now - heardAt > GONE_MS) this.#told.delete(host);
+      else if (now - since > LATE_MS) longest = Math.max(longest ?? 0, now - since);
+    }
+    return longest;
+  }
+
+  /** A stream that was made earlier is one that this host has left. */
+  #has({ incarnation, seq }: ReadPlace): boolean {
+    const own = this.#own();
+    if (seq === 0) return true;
+    return own.incarnation === incarnation
+      ? own.seq >= seq
+      : Date.parse(own.incarnation) > Date.parse(incarnation);
+  }
+}
