@@ -4,10 +4,18 @@ import { fileURLToPath } from 'node:url';
 /** The files that take longest, most of it waiting for programs and for time that passes. */
 const LONGEST = [
   'plugins/alerts/repost.slow',
+  'plugins/console/areas.slow',
+  'plugins/cluster/messages.slow',
+  'core/host/retention/automatic.slow',
   'plugins/router/remote/bundle.slow',
   'plugins/reconciler/rollout.slow',
   'plugins/router/commands/terminal.slow',
   'plugins/reconciler/unit.slow',
+  'plugins/cluster/host-faults.slow',
+  'plugins/cluster/faults.slow',
+  'plugins/incidents/large.slow',
+  'plugins/console/large.slow',
+  'core/host/runtime/idle-rate.slow',
   'plugins/router/crash.slow',
   'plugins/router/remote/contract.slow',
   'plugins/alerts/rules.slow',
@@ -26,7 +34,6 @@ const LONGEST = [
   'plugins/reconciler/outlived.slow',
   'plugins/reconciler/refusals.slow',
   'core/host/integrity/each-file.slow',
-  'core/host/retention/automatic.slow',
 ].map((name) => fileURLToPath(new URL(`test/${name}.test.ts`, import.meta.url)));
 const gone = LONGEST.filter((file) => !existsSync(file));
 if (gone.length > 0) throw new Error(`ava.config.js names test files that do not exist: ${gone.join(', ')}`);
@@ -46,7 +53,7 @@ export default {
     ...(process.env.HOLDFAST_FAST_TESTS ? ['!test/**/*.slow.test.ts'] : []),
   ],
   sortTestFiles: (a, b) => rank(a) - rank(b),
-  concurrency: 4, // for two cores: many a test waits for a disk, a timer or a program
+  concurrency: 5, // for two cores: many a test waits for a disk, a timer or a program
   nodeArguments: [
     '--import=./scripts/compile-cache.mjs',
     // A worker lives for seconds: collecting what loading leaves behind took a tenth of its time.

@@ -69,20 +69,31 @@ class Sender {
   }
 }
 
+let nats: NatsServers;
+const ends: (() => unknown)[] = [];
+const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
+
+test.before(async (t) => {
+  t.timeout(300_000);
+  nats = await startNats(scope, { servers: 3 });
+});
+
+test.after.always(async () => {
+  for (const end of ends) await end();
+});
+
 interface Rig {
-  readonly nats: NatsServers;
   readonly name: string;
   readonly hosts: readonly [MessageHost, MessageHost, MessageHost];
   readonly proxies: readonly NatsProxy[][];
 }
 
 /**
- * Three servers and three hosts, each with connections of its own to all servers.
+ * Three hosts at the three servers, each with connections of its own to all of them.
  *
  * @param wish what else the hosts are to be
  */
 async function rig(t: Scope, wish: Partial<HostWish> = {}): Promise<Rig> {
-  const nats = await startNats(t, { servers: 3 });
   const name = clusterName();
   const proxies = await Promise.all(
     [0, 1, 2].map((i) => Promise.all([0, 1, 2].map((server) => nats.proxyTo((server + i) % 3)))),
@@ -93,7 +104,7 @@ async function rig(t: Scope, wish: Partial<HostWish> = {}): Promise<Rig> {
       ...wish,
     });
   const hosts = (await Promise.all(['a', 'b', 'c'].map(open))) as [MessageHost, MessageHost, MessageHost];
-  return { nats, name, hosts, proxies };
+  return { name, hosts, proxies };
 }
 
 const summary = (values: readonly number[]) =>
@@ -120,7 +131,7 @@ test.serial(
   async (t) => {
     t.timeout(600_000);
     // Nobody looks by itself: what arrives was announced.
-    const { nats, name, hosts } = await rig(t, { pollMs: 3_600_000 });
+    const { name, hosts } = await rig(t, { pollMs: 3_600_000 });
     const [a, b, c] = hosts;
     const quiet = new Sender(a, 'quiet');
     quiet.start(5);
@@ -200,24 +211,24 @@ test.serial('[C13] an acknowledgement that is lost makes no second message', asy
 test.serial(
   '[C13] a server that was set back to an older state is noticed, and later messages are above all orders seen',
   async (t) => {
-    const nats = await startNats(t);
+    const single = await startNats(t);
     const name = clusterName();
-    const open = (host: string) => openHost(t, nats.url(), host, { name, withinMs: 60_000 });
+    const open = (host: string) => openHost(t, single.url(), host, { name, withinMs: 60_000 });
     const [a, b] = [await open('a'), await open('b')];
     const all = async (prefix: string, count: number) => {
       for (let i = 0; i < count; i += 1) await a.send(`${prefix}${i}`);
       await until('b has them', () => b.at.has(`${prefix}${count - 1}`));
     };
     await all('kept', 5);
-    const store = nats.storeOf(0);
-    await nats.kill(0);
+    const store = single.storeOf(0);
+    await single.kill(0);
     cpSync(store, `${store}.old`, { recursive: true });
-    await nats.restart(0);
+    await single.restart(0);
     await all('lost', 10);
-    await nats.kill(0);
+    await single.kill(0);
     rmSync(store, { recursive: true });
     cpSync(`${store}.old`, store, { recursive: true });
-    await nats.restart(0);
+    await single.restart(0);
     await until('both have noticed', () => a.broken.length > 0 && b.broken.length > 0);
     await all('new', 20); // more than were lost
     for (const host of [a, b]) {
