@@ -3,13 +3,16 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { recover } from '../../../../src/core/kernel/actors/recover.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
+import { connectLogs } from '../../../../src/plugins/cluster/mirror/command-logs.ts';
 import { openHostLog } from '../../../../src/plugins/cluster/mirror/host-log.ts';
 import { namesOf } from '../../../../src/plugins/cluster/mirror/incarnations.ts';
 import { inheritanceOf, placeFence } from '../../../../src/plugins/cluster/mirror/inheritance.ts';
 import type { NatsLink } from '../../../../src/plugins/cluster/nats/link.ts';
+import { clusterOptions } from '../../../../src/plugins/cluster/options.ts';
 import { openLink } from '../../../support/cluster.ts';
 import { CLUSTER, MirroredHost, streamsOf } from '../../../support/mirrored-host.ts';
 import { startNats } from '../../../support/nats.ts';
+import { tempDir } from '../../../support/temp.ts';
 import { until } from '../../../support/until.ts';
 
 const LIMITS = { maxBytes: 4 * 1024 * 1024, replicas: 1 };
@@ -82,6 +85,23 @@ test('[C13] a host that starts again goes on in its trimmed stream, whatever it 
     t.deepEqual(again.told.troubles, []);
   }
   t.true((await checkEnd(t, link, host)) > MANY);
+});
+
+test('[C13] who reads a trimmed stream is told from which record on', async (t) => {
+  const { nats, link, host } = await setUp(t);
+  await host.mirror(MANY, HEAVY);
+  const keyFile = join(tempDir(t), 'cluster-key');
+  writeFileSync(keyFile, Buffer.alloc(32, 'the key of a cluster of tests'), { mode: 0o600 });
+  const options = { servers: nats.url(), keyFile, name: CLUSTER, host: 'two' };
+  const logs = await connectLogs(clusterOptions.parse(options));
+  t.teardown(() => logs.close());
+  const { reader, lacks } = await logs.open('one');
+  t.teardown(() => reader.close());
+  const from = await checkEnd(t, link, host);
+  t.is(
+    lacks,
+    `its stream begins with record ${from}: those before are on that host, unless they were pruned`,
+  );
 });
 
 test('[C13] a takeover from a trimmed stream knows every actor', async (t) => {
