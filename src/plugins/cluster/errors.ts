@@ -70,6 +70,12 @@ export const ClusterError = defineErrors({
     what: 'NATS refused a request about the stream {stream}: {reason} ({code}).',
     remedy: 'Fix what the sentence of NATS names; about permissions see docs/cluster.md.',
   },
+  HF_CLUSTER_LEDGER: {
+    status: 409,
+    what: 'The stream {stream} is not the ledger of this cluster: {reason}.',
+    remedy:
+      'Give this cluster a name of its own (HOLDFAST_CLUSTER_NAME), or this host the key of the others (HOLDFAST_CLUSTER_KEY_FILE); delete the stream if nobody uses it.',
+  },
   HF_CLUSTER_ISOLATED: {
     status: 503,
     what: 'Message {id} to every host was not delivered within {ms} ms: {outcome}.',

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Lease } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
+import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { type Change, Competitor, type Refusal, type Self } from './competitor.ts';
 import { ElapsedClock } from './elapsed.ts';
 import { type Holder, Ledger, type LedgerEntry, type LedgerHost } from './ledger.ts';
@@ -102,6 +103,7 @@ export class Leases {
   #reloadedAt = 0;
   #isForked = false;
   #failures = 0;
+  #trouble: HoldfastError | undefined;
   #refusal: Refusal | undefined;
   /** A message of this process stands in the ledger. */
   #hasSpoken = false;
@@ -137,6 +139,11 @@ export class Leases {
   /** Whether this host may not claim anything because of a host of another version. */
   get refusal(): Refusal | undefined {
     return this.#refusal;
+  }
+
+  /** Why the ledger is none that this host may compete in: it tries again. */
+  get trouble(): HoldfastError | undefined {
+    return this.#trouble;
   }
 
   get isDrained(): boolean {
@@ -225,16 +232,27 @@ export class Leases {
       try {
         await this.#turn();
         this.#failures = 0;
+        this.#trouble = undefined;
         const now = this.#elapsed.now();
         waitMs = Math.min(this.#competitor.nextAt(now), this.#readAt + this.#pollMs) - now;
       } catch (error) {
         this.#failures += 1;
         this.#isReadDue = true;
-        if (this.#failures === 1) this.#options.logger.warn({ err: error }, 'cluster.ledger_unreachable');
-        waitMs = RETRY_MS;
+        this.#note(error);
+        waitMs = this.#trouble ? this.#pollMs : RETRY_MS;
       }
       await this.#pause(Math.max(1, waitMs));
     }
+  }
+
+  #note(error: unknown): void {
+    const { logger } = this.#options;
+    if (!isCoded(error, 'HF_CLUSTER_LEDGER')) {
+      if (this.#failures === 1) logger.warn({ err: error }, 'cluster.ledger_unreachable');
+      return;
+    }
+    if (!this.#trouble) logger.error({ err: error }, 'cluster.ledger_refused');
+    this.#trouble = error;
   }
 
   /** Waits, until something calls for a look at the latest. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { ClusterError } from '../errors.ts';
 import type { NatsLink } from '../nats/link.ts';
 import { LinearStream } from '../nats/stream.ts';
@@ -23,6 +24,8 @@ const MOST_MESSAGES = 4_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 /** A hint comes before its message is stored on most servers: a second look, milliseconds later. */
 const SECOND_LOOK_MS = 30;
+/** As `newIncarnation` makes them. */
+const INCARNATION = /^\d+-[0-9a-z]+$/;
 const TIMEOUT_MS = { least: 400, most: 2_000 };
 
 /**
@@ -35,6 +38,8 @@ export class LedgerStream implements LedgerLog {
   readonly #prefix: string;
   readonly #timeoutMs: number;
   #stream: LinearStream | undefined;
+  /** No message up to this one has the code of this cluster's key; undefined when one was read that has. */
+  #foreignTo: number | undefined = 0;
 
   constructor(options: LedgerStreamOptions) {
     this.#options = options;
@@ -43,7 +48,11 @@ export class LedgerStream implements LedgerLog {
     this.#timeoutMs = Math.min(TIMEOUT_MS.most, Math.max(TIMEOUT_MS.least, options.ttlMs / 5));
   }
 
-  /** Makes the stream where there is none. */
+  /**
+   * Makes the stream where there is none.
+   *
+   * @throws HF_CLUSTER_LEDGER it has other settings, or holds messages and none of this cluster
+   */
   read(from: number): Promise<LedgerRead> {
     return this.#inTime(this.#read(from));
   }
@@ -56,7 +65,9 @@ export class LedgerStream implements LedgerLog {
       const { seq } = await stream.append(body, { expectedLast: after, timeoutMs: this.#timeoutMs });
       // Who hears the message can send an acknowledgement, too: what stands in the ledger decides.
       const stored = await this.#inTime(stream.get(seq));
-      return stored?.body.equals(body) ? seq : undefined;
+      if (!stored?.body.equals(body)) return undefined;
+      this.#foreignTo = undefined;
+      return seq;
     } catch (error) {
       if (error instanceof StreamConflict) return undefined;
       throw error;
@@ -86,15 +97,18 @@ export class LedgerStream implements LedgerLog {
     try {
       const { seq: last, firstSeq: first } = await stream.last();
       const entries: LedgerEntry[] = [];
+      const answer = () => {
+        this.#recognise(entries, last);
+        return { incarnation: this.#incarnationOf(stream), first, last, entries };
+      };
       const start = Math.max(from, first);
       for await (const { seq, body } of stream.read(start, last)) {
         while (start + entries.length < seq) entries.push({ seq: start + entries.length }); // forged
         entries.push({ seq, body });
-        if (clock.monotonic() > end)
-          return { incarnation: this.#incarnationOf(stream), first, last, entries };
+        if (clock.monotonic() > end) return answer();
       }
       while (start + entries.length <= last) entries.push({ seq: start + entries.length });
-      return { incarnation: this.#incarnationOf(stream), first, last, entries };
+      return answer();
     } catch (error) {
       const isAnother = [StreamGone, StreamRewound, StreamGap].some((fault) => error instanceof fault);
       if (isAnother && this.#stream === stream) this.#stream = undefined;
@@ -102,17 +116,47 @@ export class LedgerStream implements LedgerLog {
     }
   }
 
+  /** @throws HF_CLUSTER_LEDGER whoever has another key, or another cluster of this name, is at work there */
+  #recognise(entries: readonly LedgerEntry[], last: number): void {
+    if (this.#foreignTo === undefined) return;
+    if (entries.some(({ body }) => body)) {
+      this.#foreignTo = undefined;
+      return;
+    }
+    const [first, newest] = [entries[0], entries.at(-1)];
+    const isNext = first !== undefined && (this.#foreignTo === 0 || first.seq <= this.#foreignTo + 1);
+    if (isNext && newest) this.#foreignTo = Math.max(this.#foreignTo, newest.seq);
+    if (last === 0 || this.#foreignTo < last) return;
+    throw this.#foreign('none of its messages has the code of this cluster’s key');
+  }
+
   async #open(): Promise<LinearStream> {
     const { link, clock, logger, replicas } = this.#options;
-    const there = await LinearStream.existing(link, this.#name, { clock, logger });
+    this.#foreignTo = 0;
     const incarnation = newIncarnation(clock.now(), randomBytes(6).toString('hex'));
-    const subjects = there?.subjects ?? [`${this.#prefix}${incarnation}`];
     const limits = { maxBytes: MAX_BYTES, maxMessages: MOST_MESSAGES, discard: 'old', replicas } as const;
-    return LinearStream.open(link, { name: this.#name, subjects, ...limits }, { clock, logger });
+    for (;;) {
+      const there = await LinearStream.existing(link, this.#name, { clock, logger });
+      const subjects = there?.subjects ?? [`${this.#prefix}${incarnation}`];
+      if (there && !(subjects.length === 1 && INCARNATION.test(this.#incarnationOf(there))))
+        throw this.#foreign(`it keeps ${subjects.join(', ')}`);
+      try {
+        return await LinearStream.open(link, { name: this.#name, subjects, ...limits }, { clock, logger });
+      } catch (error) {
+        if (!isCoded(error, 'HF_CLUSTER_STREAM_DIFFERS')) throw error;
+        if (there) throw this.#foreign(`its settings differ: ${error.details.differences}`);
+        // Another host has just made it, as an incarnation of its own.
+      }
+    }
+  }
+
+  #foreign(reason: string): Error {
+    return new ClusterError('HF_CLUSTER_LEDGER', { stream: this.#name, reason });
   }
 
   #incarnationOf({ subjects }: LinearStream): string {
-    return subjects[0]?.slice(this.#prefix.length) ?? '';
+    const [subject = ''] = subjects;
+    return subject.startsWith(this.#prefix) ? subject.slice(this.#prefix.length) : '';
   }
 
   /** A leader that has just died answers nobody, and the next beat must not wait for it. What comes later is dropped. */

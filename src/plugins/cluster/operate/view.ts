@@ -1,6 +1,7 @@
 import type { ClusterStanding } from '../../../core/contracts/cluster.ts';
 import { timestamp } from '../../../core/host/terminal.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 
 /** The operations on the control socket. */
 export const PATHS = {
@@ -36,6 +37,8 @@ export interface ClusterParts {
     readonly isDrained: boolean;
     /** A host of another version keeps this one from claiming anything. */
     readonly refusal: { readonly host?: string } | undefined;
+    /** Why the ledger is none that this host may compete in. */
+    readonly trouble: HoldfastError | undefined;
     release(singleton: string, reason: string, to?: string, withholdMs?: number): Promise<void>;
     drain(reason?: string): Promise<void>;
     undrain(): void;
@@ -183,7 +186,7 @@ export function clusterView(parts: ClusterParts): ClusterView {
     orphans: outbox.orphans().map(orphanView),
     forged: link.forged,
   };
-  return { ...view, problems: problemsOf(view, leases.refusal) };
+  return { ...view, problems: problemsOf(view, leases) };
 }
 
 /** It hears nothing of the others; a host that refuses what writes for another reason hears their beats. */
@@ -269,7 +272,7 @@ type Shown = Pick<
   'host' | 'nats' | 'isIsolated' | 'isBehind' | 'silentMs' | 'unknownSince' | 'mirror' | 'orphans' | 'leases'
 >;
 
-function problemsOf(view: Shown, refusal: { readonly host?: string } | undefined): string[] {
+function problemsOf(view: Shown, { refusal, trouble }: ClusterParts['leases']): string[] {
   const { host, mirror, orphans, leases } = view;
   const open = orphans.filter(({ exportedAt }) => exportedAt === undefined);
   const vacant = leases.filter(({ holder, isUnknown }) => holder === undefined && !isUnknown);
@@ -284,6 +287,7 @@ function problemsOf(view: Shown, refusal: { readonly host?: string } | undefined
           `${refusal.host === undefined ? 'a host' : `the host ${refusal.host}`} of another version holds leases: this one claims none`,
         ]
       : []),
+    ...(trouble ? [`this host takes nothing over: ${trouble.what} ${trouble.remedy}`] : []),
     ...(vacant.length > 0 ? [`nobody holds ${namesOf(vacant)}`] : []),
     ...open.map(
       ({ number, singleton, by, records }) =>

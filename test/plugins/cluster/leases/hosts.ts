@@ -14,6 +14,8 @@ interface Reach extends LedgerLog {
   isCut: boolean;
   /** Messages are stored, and neither an answer nor a hint comes back. */
   losesAnswers: boolean;
+  /** What a read throws. */
+  refusal?: Error | undefined;
 }
 
 /** A stream in memory that several hosts share. */
@@ -32,6 +34,7 @@ export class MemoryLedger {
       read: async (from: number): Promise<LedgerRead> => {
         await Promise.resolve();
         if (reach.isCut) throw new Error('cut off');
+        if (reach.refusal) throw reach.refusal;
         const first = this.#first;
         const entries = this.bodies.map((body, index) => ({ seq: first + index, body }));
         const last = first + entries.length - 1;

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { ClusterError } from '../../../../src/plugins/cluster/errors.ts';
 import { folderIdentity } from '../../../../src/plugins/cluster/leases/folder.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
@@ -300,4 +301,17 @@ test('[C13] a data folder has another identity as a copy, and under another name
   t.is(folderIdentity(folder, 'h1', systemClock), own);
   t.not(folderIdentity(copy, 'h1', systemClock), own);
   t.not(folderIdentity(folder, 'h2', systemClock), own);
+});
+
+test('[C13] a host that finds a ledger that is not its cluster’s holds nothing and says why, until that is mended', async (t) => {
+  const { clock, a, b } = await pair(t);
+  const refusal = new ClusterError('HF_CLUSTER_LEDGER', { stream: 'HF_x_LEDGER', reason: 'it keeps theirs' });
+  for (const { log } of [a, b]) log.refusal = refusal;
+  await clock.advance(3 * TTL);
+  t.deepEqual([a.held.size, b.held.size], [0, 0]);
+  t.deepEqual([a.leases.trouble, b.leases.trouble], [refusal, refusal]);
+  for (const { log } of [a, b]) log.refusal = undefined;
+  await clock.advance(3 * TTL);
+  t.deepEqual([a.leases.trouble, b.leases.trouble], [undefined, undefined]);
+  t.is(a.held.size + b.held.size, 1);
 });

@@ -3,7 +3,7 @@ import { connect } from '@nats-io/transport-node';
 import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import { LedgerStream } from '../../../../src/plugins/cluster/leases/ledger-stream.ts';
-import { openLink, silent } from '../../../support/cluster.ts';
+import { openLink, silent, strangersKey } from '../../../support/cluster.ts';
 import { type NatsServers, startNats } from '../../../support/nats.ts';
 import { until } from '../../../support/until.ts';
 
@@ -27,7 +27,14 @@ async function open(t: ExecutionContext) {
     new LedgerStream({ link, clock: systemClock, logger: silent, name, replicas: 1, ttlMs: 10_000 });
   const stranger = await connect({ servers: nats.urls() });
   t.teardown(() => stranger.close());
-  return { one: stream(), two: stream(), stranger, name: `HF_${name}_LEDGER`, subject: `hf.${name}.ledger.` };
+  return {
+    link,
+    one: stream(),
+    two: stream(),
+    stranger,
+    name: `HF_${name}_LEDGER`,
+    subject: `hf.${name}.ledger.`,
+  };
 }
 
 test('[C13] a message is appended behind the one that the writer has read last, and nowhere else', async (t) => {
@@ -101,4 +108,48 @@ test('[C13] an acknowledgement that somebody without the key sends in the name o
   await stranger.flush();
   for (let attempt = 0; attempt < 300; attempt += 1)
     t.is(await one.append(Buffer.from('claim'), 1, incarnation), undefined);
+});
+
+test('[C13] hosts that make the ledger at the same time compete in one', async (t) => {
+  for (let round = 0; round < 10; round += 1) {
+    const { one, two } = await open(t);
+    const [first, second] = await Promise.all([one.read(1), two.read(1)]);
+    t.is(first.incarnation, second.incarnation);
+  }
+});
+
+test('[C13] a stream with other settings is not competed in, and the error says what to do', async (t) => {
+  const { one, stranger, name, subject } = await open(t);
+  const { streams } = await jetstreamManager(stranger);
+  const subjects = [`${subject}1790000000000-abc`];
+  for (const [config, reason] of [
+    [{ name, subjects: ['theirs'] }, /it keeps theirs/],
+    [{ name, subjects }, /its settings differ: max_msgs is/],
+  ] as const) {
+    await streams.add({ name, subjects: [...config.subjects] });
+    const error = await t.throwsAsync(one.read(1), { code: 'HF_CLUSTER_LEDGER', message: reason });
+    t.regex(
+      String(error && 'remedy' in error && error.remedy),
+      /HOLDFAST_CLUSTER_NAME.*HOLDFAST_CLUSTER_KEY_FILE/,
+    );
+    await streams.delete(name);
+  }
+  t.is((await one.read(1)).last, 0, 'when it is gone, a ledger is made');
+});
+
+test('[C13] a ledger in which another cluster of the name is at work, by another key, is not competed in', async (t) => {
+  const { one, link, name } = await open(t);
+  const theirs = await openLink(t, nats.url(), { key: strangersKey() });
+  const dependencies = { clock: systemClock, logger: silent };
+  const wish = { name: name.slice('HF_'.length, -'_LEDGER'.length), replicas: 1, ttlMs: 10_000 };
+  const other = new LedgerStream({ ...wish, ...dependencies, link: theirs });
+  const { incarnation } = await other.read(1);
+  t.is((await one.read(1)).incarnation, incarnation, 'both know it while it is empty');
+  for (const after of [0, 1, 2]) await other.append(Buffer.from('a'), after, incarnation);
+  const late = new LedgerStream({ ...wish, ...dependencies, link });
+  for (const ledger of [one, late, one])
+    await t.throwsAsync(ledger.read(1), { code: 'HF_CLUSTER_LEDGER', message: /cluster’s key/ });
+  await t.throwsAsync(one.read(4), { code: 'HF_CLUSTER_LEDGER' });
+  t.is(await one.append(Buffer.from('b'), 0, incarnation), undefined, 'nor is it written to');
+  t.is((await other.read(1)).last, 3);
 });

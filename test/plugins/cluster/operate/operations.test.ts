@@ -86,6 +86,7 @@ class TestHost implements OperatedCluster {
       hosts: () => new Map([...hosts].map(([host, { isDrained }]) => [host, { drained: isDrained }])),
       isDrained: this.isDrained,
       refusal: undefined,
+      trouble: undefined,
       release: async (singleton, reason, to) => {
         this.reasons.push(reason);
         const other = [...hosts.values()].find(

@@ -6,6 +6,7 @@ import {
   orphanLines,
   statusLines,
 } from '../../../../src/plugins/cluster/commands/text.ts';
+import { ClusterError } from '../../../../src/plugins/cluster/errors.ts';
 import { hostsPage } from '../../../../src/plugins/cluster/operate/console-page.ts';
 import { clusterFact } from '../../../../src/plugins/cluster/operate/health.ts';
 import { type ClusterParts, clusterView } from '../../../../src/plugins/cluster/operate/view.ts';
@@ -49,7 +50,7 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
         },
       ],
       hosts: () => new Map([['two', { drained: false }]]),
-      ...{ isDrained: false, refusal: undefined },
+      ...{ isDrained: false, refusal: undefined, trouble: undefined },
       ...{ release: async () => {}, drain: async () => {}, undrain: () => {} },
       ...wish.leases,
     },
@@ -115,6 +116,13 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
     'sees a host of another version',
     { leases: { refusal: { host: 'two' } } },
     /the host two of another version/,
+  ],
+  [
+    'finds a ledger that is not its cluster’s',
+    {
+      leases: { trouble: new ClusterError('HF_CLUSTER_LEDGER', { stream: 'HF_home_LEDGER', reason: 'so' }) },
+    },
+    /takes nothing over: .*HF_home_LEDGER is not the ledger of this cluster: so.*HOLDFAST_CLUSTER_NAME/,
   ],
   [
     'knows of work that nobody does',
