@@ -5,33 +5,9 @@ import type { Clock } from '../../../core/kernel/clock.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { type Change, Competitor, type Refusal, type Self } from './competitor.ts';
 import { ElapsedClock } from './elapsed.ts';
-import { type Holder, Ledger, type LedgerEntry, type LedgerHost } from './ledger.ts';
-import type { LastHolder, LedgerMessage, MirrorPosition } from './message.ts';
-
-/** What was read of the ledger, as its leader had it. */
-export interface LedgerRead {
-  readonly incarnation: string;
-  /** The oldest entry that is still there, and the newest; `last` is 0 while there is none. */
-  readonly first: number;
-  readonly last: number;
-  /** From the wanted one, or the oldest that is there; not up to the newest when that would take long. */
-  readonly entries: readonly LedgerEntry[];
-}
-
-/** The stream that the ledger is. */
-export interface LedgerLog {
-  /** @param from the first entry wanted, 1 for all @throws when the leader cannot be reached */
-  read(from: number): Promise<LedgerRead>;
-  /**
-   * Appends behind an entry of an incarnation, if that is the last one.
-   *
-   * @returns undefined when another one is the last
-   * @throws when it is not known whether it was appended
-   */
-  append(body: Buffer, after: number, incarnation: string): Promise<number | undefined>;
-  /** Calls back when something may have been appended. */
-  onHint(listener: () => void): () => void;
-}
+import type { Holder, LedgerHost } from './ledger.ts';
+import { type LedgerLog, LedgerReader } from './ledger-reader.ts';
+import type { LastHolder, MirrorPosition } from './message.ts';
 
 export interface LeasesOptions {
   readonly log: LedgerLog;
@@ -84,30 +60,20 @@ export class Leases {
   readonly #options: LeasesOptions;
   readonly #elapsed: ElapsedClock;
   readonly #competitor: Competitor;
+  readonly #reader: LedgerReader;
   readonly #ending = new Map<string, Promise<void>>();
   /** How often work was told to end. */
   readonly #told = new Map<string, number>();
   readonly #pollMs: number;
   #wake: () => void = () => {};
   #isWoken = false;
-  #isReadDue = true;
-  /** When the ledger was read last. */
-  #readAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
   #loop: Promise<void> | undefined;
   #endHints: (() => void) | undefined;
   #cancelExpiry: (() => void) | undefined;
-  /** Since when the ledger ends before what was read of it. */
-  #behindSince: number | undefined;
-  /** The last entry that a reload has read: what was forked then stays so. */
-  #reloadedAt = 0;
-  #isForked = false;
   #failures = 0;
   #trouble: HoldfastError | undefined;
   #refusal: Refusal | undefined;
-  /** A message of this process stands in the ledger. */
-  #hasSpoken = false;
-  #hasDuplicate = false;
   /** Who waits for a release to be in the ledger. */
   readonly #releasing = new Set<() => void>();
 
@@ -115,6 +81,13 @@ export class Leases {
     this.#options = options;
     this.#elapsed = new ElapsedClock(options.clock);
     this.#competitor = new Competitor({ ...options.self, run: this.run });
+    this.#reader = new LedgerReader({
+      ...{ log: options.log, self: options.self, run: this.run, logger: options.logger },
+      ...{ competitor: this.#competitor, elapsed: this.#elapsed },
+      onRead: (changes) => this.#read(changes),
+      onDuplicate: () => this.#call(() => options.onDuplicate?.()),
+      onReplaced: (incarnation, reason) => this.#call(() => options.onReplaced?.(incarnation, reason)),
+    });
     this.#pollMs = Math.min(LONGEST_POLL_MS, this.#competitor.beatMs);
   }
 
@@ -234,10 +207,10 @@ export class Leases {
         this.#failures = 0;
         this.#trouble = undefined;
         const now = this.#elapsed.now();
-        waitMs = Math.min(this.#competitor.nextAt(now), this.#readAt + this.#pollMs) - now;
+        waitMs = Math.min(this.#competitor.nextAt(now), this.#reader.readAt + this.#pollMs) - now;
       } catch (error) {
         this.#failures += 1;
-        this.#isReadDue = true;
+        this.#reader.isDue = true;
         this.#note(error);
         waitMs = this.#trouble ? this.#pollMs : RETRY_MS;
       }
@@ -271,14 +244,14 @@ export class Leases {
 
   #stir(isReadDue = false): void {
     this.#isWoken = true;
-    if (isReadDue) this.#isReadDue = true;
+    if (isReadDue) this.#reader.isDue = true;
     this.#wake();
   }
 
   async #turn(): Promise<void> {
     this.#expire();
-    const isStale = this.#elapsed.now() >= this.#readAt + this.#pollMs;
-    if (this.#isReadDue || isStale || this.#isForked) await this.#readAll();
+    const isStale = this.#elapsed.now() >= this.#reader.readAt + this.#pollMs;
+    if (this.#reader.isDue || isStale) await this.#reader.readAll();
     const { log } = this.#options;
     for (;;) {
       this.#expire();
@@ -289,10 +262,10 @@ export class Leases {
       const body = this.#competitor.sending(draft, this.#elapsed.now());
       const seq = await log.append(body, draft.after, ledger.incarnation);
       if (seq === draft.after + 1) {
-        this.#take([{ seq, body }]);
+        this.#reader.take([{ seq, body }]);
         continue;
       }
-      await this.#readAll();
+      await this.#reader.readAll();
       // Two servers that disagree: the next look may reach the right one.
       if (this.#competitor.ledger === ledger && ledger.last === draft.after)
         throw new Error(`the ledger does not end with ${draft.after}, and shows nothing else`);
@@ -300,92 +273,12 @@ export class Leases {
     this.#refused();
   }
 
-  async #readAll(): Promise<void> {
-    this.#isReadDue = false;
-    while (!(await this.#read()));
-  }
-
-  /** @returns whether the newest entry was reached */
-  async #read(): Promise<boolean> {
-    if (this.#isForked) {
-      return this.#reload('hosts have read different messages');
-    }
-    const before = this.#competitor.ledger;
-    const read = await this.#options.log.read((before?.last ?? 0) + 1);
-    if (!before || before.incarnation !== read.incarnation) {
-      const all = before && before.last > 0 ? await this.#options.log.read(1) : read;
-      return this.#open(all, 'the ledger was replaced');
-    }
-    if (read.last < before.last) return this.#behind(read);
-    this.#behindSince = undefined;
-    const isBeyond = read.first > before.last + 1 && before.last > 0;
-    if (read.last > before.last && isBeyond) {
-      return this.#reload('messages are gone that this host has not read');
-    }
-    this.#take(read.entries);
-    return before.last >= read.last;
-  }
-
-  /**
-   * The ledger ends before what was read of it. A leader that has lost its followers shows that for a while; when it lasts
-   * for the time of a lease, the servers have lost what they had acknowledged, and the ledger counts as another one.
-   */
-  async #behind({ last }: LedgerRead): Promise<boolean> {
-    const now = this.#elapsed.now();
-    this.#behindSince ??= now;
-    if (now - this.#behindSince < this.#options.self.ttlMs) throw new Error(`the ledger ends at ${last}`);
-    return this.#reload('the ledger lost messages that it had acknowledged');
-  }
-
-  async #reload(reason: string): Promise<boolean> {
-    return this.#open(await this.#options.log.read(1), reason);
-  }
-
-  #open({ incarnation, entries, last }: LedgerRead, reason: string): boolean {
-    this.#behindSince = undefined;
-    this.#isForked = false;
-    this.#hasSpoken = false;
-    this.#reloadedAt = last;
-    const { ledger } = this.#competitor;
-    const opened = new Ledger(incarnation, ledger);
-    if (entries.length === 0) opened.last = last; // the others were discarded
-    this.#report(this.#competitor.open(opened, this.#elapsed.now(), reason));
-    if (ledger) {
-      this.#options.logger.warn({ incarnation, reason }, 'cluster.ledger_replaced');
-      this.#call(() => this.#options.onReplaced?.(incarnation, reason));
-    }
-    this.#take(entries);
-    return opened.last >= last;
-  }
-
-  /** Takes entries in, and sees to what follows from them. */
-  #take(entries: readonly LedgerEntry[]): void {
-    const { ledger } = this.#competitor;
-    const changes = this.#competitor.read(entries, this.#elapsed.now(), (applied) => {
-      if (typeof applied !== 'string') this.#meet(applied);
-      if (applied === 'unreadable')
-        this.#options.logger.warn({ seq: ledger?.last }, 'cluster.ledger_unreadable');
-      if (applied !== 'forked') return;
-      this.#options.logger.warn({ seq: ledger?.last }, 'cluster.ledger_forked');
-      // Its sender had read other messages than this host: what is there now decides.
-      if ((ledger?.last ?? 0) > this.#reloadedAt) this.#isForked = true;
-    });
+  /** The ledger was read, and this follows from it. */
+  #read(changes: readonly Change[]): void {
     this.#report(changes);
     this.#armExpiry();
     for (const resolve of this.#releasing) resolve();
     this.#releasing.clear();
-    this.#readAt = this.#elapsed.now();
-  }
-
-  /** Who speaks as this host after this process has, is another process that lives. */
-  #meet({ host, run }: LedgerMessage): void {
-    if (host !== this.#options.self.host) return;
-    if (run === this.run) this.#hasSpoken = true;
-    else if (this.#hasSpoken && !this.#hasDuplicate) {
-      this.#hasDuplicate = true;
-      this.#options.logger.error({ host }, 'cluster.host_runs_twice');
-      this.#call(() => this.#options.onDuplicate?.());
-    }
   }
 
   #report(changes: readonly Change[]): void {

@@ -6,8 +6,8 @@ import { ClusterError } from '../errors.ts';
 import type { NatsLink } from '../nats/link.ts';
 import { LinearStream } from '../nats/stream.ts';
 import { StreamConflict, StreamGap, StreamGone, StreamRewound } from '../nats/stream-errors.ts';
-import type { LedgerLog, LedgerRead } from './leases.ts';
 import { type LedgerEntry, newIncarnation } from './ledger.ts';
+import type { LedgerLog, LedgerRead } from './ledger-reader.ts';
 
 export interface LedgerStreamOptions {
   readonly link: NatsLink;

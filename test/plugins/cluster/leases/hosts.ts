@@ -1,13 +1,9 @@
 import type { Lease } from '../../../../src/core/contracts/cluster.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import type { Clock } from '../../../../src/core/kernel/clock.ts';
-import {
-  Leases,
-  type LeasesOptions,
-  type LedgerLog,
-  type LedgerRead,
-} from '../../../../src/plugins/cluster/leases/leases.ts';
+import { Leases, type LeasesOptions } from '../../../../src/plugins/cluster/leases/leases.ts';
 import { newIncarnation } from '../../../../src/plugins/cluster/leases/ledger.ts';
+import type { LedgerLog, LedgerRead } from '../../../../src/plugins/cluster/leases/ledger-reader.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 interface Reach extends LedgerLog {
