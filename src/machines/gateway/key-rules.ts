@@ -372,6 +372,10 @@ function badKey(context: KeyContext, presented: string, at: number): Verdict | u
   return terms.blocked ? { rule: 'blocked' } : undefined;
 }
 
+/** Whether a value of a key is good for anything at a time. */
+export const isGoodKey = (context: KeyContext, presented: string, at: number): boolean =>
+  badKey(context, presented, at) === undefined;
+
 /**
  * What a call takes up while it is open: a stream may stay for hours, a request ends. Notifications, answers and the
  * end of a session take up nothing: whoever has too much open must be able to end it.

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
+import { keyActor, keyId } from '../../../src/plugins/gateway/keys/virtual-keys.ts';
 import { startSessionServer, startUpstream, type Upstream } from '../../support/mcp-upstream.ts';
 import { resultFor, startScripted } from '../../support/scripted-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -147,4 +148,17 @@ test('[G18] an upstream whose session is longer than what can be sealed is refus
   const answer = await rig.post('/wiki/mcp', initialize, admission(await rig.mint({ servers: ['wiki'] })));
   t.is(answer.status, 502);
   t.regex(await answer.text(), /names a session too long to keep/);
+});
+
+test('[G6,G18] a client without a session hears first that its key was revoked', async (t) => {
+  const { url } = await startUpstream(t, true);
+  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'notes', url })] });
+  const value = await rig.mint({ servers: ['notes'] });
+  const list = async () => (await rig.post('/notes/mcp', rpc('tools/list'), admission(value))).status;
+  t.is(await list(), 400);
+  const revoked = { type: 'KEY_REVOKED' as const, at: Date.now() };
+  await rig.runtime.services.actors.send(keyActor, keyId(value), revoked).durable();
+  t.is(await list(), 401);
+  const [refused] = (await rig.records()).filter(({ event }) => event.type === 'CALL');
+  t.like(refused?.effects[0], { type: 'gateway.answer', params: { rule: 'revoked' } });
 });

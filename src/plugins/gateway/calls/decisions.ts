@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import type { AnswerParams, CallEnded, ConfineParams, ForwardParams } from '../../../machines/gateway/key.ts';
+import { isGoodKey } from '../../../machines/gateway/key-rules.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { withoutKey } from '../keys/misplaced-keys.ts';
@@ -138,6 +139,13 @@ export class Decisions {
       return;
     }
     this.#repeated.join(signature, call, (calls) => this.#askTogether(calls));
+  }
+
+  /** Whether a key is good for anything now: what is wrong with a request of another matters to nobody. */
+  isGood({ id, presented }: Pick<AuthenticatedKey, 'id' | 'presented'>): boolean {
+    const { actors, clock } = this.#services;
+    const context = actors.get(keyActor, id)?.context;
+    return context !== undefined && isGoodKey(context, presented, clock.now());
   }
 
   /** Waits for one decision. @param publish asks for it */

@@ -160,7 +160,7 @@ async function reject(
 
 /**
  * Answers a request that breaks the rules of its protocol. Nothing is decided about it, unless it has a key where none
- * belongs: that is recorded, whatever else is wrong (G9, G25).
+ * belongs: that is recorded, whatever else is wrong (G9, G25). Of a key that was revoked, the client hears that first.
  */
 export function answerInvalid(
   gateway: CallServices & Pick<IntakeServices, 'decisions'>,
@@ -170,7 +170,7 @@ export function answerInvalid(
   target: CallTarget,
 ): void {
   const { authorization = 'bearer', misplaced } = key;
-  if (authorization === 'bearer' && !misplaced) {
+  if (authorization === 'bearer' && !misplaced && gateway.decisions.isGood(key)) {
     answerUndecided(gateway, exchange, target.path, answer, key.id);
     return;
   }
