@@ -211,7 +211,7 @@ export const gateway = definePlugin({
         errorBody: surfaceErrorBody,
       },
       (http, started) => {
-        started.openCalls.endWith(http.draining);
+        started.openCalls.drainWith(http.draining);
         adminEndpoints(http, started);
         const origins = new BrowserOrigins(settings.corsOrigins);
         mcpEndpoint(http, started, origins);
@@ -223,7 +223,8 @@ export const gateway = definePlugin({
         http.onUnhandled((request) => endUnhandled(started, request));
       },
     );
-    context.onStop(async ({ agent, issuers }) => {
+    context.onStop(async ({ agent, issuers, openCalls }) => {
+      openCalls.stop();
       await Promise.all([agent.destroy(), issuers.http.close()]);
     });
   },

@@ -83,6 +83,7 @@ export function createSurface(
       log[level]({ err: coded, route: routeOf(request), correlation: request.id }, 'http.failed');
     }
     if (coded.code === 'HF_HTTP_BUDGET') reply.header('retry-after', String(coded.details.seconds));
+    if (coded.code === 'HF_HTTP_STOPPING') reply.header('retry-after', '1');
     if (OPENED_BY_TOKEN.has(coded.code)) reply.header('www-authenticate', 'Bearer');
     reply.code(coded.status).send(errorBody(coded, options.errorBody, request.raw.url));
   };

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../../core/kernel/errors/kernel-error.ts';
 import type { AnswerParams, CallEnded, CallRequest, ForwardParams } from '../../../machines/gateway/key.ts';
+import { slotOf } from '../../../machines/gateway/key-rules.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { ToolForApproval } from '../approvals/new-request.ts';
 import type { Exchange } from '../exchange.ts';
@@ -67,6 +68,7 @@ export abstract class GatewayCall<Services extends CallServices = CallServices> 
   /** Whether `Decisions` has counted it in its key's burst of refused calls already. */
   isCounted = false;
   readonly #ending = new AbortController();
+  #isHeld = false;
 
   constructor({ gateway, exchange, key, message, target }: ReceivedCall<Services>) {
     this.gateway = gateway;
@@ -86,6 +88,11 @@ export abstract class GatewayCall<Services extends CallServices = CallServices> 
   /** Aborted when the call must not go on: its client left, its key ended, or the gateway stops. */
   get signal(): AbortSignal {
     return this.#ending.signal;
+  }
+
+  /** Whether it would go on after a stop of the gateway began: a stream, or a call that waits for a person. */
+  get isLasting(): boolean {
+    return slotOf(this.facts.method) === 'stream' || this.#isHeld;
   }
 
   /** Ends it early. @param reason `KEY_ENDED`, or any other, which the client sees as a stop of the gateway */
@@ -129,7 +136,11 @@ export abstract class GatewayCall<Services extends CallServices = CallServices> 
   protected abstract refuse(params: AnswerParams): void;
 
   #approved(called: ToolForApproval, params: ForwardParams): Promise<CallOutcome> {
-    return this.gateway.approvals.hold(this, called, params, () => this.carryOut(params));
+    this.#isHeld = true;
+    return this.gateway.approvals.hold(this, called, params, () => {
+      this.#isHeld = false;
+      return this.carryOut(params);
+    });
   }
 
   #fail(cause: unknown): CallOutcome {

@@ -3,6 +3,8 @@ import type { CallEnded, ConfineParams, ForwardParams } from '../../../machines/
 import { KEY_ENDED } from '../upstream/failures.ts';
 import type { GatewayCall } from './call.ts';
 
+/** The surface waits 5 s for what is open when it stops: a call that takes longer is answered before its connection ends. */
+const DRAIN_MS = 4_000;
 /** Timers do not follow a wall clock that is set, so it is read again this often, milliseconds. */
 const CHECK_EVERY_MS = 60_000;
 
@@ -28,6 +30,7 @@ export class OpenCalls {
    */
   readonly #byActor = new Map<string, OpenCall[]>();
   readonly #stops = new Set<AbortSignal>();
+  #endDraining: () => void = () => {};
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -38,9 +41,26 @@ export class OpenCalls {
     if (this.#stops.has(signal)) return;
     this.#stops.add(signal);
     signal.addEventListener('abort', () => {
-      for (const calls of this.#byActor.values())
-        for (const { call } of [...calls]) call.abort(signal.reason);
+      for (const { call } of this.#all()) call.abort(signal.reason);
     });
+  }
+
+  /**
+   * Lets calls come to their end when a signal is aborted, within 4 s. What would not end by itself does at once: streams, and calls
+   * that wait for a person.
+   */
+  drainWith(signal: AbortSignal): void {
+    signal.addEventListener('abort', () => {
+      const drained = new AbortController();
+      this.endWith(drained.signal);
+      for (const { call } of this.#all()) if (call.isLasting) call.abort(signal.reason);
+      this.#endDraining = this.#clock.after(DRAIN_MS, () => drained.abort(signal.reason));
+    });
+  }
+
+  /** Nothing is open any more. */
+  stop(): void {
+    this.#endDraining();
   }
 
   /** Carries a call out for as long as its key admits it. @param actor of the key */
@@ -69,6 +89,10 @@ export class OpenCalls {
       if (open.routes.every((route) => servers.includes(route))) this.#endAt(open, until);
       else open.call.abort(KEY_ENDED);
     }
+  }
+
+  #all(): OpenCall[] {
+    return [...this.#byActor.values()].flat();
   }
 
   #ofActor(actor: string): OpenCall[] {
