@@ -72,6 +72,8 @@ export interface ClusterStanding {
    * long it does not even act on what it knew.
    */
   readonly isBehind: boolean;
+  /** Milliseconds since it noticed that messages of others are lost to it; absent when none were. */
+  readonly missedMs?: number;
 }
 
 /** One system of several hosts. */

@@ -464,7 +464,10 @@ const isOverShare = ({ allowance, amount }: Use): boolean => !allows(allowance, 
 
 /** @returns why another call of a tool is one too many of those of all hosts */
 function overShare(context: KeyContext, call: CallRequest): Verdict | undefined {
-  const over = usesOf(context, call).find(isOverShare);
+  const uses = usesOf(context, call);
+  const closedMs = call.cluster?.closedMs;
+  if (closedMs !== undefined && uses.length > 0) return { rule: 'rate_limited', retryAfterMs: closedMs };
+  const over = uses.find(isOverShare);
   if (!over) return undefined;
   const { name, left, endsIn } = over.allowance;
   // What no host was granted yet may be granted to this one, while it hears the others.
@@ -480,7 +483,7 @@ export function usesAfter(
   isAdmitted: boolean,
 ): readonly (Use & { readonly asks: boolean })[] {
   const { cluster } = call;
-  if (!cluster) return [];
+  if (!cluster || cluster.closedMs !== undefined) return [];
   const uses = usesOf(context, call);
   const of = isAdmitted ? uses : uses.filter(isOverShare).slice(0, 1);
   return of.map(({ allowance, amount }) => {

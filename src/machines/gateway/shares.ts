@@ -4,8 +4,9 @@
  *
  * A host may spend what it was granted, and ahead of that what it would be granted next, so that the first call of a minute
  * waits for no message. So hosts that know nothing of each other pass a limit by one slice each at most; the slices shrink
- * as the limit nears. A window begins with the first message after the last one ended, by the time of the message server:
- * the hosts' own clocks may be apart. A host learns of it later by the delay of the message, and what it spends of the
+ * as the limit nears. The minutes of a limit are those of the message server's clock, because the hosts' own clocks may be apart;
+ * so a host that has lost messages shares the next minute as all others do. A budget begins with the first message after the last
+ * one ended. A host learns of it later by the delay of the message, and what it spends of the
  * window before until then counts for that one.
  */
 /** How a host stands to the others at a call; absent without a cluster. */
@@ -18,6 +19,8 @@ export interface ClusterFacts {
   readonly isolatedMs?: number;
   /** For how long a host that is cut off serves keys that it knows, milliseconds. */
   readonly graceMs?: number;
+  /** Messages were lost to this host: for so long yet it does not know what was granted, and uses nothing. Milliseconds. */
+  readonly closedMs?: number;
   /** Of a key with a limit of what is open at once: what this host had open when it last told the others. */
   readonly openAtBeat?: number;
   /** What the others had open as they last told. */
@@ -54,7 +57,7 @@ export interface SliceWanted {
 
 /** One limit in its window, the same on every host but for `at`. */
 export interface Share {
-  /** Number of the message that began it. */
+  /** Which one it is: the time of the minute, or the number of the message that began the budget. */
   readonly began: number;
   /** When it began, by the message server's clock. */
   readonly since: number;
@@ -300,7 +303,7 @@ function grantedOf(
   want: SliceWanted,
 ): Share {
   const goesOn = earlier && !isOver(earlier.since, sentAt, quota.lengthMs) ? earlier : undefined;
-  const begun = { began: order, since: sentAt, at, reclaimed: sentAt, base: 0, granted: {}, used: {} };
+  const begun = { ...windowOf(want.name, order, sentAt, at), base: 0, granted: {}, used: {} };
   const share = reclaimed(goesOn ?? begun, sentAt);
   const base = earlier && !goesOn ? 0 : Math.max(share.base, want.base ?? 0);
   // What was used in a window that is over does not count for this one.
@@ -315,6 +318,13 @@ function grantedOf(
     granted: { ...share.granted, [host]: exact(has + owed + more) },
     used: { ...share.used, [host]: Math.max(share.used[host] ?? 0, told) },
   };
+}
+
+/** The window that a message begins. */
+function windowOf(name: string, order: number, sentAt: number, at: number) {
+  if (name === BUDGET) return { began: order, since: sentAt, at, reclaimed: sentAt };
+  const since = sentAt - (sentAt % MINUTE_MS);
+  return { began: since, since, at: Math.max(1, at - (sentAt - since)), reclaimed: since };
 }
 
 /** Takes back what hosts were granted and did not use for a minute: one that is gone must not keep a part of a budget. */

@@ -45,8 +45,9 @@ export class SharedActors {
   readonly #options: SharedActorsOptions;
   #sharing: Promise<boolean> = Promise.resolve(true);
   #completing: Promise<void> | undefined;
-  /** How often messages were missed. */
+  /** How often messages were missed, and when last. */
   #missed = 0;
+  #missedAt: number | undefined;
   #isStopped = false;
 
   constructor(options: SharedActorsOptions) {
@@ -61,10 +62,18 @@ export class SharedActors {
   /** Messages were missed: exchanges states with the others, and asks again until each of them has sent what it has. */
   complete(): Promise<void> {
     this.#missed += 1;
+    this.#missedAt = this.#options.services.clock.monotonic();
     this.#completing ??= this.#complete().finally(() => {
       this.#completing = undefined;
     });
     return this.#completing;
+  }
+
+  /** How long ago messages were missed, milliseconds; undefined when none were. */
+  get missedMs(): number | undefined {
+    return this.#missedAt === undefined
+      ? undefined
+      : this.#options.services.clock.monotonic() - this.#missedAt;
   }
 
   stop(): void {

@@ -185,7 +185,8 @@ export class ClusterSystem implements Cluster {
   }
 
   standing(): ClusterStanding {
-    const standing = this.beats.standing();
+    const { missedMs } = this.#shared;
+    const standing = { ...this.beats.standing(), ...(missedMs !== undefined && { missedMs }) };
     const behind = [this.#catchingUp.behindMs, this.everyHost.behindMs].filter((ms) => ms !== undefined);
     if (behind.length === 0 && !this.#shared.isIncomplete) return standing;
     const isBehind = standing.isBehind || !standing.isIsolated;

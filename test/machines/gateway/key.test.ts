@@ -337,7 +337,7 @@ test('[C13,G16] the first call of a minute waits for no slice, and asks for one;
     })
     .then({ state: 'active', effects: [] })
     .when(call({ at: 2_020, cluster }))
-    .then({ state: 'active', effects: [forward(), want([{ name: 'rpm', used: 2, need: 1, began: 4 }])] });
+    .then({ state: 'active', effects: [forward(), want([{ name: 'rpm', used: 2, need: 1, began: 0 }])] });
   given(virtualKey, { events: [made({ rpmLimit: 8 })] })
     .when(call())
     .then({ state: 'active', effects: [forward()] });

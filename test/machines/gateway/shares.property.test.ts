@@ -43,7 +43,8 @@ class World {
   #now = START;
   #order = 1;
   /** What is under way, by when it arrives. */
-  #underWay: { readonly at: number; readonly deliver: () => void }[] = [];
+  #underWay: { readonly at: number; readonly to?: number | undefined; readonly deliver: () => void }[] = [];
+  readonly #closedUntil: number[] = [];
   readonly #cutOffSince: (number | undefined)[] = [];
   readonly #held: Message[][] = [];
   readonly admissions: Admission[] = [];
@@ -81,6 +82,7 @@ class World {
     const { hosts } = this.#options;
     const since = this.#cutOffSince[host];
     const isolatedMs = since === undefined || this.#now - since < 2_000 ? undefined : this.#now - since;
+    const closedMs = (this.#closedUntil[host] ?? 0) - this.#now;
     this.#send(host, {
       type: 'CALL',
       at: this.#clock(host),
@@ -93,6 +95,7 @@ class World {
       cluster: {
         host: `h${host}`,
         hosts,
+        ...(closedMs > 0 && { closedMs }),
         ...(isolatedMs !== undefined && { isolatedMs, graceMs: 10 * MINUTE }),
       },
     });
@@ -102,6 +105,13 @@ class World {
     const isAdmitted = effects.some(({ type }) => type === 'gateway.forward');
     if (isAdmitted) this.admissions.push({ at: this.#now, host });
     return isAdmitted;
+  }
+
+  /** What is on its way to a host is lost, and the host notices. */
+  lose(host: number): void {
+    this.#underWay = this.#underWay.filter(({ to }) => to !== host);
+    this.#held[host]?.splice(0);
+    this.#closedUntil[host] = this.#now + MINUTE;
   }
 
   cut(host: number): void {
@@ -138,9 +148,10 @@ class World {
       this.#order += 1;
       const message = { ...want, order: this.#order, sentAt: this.#now };
       for (let other = 0; other < this.#options.hosts; other += 1) {
-        this.#later(other, () => this.#hear(other, message));
+        this.#later(other, () => this.#hear(other, message), other);
         // At least once, and not everywhere as often.
-        if (this.#order % 3 === 0 && other % 2 === 1) this.#later(other, () => this.#hear(other, message));
+        if (this.#order % 3 === 0 && other % 2 === 1)
+          this.#later(other, () => this.#hear(other, message), other);
       }
     });
   }
@@ -161,8 +172,8 @@ class World {
     });
   }
 
-  #later(host: number, deliver: () => void): void {
-    this.#underWay.push({ at: this.#now + (this.#options.delays[host] ?? 0), deliver });
+  #later(host: number, deliver: () => void, to?: number): void {
+    this.#underWay.push({ at: this.#now + (this.#options.delays[host] ?? 0), to, deliver });
   }
 
   #clock(host: number): number {
@@ -185,7 +196,7 @@ class World {
 
 type Deed =
   | { readonly do: 'calls'; readonly host: number; readonly number: number }
-  | { readonly do: 'cut' | 'heal'; readonly host: number };
+  | { readonly do: 'cut' | 'heal' | 'lose'; readonly host: number };
 
 const hostNumber = fc.nat(4);
 const deeds: fc.Arbitrary<{ readonly ms: number; readonly deed: Deed }[]> = fc.array(
@@ -204,6 +215,7 @@ const deeds: fc.Arbitrary<{ readonly ms: number; readonly deed: Deed }[]> = fc.a
         weight: 1,
         arbitrary: fc.record({ do: fc.constantFrom('cut' as const, 'heal' as const), host: hostNumber }),
       },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant('lose' as const), host: hostNumber }) },
     ),
   }),
   { maxLength: 60, size: 'max' },
@@ -233,6 +245,9 @@ test('[G16,C13] whatever hosts call and hear in whichever order, a minute has no
       }
       if (!world.replays()) throw new Error('a replay decides otherwise');
       for (let host = 0; host < net.hosts; host += 1) world.heal(host);
+      // What was lost counts no more two minutes later.
+      world.pass(2 * MINUTE);
+      for (let host = 0; host < net.hosts; host += 1) world.call(host);
       world.pass(10_000);
       for (let host = 1; host < net.hosts; host += 1) {
         if (world.sharedBy(host) !== world.sharedBy(0)) throw new Error('hosts do not share the same');
@@ -350,4 +365,17 @@ test('[G16,C13] whatever is spent on which host, a budget is passed by a slice o
     { numRuns: runs(80), seed: 4_000 },
   );
   t.pass();
+});
+
+test('[G16,C13] a host that lost messages uses nothing of a limit until the minute that they were of is over', (t) => {
+  const world = new World({ hosts: 2, terms: { rpmLimit: 40 }, offsets: [0, 0], delays: [2, 2] });
+  t.true(world.call(0));
+  world.pass(10);
+  world.lose(0);
+  t.false(world.call(0));
+  t.true(world.call(1), 'the others go on');
+  world.pass(MINUTE - 1);
+  t.false(world.call(0));
+  world.pass(1);
+  t.true(world.call(0));
 });

@@ -7,6 +7,8 @@ import type { KeyUsage } from './key-usage.ts';
 
 /** What hosts say of their open calls with every beat: by key, how many calls and streams. */
 const OPEN = 'gateway.open';
+/** After messages were missed it is not known what hosts were granted of a minute: until that minute is over. */
+const CLOSED_MS = 60_000;
 /** Keys that a host announces; of more, the others do not hear. */
 const MOST_KEYS = 1_000;
 
@@ -39,7 +41,7 @@ export class HostStanding {
   /** @param key of the call @param method as in `CallRequest` */
   facts(key: string, method: string): ClusterFacts {
     const { host } = this.#cluster;
-    const { hosts, isIsolated, isBehind, silentMs } = this.#cluster.standing();
+    const { hosts, isIsolated, isBehind, silentMs, missedMs = CLOSED_MS } = this.#cluster.standing();
     this.#hosts = isIsolated ? Math.max(hosts, this.#hosts) : hosts;
     // The grace is for a host that is cut off: one that reads what it missed knows in a moment.
     const graceMs = isBehind ? 0 : this.#options.graceMs;
@@ -47,6 +49,7 @@ export class HostStanding {
       host,
       hosts: this.#hosts,
       ...(isIsolated && { isolatedMs: Math.round(silentMs), graceMs }),
+      ...(missedMs < CLOSED_MS && { closedMs: Math.ceil(CLOSED_MS - missedMs) }),
       ...this.#open(key, method),
     };
   }
