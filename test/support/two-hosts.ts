@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  type Answers,
   type ArrivedMessage,
   type Cluster,
   ClusterToken,
@@ -211,15 +212,20 @@ export class Member implements Cluster {
     };
   }
 
-  async ask(question: string, body: Json): Promise<{ host: string; answer: Json }[]> {
-    const others = [...this.#cluster.members.values()].filter((member) => member !== this && !member.isCut);
+  async ask(question: string, body: Json): Promise<Answers> {
+    const others = [...this.#cluster.members.values()].filter((member) => member !== this);
+    const isReached = (member: Member) => !member.isCut && !this.isCut;
+    const reached = others.filter(isReached);
     const answers = await Promise.all(
-      others.map(async (member) => {
+      reached.map(async (member) => {
         const answer = (await member.#answers.get(question)?.(body, this.host)) as Json | undefined;
         return answer === undefined ? [] : [{ host: member.host, answer }];
       }),
     );
-    return answers.flat();
+    return {
+      answers: answers.flat(),
+      unanswered: others.filter((member) => !isReached(member)).map(({ host }) => host),
+    };
   }
 
   onAsked(question: string, answer: (body: Json, from: string) => unknown): void {

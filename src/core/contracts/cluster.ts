@@ -76,6 +76,16 @@ export interface ClusterStanding {
   readonly missedMs?: number;
 }
 
+/** What the other hosts answered to a question. */
+export interface Answers {
+  /** At most one of each host. */
+  readonly answers: readonly { readonly host: string; readonly answer: Json }[];
+  /**
+   * Hosts that may live and did not answer, or could not, by name: what they know is unknown. Who knows nothing of it has answered.
+   */
+  readonly unanswered: readonly string[];
+}
+
 /** One system of several hosts. */
 export interface Cluster {
   /** Name of the cluster: subjects and streams begin with it. */
@@ -113,12 +123,8 @@ export interface Cluster {
    * @param question its name, e.g. `gateway.approval`
    * @param timeoutMs how long to wait
    */
-  ask(
-    question: string,
-    body: Json,
-    timeoutMs: number,
-  ): Promise<readonly { readonly host: string; readonly answer: Json }[]>;
-  /** Answers such questions of other hosts; undefined keeps silent. */
+  ask(question: string, body: Json, timeoutMs: number): Promise<Answers>;
+  /** Answers such questions of other hosts; undefined says that this host knows nothing of it, a throw that it cannot say. */
   onAsked(
     question: string,
     answer: (body: Json, from: string) => Json | undefined | Promise<Json | undefined>,

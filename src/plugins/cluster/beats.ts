@@ -212,6 +212,11 @@ export class Beats {
     return [...this.#heard.values()].filter(({ heardMs }) => heardMs >= since);
   }
 
+  /** The other hosts that live; while this one is cut off, all that it knows of: they may live. By name. */
+  get askable(): readonly string[] {
+    return this.standing().isIsolated ? [...this.#heard.keys()] : this.live().map(({ host }) => host);
+  }
+
   /** How many others may answer a question: those that are known to live, and those that have not proven it yet. */
   get others(): number {
     const since = this.#options.clock.monotonic() - GONE_MS;

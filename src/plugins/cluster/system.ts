@@ -95,7 +95,7 @@ export class ClusterSystem implements Cluster {
     this.#shared = new SharedActors({
       ...{ services, mark },
       send: (ref, state, asOf) => this.everyHost.sendState(ref, state, asOf),
-      ask: async () => (await this.ask('cluster.states', null, ASK_MS)).length,
+      ask: async () => (await this.ask('cluster.states', null, ASK_MS)).answers.length,
       // Who was just cut off hears of nobody yet.
       others: () => (this.beats.hearsForMs < HEARD_MS ? undefined : this.beats.others),
     });

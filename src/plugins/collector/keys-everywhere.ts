@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Cluster } from '../../core/contracts/cluster.ts';
+import type { Answers, Cluster } from '../../core/contracts/cluster.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { KeyRing } from './key-ring.ts';
 
@@ -17,6 +17,8 @@ const LOOK_MS = 100;
 const MOST_LOOKS = 50;
 /** Of a key, that a host tells another one. */
 const MOST_TOLD = 100;
+
+const ALONE: Answers = { answers: [], unanswered: [] };
 
 const fingerprint = z.string().max(100);
 /** `isOld`: it is or was replaced, so a producer that still sends it is worth remembering. */
@@ -52,7 +54,7 @@ export class KeysEverywhere {
 
   /** The producers that were seen with a key on any host, those seen last at the end. @param key its fingerprint */
   async sightings(key: string, isOld: boolean): Promise<SeenProducer[]> {
-    const answers = (await this.#cluster?.ask(SIGHTINGS, { key, isOld }, ASK_MS)) ?? [];
+    const { answers } = (await this.#cluster?.ask(SIGHTINGS, { key, isOld }, ASK_MS)) ?? ALONE;
     const now = this.#clock.now();
     const newest = new Map(this.#own(key).map(({ producer, at }) => [producer, at]));
     for (const { answer } of answers) {
@@ -63,12 +65,13 @@ export class KeysEverywhere {
     return seen.sort((one, other) => one.at - other.at);
   }
 
-  /** The other hosts that are there and do not admit by a key, after some seconds in which they may learn of it. */
+  /** The other hosts that do not admit by a key, or do not say so, after some seconds in which they may learn of it. */
   async lacking(key: string, signal: AbortSignal): Promise<string[]> {
     for (let looks = 1; ; looks += 1) {
-      const answers = (await this.#cluster?.ask(IN_FORCE, key, ASK_MS)) ?? [];
-      const lack = answers.filter(({ answer }) => isInForce.safeParse(answer).data === false);
-      if (lack.length === 0 || looks >= MOST_LOOKS) return lack.map(({ host }) => host);
+      const { answers, unanswered } = (await this.#cluster?.ask(IN_FORCE, key, ASK_MS)) ?? ALONE;
+      const without = answers.filter(({ answer }) => isInForce.safeParse(answer).data === false);
+      const lack = [...without.map(({ host }) => host), ...unanswered];
+      if (lack.length === 0 || looks >= MOST_LOOKS) return lack;
       await sleep(LOOK_MS, undefined, { signal });
     }
   }

@@ -82,6 +82,12 @@ export const GatewayError = defineErrors({
     remedy:
       '`holdfast gateway approvals` lists them; one that is over gives its place to the next after a while.',
   },
+  HF_GATEWAY_APPROVAL_UNANSWERED: {
+    status: 503,
+    what: 'Whether the request for approval {id} waits, or was just decided, is not known: no answer from {hosts}.',
+    remedy:
+      'Try again when that host answers (`holdfast cluster hosts`), or on that host: a request is decided once.',
+  },
   HF_GATEWAY_APPROVAL_DECIDED: {
     status: 409,
     what: 'The request {id} does not wait any more: {state}.',

@@ -253,7 +253,8 @@ test.serial(
     c.asks.onAsked('broken', () => 'x'.repeat(300_000));
     // Waiting for those who do not know would outlast the test.
     const withinMs = 3_600_000;
-    const answers = await a.asks.ask('gateway.approval', { id: 1 }, withinMs);
+    const { answers, unanswered } = await a.asks.ask('gateway.approval', { id: 1 }, withinMs);
+    t.deepEqual(unanswered, []);
     t.deepEqual(
       [...answers].sort((x, y) => x.host.localeCompare(y.host)),
       [
@@ -261,9 +262,30 @@ test.serial(
         { host: 'c', answer: { host: 'c', body: { id: 1 }, from: 'a' } },
       ],
     );
-    t.deepEqual(await a.asks.ask('only.b', null, withinMs), [{ host: 'b', answer: 'b' }]);
-    t.deepEqual(await a.asks.ask('broken', null, withinMs), []);
-    t.deepEqual(await a.asks.ask('nobody.knows', null, withinMs), []);
+    const onlyB = { answers: [{ host: 'b', answer: 'b' }], unanswered: [] };
+    t.deepEqual(await a.asks.ask('only.b', null, withinMs), onlyB);
+    const broken = await a.asks.ask('broken', null, withinMs);
+    t.deepEqual([broken.answers, broken.unanswered.toSorted()], [[], ['b', 'c']]);
+    t.deepEqual(await a.asks.ask('nobody.knows', null, withinMs), { answers: [], unanswered: [] });
     await t.throwsAsync(a.asks.ask('large', 'x'.repeat(65_536), 1_000), { code: 'HF_CLUSTER_MESSAGE_SIZE' });
   },
 );
+
+test.serial('[C13] a question says which hosts gave no answer, also when this host is cut off', async (t) => {
+  const name = clusterName();
+  const proxy = await nats.proxyTo(0);
+  const a = await openHost(t, proxy.url, 'a', { name });
+  const [b, c] = [await open(t, 'b', name), await open(t, 'c', name)];
+  await until('all hear each other', () => [a, b, c].every(({ beats }) => beats.live().length === 2));
+  b.asks.onAsked('who', () => 'b');
+  c.asks.stop(); // it beats, and does not answer
+  await c.link.connected().flush();
+  t.deepEqual(await a.asks.ask('who', null, 2_000), {
+    answers: [{ host: 'b', answer: 'b' }],
+    unanswered: ['c'],
+  });
+  proxy.refuse();
+  await until('a is cut off', () => a.beats.standing().isIsolated);
+  const { answers, unanswered } = await a.asks.ask('who', null, 2_000);
+  t.deepEqual([answers, unanswered.toSorted()], [[], ['b', 'c']]);
+});

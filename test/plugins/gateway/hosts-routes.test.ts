@@ -27,7 +27,7 @@ test('[C13,G24] a reload on one host has the others read their own files, and sa
   b.write(free('two'));
   const { status, body } = await a.control('/gateway/reload');
   t.is(status, 200);
-  t.like(body, { hosts: [{ host: 'b', revision: 2 }], silent: 0 });
+  t.like(body, { hosts: [{ host: 'b', revision: 2 }], silent: [] });
   t.deepEqual(
     [await a.serving(), await b.serving()],
     [{ wiki: 'http://127.0.0.1:9/two' }, { wiki: 'http://127.0.0.1:9/two' }],

@@ -254,6 +254,11 @@ test('[C13,G18] a person approves on any host what waits on another, and the rec
   t.like(again, { status: 409, body: { code: 'HF_GATEWAY_APPROVAL_DECIDED' } });
   const unknown = await control(b, '/gateway/approvals/decide', { ...deciding, id: 'none' });
   t.like(unknown, { status: 404, body: { code: 'HF_GATEWAY_APPROVAL_UNKNOWN' } });
+  a.member.isCut = true;
+  const unanswered = await control(b, '/gateway/approvals/decide', deciding);
+  t.like(unanswered, { status: 503, body: { code: 'HF_GATEWAY_APPROVAL_UNANSWERED' } });
+  t.regex(JSON.stringify(unanswered.body), /no answer from a/);
+  t.like((await control(b, '/gateway/approvals', {})).body, { approvals: [], unanswered: ['a'] });
 });
 
 test('[C13,G18] a key whose state came from another host is known by each of its values', async (t) => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Cluster } from '../../../core/contracts/cluster.ts';
+import type { Answers, Cluster } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
 import type { Json } from '../../../core/kernel/json.ts';
@@ -18,9 +18,10 @@ const ALONE_AFTER_MS = 2_000;
 
 const text = z.string().max(300);
 const questionBody = z.object({ ...stampFields, id: text.min(1), question: text.min(1), body: json });
-/** Without an answer a host says that it keeps silent, so that nobody waits for it. */
-const answerBody = z.object({ from: text, answer: json.optional() });
+/** Without an answer a host says that it knows nothing of it, or (`failed`) that it cannot say, so that nobody waits for it. */
+const answerBody = z.object({ from: text, answer: json.optional(), failed: z.literal(true).optional() });
 
+type Answer = Pick<z.output<typeof answerBody>, 'answer' | 'failed'>;
 type Answerer = Parameters<Cluster['onAsked']>[1];
 
 export interface AsksOptions {
@@ -30,7 +31,7 @@ export interface AsksOptions {
   /** Name of the cluster. */
   readonly name: string;
   readonly host: string;
-  readonly beats: Pick<Beats, 'stamp' | 'isFresh' | 'others' | 'upMs' | 'run'>;
+  readonly beats: Pick<Beats, 'stamp' | 'isFresh' | 'others' | 'askable' | 'upMs' | 'run'>;
 }
 
 /** Questions to all other hosts (docs/cluster.md, "Questions"): whoever knows something answers, until all have or the time is over. */
@@ -68,14 +69,10 @@ export class Asks {
 
   /**
    * @param timeoutMs the longest wait
-   * @returns at most one answer of each other host; none without a connection
+   * @returns what the others answered, and who did not: without a connection all
    * @throws HF_CLUSTER_MESSAGE_SIZE the question has more than 64 KiB
    */
-  async ask(
-    question: string,
-    body: Json,
-    timeoutMs: number,
-  ): Promise<readonly { readonly host: string; readonly answer: Json }[]> {
+  async ask(question: string, body: Json, timeoutMs: number): Promise<Answers> {
     const { link, logger, name, host, beats } = this.#options;
     const message = { ...beats.stamp(), id: newCorrelation(), question, body };
     const bytes = Buffer.from(JSON.stringify(message));
@@ -83,21 +80,27 @@ export class Asks {
       const details = { topic: question, bytes: bytes.length, most: LARGEST_MESSAGE };
       throw new ClusterError('HF_CLUSTER_MESSAGE_SIZE', details);
     }
-    const { others } = beats;
-    if (others === 0 && beats.upMs > ALONE_AFTER_MS) return [];
-    const found = new Map<string, Json>();
+    const { others, askable } = beats;
+    if (others === 0 && beats.upMs > ALONE_AFTER_MS) return { answers: [], unanswered: askable };
+    const found = new Map<string, Answer>();
     try {
       const most = others > 0 ? others : Number.POSITIVE_INFINITY;
       for (const answer of await link.requestAll(`hf.${name}.ask.${question}`, bytes, timeoutMs, most)) {
         const parsed = readBody(answerBody, answer.body, LARGEST_ANSWER);
         if (!parsed) this.#drops.add('malformed answer', { question });
-        else if (parsed.answer !== undefined && parsed.from !== host && !found.has(parsed.from))
-          found.set(parsed.from, parsed.answer);
+        else if (parsed.from !== host && !found.has(parsed.from)) found.set(parsed.from, parsed);
       }
     } catch (error) {
       logger.debug({ err: error, question }, 'cluster.asks.unanswered');
     }
-    return [...found].map(([from, answer]) => ({ host: from, answer }));
+    return {
+      answers: [...found].flatMap(([from, { answer }]) =>
+        answer === undefined ? [] : [{ host: from, answer }],
+      ),
+      unanswered: [...new Set([...askable, ...beats.askable])].filter(
+        (other) => found.get(other)?.failed ?? !found.has(other),
+      ),
+    };
   }
 
   async #asked(message: LinkMessage): Promise<void> {
@@ -106,27 +109,26 @@ export class Asks {
     const asked = readBody(questionBody, message.body, LARGEST_MESSAGE);
     if (!asked || subject !== `hf.${name}.ask.${asked.question}`) this.#drops.add('malformed', { subject });
     else if (asked.run !== beats.run) {
-      const answer = await this.#answer(asked);
-      message.respond(JSON.stringify({ from: host, answer }));
+      message.respond(JSON.stringify({ from: host, ...(await this.#answer(asked)) }));
     }
   }
 
-  async #answer(asked: z.output<typeof questionBody>): Promise<Json | undefined> {
+  async #answer(asked: z.output<typeof questionBody>): Promise<Answer> {
     const { from, id, question, body } = asked;
     const problem = this.#problem(asked, `${from} ${id}`);
     if (problem) {
       this.#drops.add(problem, { from, question });
-      return undefined;
+      return { failed: true };
     }
     try {
       const answer = await this.#answerers.get(question)?.(body, from);
       const bytes = answer === undefined ? 0 : Buffer.byteLength(JSON.stringify(answer));
-      if (bytes <= LARGEST_ANSWER - 1_024) return answer;
+      if (bytes <= LARGEST_ANSWER - 1_024) return { answer };
       this.#options.logger.error({ question, bytes, most: LARGEST_ANSWER }, 'cluster.asks.large');
     } catch (error) {
       this.#options.logger.error({ err: error, question, from }, 'cluster.asks.failed');
     }
-    return undefined;
+    return { failed: true };
   }
 
   #problem(stamp: Stamp, key: string): string | undefined {

@@ -93,7 +93,7 @@ async function move(cluster: OperatedCluster, wanted: Move, signal: AbortSignal)
   }
   if (from === cluster.host) void release(cluster, wanted);
   else {
-    const answers = await cluster.ask(MOVE, wanted as Json, ASK_MS);
+    const { answers } = await cluster.ask(MOVE, wanted as Json, ASK_MS);
     if (!answers.some(({ host }) => host === from)) throw failed(singleton, `${from} does not answer`);
   }
   const until = cluster.clock.monotonic() + MOVED_WITHIN_MS;

@@ -6,7 +6,7 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import { GatewayError } from '../errors.ts';
 import { approvalActor } from './actor.ts';
 import type { Approvals } from './approvals.ts';
-import type { ApprovalsElsewhere, Decision } from './other-hosts.ts';
+import type { ApprovalsElsewhere, Decision, OthersApprovals } from './other-hosts.ts';
 import { type ApprovalView, decisionSchema, stateText, viewOf } from './view.ts';
 
 export const APPROVALS_PATH = '/gateway/approvals';
@@ -24,20 +24,23 @@ export interface ApprovalServices {
 /** Serves both on the control socket. */
 export function serveApprovalOperations(surface: HttpSurface, gateway: ApprovalServices): void {
   serveOperation(surface, APPROVALS_PATH, nothing, async () => {
-    const views = [...ownViews(gateway.approvals), ...((await gateway.approvalsElsewhere?.list()) ?? [])];
-    return { approvals: views.sort((one, other) => (one.askedAt < other.askedAt ? 1 : -1)) };
+    const { approvals, unanswered } = (await gateway.approvalsElsewhere?.list()) ?? NO_OTHERS;
+    const views = [...ownViews(gateway.approvals), ...approvals];
+    return { approvals: views.sort((one, other) => (one.askedAt < other.askedAt ? 1 : -1)), unanswered };
   });
   serveOperation(surface, DECIDE_PATH, decisionSchema, (wanted, { correlation }) =>
     decide(gateway, wanted, correlation),
   );
 }
 
+const NO_OTHERS: OthersApprovals = { approvals: [], unanswered: [] };
+
 /** What was asked on this host. */
 export function ownViews(approvals: Approvals): ApprovalView[] {
   return approvals.places().flatMap((place) => viewOf(place, approvals) ?? []);
 }
 
-/** @returns a request, on whichever host it is @throws HF_GATEWAY_APPROVAL_UNKNOWN */
+/** @returns a request, on whichever host it is @throws HF_GATEWAY_APPROVAL_UNKNOWN, HF_GATEWAY_APPROVAL_UNANSWERED */
 export async function findView(
   { approvals, approvalsElsewhere }: ApprovalServices,
   id: string,
@@ -51,7 +54,7 @@ export async function findView(
 /**
  * Decides a request, durably, on the host that has it.
  *
- * @throws HF_GATEWAY_APPROVAL_UNKNOWN, HF_GATEWAY_APPROVAL_DECIDED
+ * @throws HF_GATEWAY_APPROVAL_UNKNOWN, HF_GATEWAY_APPROVAL_UNANSWERED, HF_GATEWAY_APPROVAL_DECIDED
  */
 export function decide(
   gateway: ApprovalServices,

@@ -27,6 +27,13 @@ export interface OwnApprovals {
   decide(decision: Decision, from: string): Promise<ApprovalView>;
 }
 
+/** What the other hosts say. */
+export interface OthersApprovals {
+  readonly approvals: readonly ApprovalView[];
+  /** Names of hosts that gave no answer: what waits there is unknown. */
+  readonly unanswered: readonly string[];
+}
+
 /** Asks the other hosts, and answers them. */
 export class ApprovalsElsewhere {
   readonly #cluster: Cluster;
@@ -36,42 +43,52 @@ export class ApprovalsElsewhere {
     cluster.onAsked(QUESTION, (body, from) => answer(own, body, from));
   }
 
-  /** What waits on the other hosts, as far as they answer in time. */
-  async list(): Promise<readonly ApprovalView[]> {
+  /** What waits on the other hosts, and the names of those that gave no answer. */
+  list(): Promise<OthersApprovals> {
     return this.#views({ what: 'list' });
   }
 
-  async find(id: string): Promise<ApprovalView | undefined> {
-    const [found] = await this.#views({ what: 'show', id });
+  /** @throws HF_GATEWAY_APPROVAL_UNKNOWN, HF_GATEWAY_APPROVAL_UNANSWERED */
+  async find(id: string): Promise<ApprovalView> {
+    const { approvals, unanswered } = await this.#views({ what: 'show', id });
+    const [found] = approvals;
+    if (!found) throw notFound(id, unanswered);
     return found;
   }
 
   /**
    * Has the host decide that has the request; it records who decided, and on which host.
    *
-   * @throws HF_GATEWAY_APPROVAL_UNKNOWN no host that answers has it
+   * @throws HF_GATEWAY_APPROVAL_UNKNOWN no host has it; HF_GATEWAY_APPROVAL_UNANSWERED one that may have it gave no answer
    * @throws HF_GATEWAY_APPROVAL_DECIDED
    */
   async decide(decision: Decision): Promise<ApprovalView> {
     const { id } = decision;
-    for (const { host, answer: given } of await this.#ask({ what: 'decide', ...decision })) {
+    const { answers, unanswered } = await this.#ask({ what: 'decide', ...decision });
+    for (const { host, answer: given } of answers) {
       const { decided: view, state } = decided.safeParse(given).data ?? {};
       if (view) return { ...view, host };
       if (state !== undefined) throw new GatewayError('HF_GATEWAY_APPROVAL_DECIDED', { id, state });
     }
-    throw new GatewayError('HF_GATEWAY_APPROVAL_UNKNOWN', { id });
+    throw notFound(id, unanswered);
   }
 
-  async #views(asked: z.output<typeof question>): Promise<readonly ApprovalView[]> {
-    const answers = await this.#ask(asked);
-    return answers.flatMap(({ host, answer: given }) =>
+  async #views(asked: z.output<typeof question>): Promise<OthersApprovals> {
+    const { answers, unanswered } = await this.#ask(asked);
+    const approvals = answers.flatMap(({ host, answer: given }) =>
       (views.safeParse(given).data?.approvals ?? []).map((view) => ({ ...view, host })),
     );
+    return { approvals, unanswered };
   }
 
   #ask(asked: z.output<typeof question>) {
     return this.#cluster.ask(QUESTION, { ...asked }, ANSWER_MS);
   }
+}
+
+function notFound(id: string, unanswered: readonly string[]): Error {
+  if (unanswered.length === 0) return new GatewayError('HF_GATEWAY_APPROVAL_UNKNOWN', { id });
+  return new GatewayError('HF_GATEWAY_APPROVAL_UNANSWERED', { id, hosts: unanswered.join(', ') });
 }
 
 async function answer(own: OwnApprovals, body: Json, from: string): Promise<Json | undefined> {

@@ -4,6 +4,7 @@ import { operatorName } from '../../../core/host/operations/control-client.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
 import { APPROVALS_PATH, DECIDE_PATH } from '../approvals/operations.ts';
+import type { OthersApprovals } from '../approvals/other-hosts.ts';
 import { type ApprovalView, stateText } from '../approvals/view.ts';
 import { askGateway } from './target.ts';
 
@@ -12,10 +13,12 @@ const list: CommandDefinition = {
   summary: 'Lists the calls that wait for a person, with what they ask, and what was decided before',
   example: 'holdfast gateway approvals',
   async run(_args, _flags, context) {
-    const { approvals } = await askGateway<{ approvals: readonly ApprovalView[] }>(context, APPROVALS_PATH);
+    const { approvals, unanswered } = await askGateway<OthersApprovals>(context, APPROVALS_PATH);
     const { json, print } = context;
-    if (json) return print(JSON.stringify({ approvals }, null, 2));
-    if (approvals.length === 0) return print('no call waits for a person');
+    if (json) return print(JSON.stringify({ approvals, unanswered }, null, 2));
+    if (unanswered.length > 0)
+      print(plainText(`no answer from ${unanswered.join(', ')}: what waits there is unknown`));
+    else if (approvals.length === 0) return print('no call waits for a person');
     for (const line of approvals.flatMap(approvalLines)) print(line);
   },
 };

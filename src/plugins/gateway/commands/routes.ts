@@ -1,6 +1,6 @@
 import { HostError } from '../../../core/host/errors/host-error.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { counted, table, wrapped } from '../../../core/host/terminal.ts';
+import { table, wrapped } from '../../../core/host/terminal.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { RouteChange } from '../../../machines/gateway/routes.ts';
 import { readRouteEntries, variablesOf } from '../routes/entries.ts';
@@ -170,10 +170,10 @@ function printChanges(
   answer: ChangedTable,
   before: number,
 ): number {
-  const { revision, changes, rejected, restart = [], hosts = [], silent = 0 } = answer;
+  const { revision, changes, rejected, restart = [], hosts = [], silent = [] } = answer;
   const isWrong = ({ refused, rejected: wrong = [] }: ReloadedHost) =>
     refused !== undefined || wrong.length > 0;
-  const failed = rejected.length > 0 || hosts.some(isWrong) || silent > 0 ? 1 : 0;
+  const failed = rejected.length > 0 || hosts.some(isWrong) || silent.length > 0 ? 1 : 0;
   const isNew = revision !== before;
   if (json) {
     print(JSON.stringify({ ...answer, changes: isNew ? changes : [] }));
@@ -183,7 +183,8 @@ function printChanges(
   for (const { name, reason } of rejected) print(terminal.paint('red', `rejected: ${name}: ${reason}`));
   if (restart.length > 0) print(`takes effect at the next start: ${restart.join(', ')}`);
   for (const host of hosts) print(isWrong(host) ? terminal.paint('red', hostText(host)) : hostText(host));
-  if (silent > 0) print(terminal.paint('red', `no answer from ${counted(silent, 'other host')}`));
+  if (silent.length > 0)
+    print(terminal.paint('red', `no answer from ${silent.join(', ')}: what is served there is unknown`));
   return failed;
 }
 

@@ -80,16 +80,15 @@ export type ReloadedHost = z.output<typeof reloadedSchema> & { readonly host: st
 /** What `gateway reload` says of the other hosts. */
 export interface ReloadedHosts {
   readonly hosts: readonly ReloadedHost[];
-  /** How many did not answer in time. */
-  readonly silent: number;
+  /** Names of those that did not answer: what they serve is unknown. */
+  readonly silent: readonly string[];
 }
 
 async function reloadElsewhere(cluster: Cluster): Promise<ReloadedHosts> {
-  const others = cluster.standing().hosts - 1;
   // A host that is cut off reloads its own file all the same.
-  const answers = await cluster.ask(RELOAD_PATH, {}, REPLY_TIMEOUT_MS).catch(() => []);
+  const { answers, unanswered: silent } = await cluster.ask(RELOAD_PATH, {}, REPLY_TIMEOUT_MS);
   const hosts = answers.map(({ host, answer }) => ({ host, ...reloadedSchema.parse(answer) }));
-  return { hosts, silent: Math.max(0, others - hosts.length) };
+  return { hosts, silent };
 }
 
 async function answerReload(gateway: OperationServices): Promise<Json> {

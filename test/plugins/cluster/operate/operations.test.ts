@@ -107,10 +107,12 @@ class TestHost implements OperatedCluster {
   }
 
   async ask(question: string, body: Json) {
-    return [...this.#shared.hosts.values()]
-      .filter((other) => other !== this && other.isAlive)
+    const others = [...this.#shared.hosts.values()].filter((other) => other !== this);
+    const answers = others
+      .filter((other) => other.isAlive)
       .map((other) => ({ host: other.host, answer: other.answer(question, body) }))
       .filter(({ answer }) => answer !== undefined) as { host: string; answer: Json }[];
+    return { answers, unanswered: others.filter((other) => !other.isAlive).map(({ host }) => host) };
   }
 
   answer(question: string, body: Json): unknown {
