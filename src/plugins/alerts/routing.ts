@@ -16,8 +16,13 @@ import type { Silence } from '../../machines/alerts/silences.ts';
 import { alertActor, SILENCES_KEY, silencesActor } from './actors.ts';
 import { type AlertRoute, escalationFor, fits } from './options.ts';
 
-/** Labels that distinguish conditions; the others describe the present state of one. */
+/**
+ * Labels that distinguish conditions; the others describe the present state of one. What is about one of several hosts names it
+ * (`host`), what is about a subject of all of them does not.
+ */
 const IDENTITY = [
+  'host',
+  'singleton',
   'rule',
   'monitor',
   'route',

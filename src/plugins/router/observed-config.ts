@@ -42,10 +42,17 @@ export const writeFound = defineTopic(
 /** Registers the actor and its routes. */
 export function registerObservedConfig<S>(context: PluginContext<S>): void {
   context.actor(observedActor);
-  context.route(configSeen, observedActor, ({ payload }) => [
-    { key: OBSERVED_KEY, event: { type: 'SEEN', ...payload } },
-  ]);
-  context.route(writeFound, observedActor, ({ payload }) => [
-    { key: OBSERVED_KEY, event: { type: 'WRITTEN', ...payload } },
-  ]);
+  const own = { ownHost: true } as const; // every host sees the same router
+  context.route(
+    configSeen,
+    observedActor,
+    ({ payload }) => [{ key: OBSERVED_KEY, event: { type: 'SEEN', ...payload } }],
+    own,
+  );
+  context.route(
+    writeFound,
+    observedActor,
+    ({ payload }) => [{ key: OBSERVED_KEY, event: { type: 'WRITTEN', ...payload } }],
+    own,
+  );
 }

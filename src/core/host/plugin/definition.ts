@@ -97,7 +97,8 @@ export interface RouteOptions {
   readonly everyHost?: boolean;
   /**
    * Of a route to actors of a singleton: takes the messages of the host that the singleton is on, and no others. For what every
-   * host sees by itself, such as events of a device elsewhere; otherwise the messages of all hosts go to the holder.
+   * host sees by itself, such as events of a device elsewhere; otherwise the messages of all hosts go to the holder. Alerts of
+   * such actors are about that device, and name no host.
    */
   readonly ownHost?: boolean;
   /** The actors hear the messages of all hosts and yet are each host's own: a host that joins gets no state of another. */

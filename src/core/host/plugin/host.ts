@@ -263,10 +263,12 @@ export class PluginHost {
     }
     this.#startMs = Math.round(this.#clock.monotonic() - began);
     if (this.#stopping !== undefined) throw new HostError('HF_PLUGIN_INTERRUPTED');
+    const own = this.cluster()?.host;
+    const host: Readonly<Record<string, string>> = own === undefined ? {} : { host: own };
     for (const { name, error } of this.#runs) {
       if (!error) continue;
       const alert = { name: 'plugin.failed', severity: 'warning', text: error.message } as const;
-      services.bus.publish(alertRaised, { ...alert, labels: { plugin: name, code: error.code } });
+      services.bus.publish(alertRaised, { ...alert, labels: { plugin: name, code: error.code, ...host } });
     }
   }
 

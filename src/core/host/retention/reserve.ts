@@ -23,7 +23,7 @@ const RESERVE_FILE = 'disk-reserve';
 
 interface Parts {
   readonly log: Pick<EventLog, 'onFrozen'>;
-  readonly bus: Bus;
+  readonly bus: Pick<Bus, 'publish'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }

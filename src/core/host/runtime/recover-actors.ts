@@ -12,11 +12,13 @@ import type { PendingReplies } from '../http/pending-replies.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Registrations } from '../plugin/registrations.ts';
+import type { AlertsOfHost } from './alerts-of-host.ts';
 import { builtinEffects, observeEffects, observeFailures } from './wiring.ts';
 
 /** What the actors of a runtime are made with. */
 interface ActorServices {
   readonly bus: Bus;
+  readonly alerts: AlertsOfHost;
   readonly log: EventLog;
   /** Absolute path. */
   readonly dataDir: string;
@@ -56,16 +58,21 @@ export interface RecoveredEffects {
  */
 export function recoverActors(
   registrations: Registrations,
-  { bus, log, dataDir, pendingReplies, senders, metrics, clock, logger, singletons }: ActorServices,
+  { bus, alerts, log, dataDir, pendingReplies, senders, metrics, clock, logger, singletons }: ActorServices,
 ): { readonly actors: ActorSystem; readonly effects: RecoveredEffects } {
   const recovered = readStates(dataDir);
-  const actors = new ActorSystem(log, clock, recovered.newest, observeFailures(bus, logger));
+  const actors = new ActorSystem(
+    log,
+    clock,
+    recovered.newest,
+    observeFailures(alerts.publisher(bus), logger),
+  );
   for (const definition of registrations.actors) actors.register(definition);
   actors.onClockJump((jump) => logger.warn({ ...jump }, 'clock.jumped'));
   if (singletons) actors.holdBack(singletons.actorTypes);
   actors.restore(recovered, jumpBeforeStart(recovered, clock));
   actors.recordSendersOf(senders);
-  const handlers = [...builtinEffects(pendingReplies, bus), ...registrations.effects];
+  const handlers = [...builtinEffects(pendingReplies, bus, alerts), ...registrations.effects];
   const dispatcher = new EffectDispatcher(
     actors,
     clock,

@@ -32,6 +32,7 @@ import { openVault, type Vault } from '../secrets/vault.ts';
 import { WitnessSender } from '../witness/sender.ts';
 import { type WitnessSettings, witnessPath } from '../witness/settings.ts';
 import { openWitness } from '../witness/witness.ts';
+import { AlertsOfHost } from './alerts-of-host.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { MovingControls } from './moving-controls.ts';
 import { type RecoveredEffects, recoverActors } from './recover-actors.ts';
@@ -89,6 +90,9 @@ const STEP_MS = 30_000;
 export function createRuntime(options: RuntimeOptions): Runtime {
   return new Runtime(options);
 }
+
+/** As the parts of the runtime have them that tell a person of this host. */
+type OwnServices = Omit<RuntimeServices, 'bus'> & { readonly bus: Pick<Bus, 'publish'> };
 
 /** One running Holdfast: the log, the actors, the plugins and their surfaces. @public */
 export class Runtime {
@@ -226,12 +230,13 @@ export class Runtime {
     const pendingReplies = new PendingReplies();
     const parts = { bus, log, pendingReplies, vault, clock, metrics, logger, dataDir };
     const singletons = this.#singletons;
+    const alerts = this.#alertsOfHost();
     const { actors, effects } = recoverActors(this.registrations, {
-      ...{ ...parts, singletons },
+      ...{ ...parts, singletons, alerts },
       senders: this.#senders,
     });
     const checkpoints = new Checkpoints(log, actors, bus);
-    observeLog(log, bus, metrics, logger);
+    observeLog(log, alerts.publisher(bus), metrics, logger);
     log.onFrozen((reason) => {
       if (reason !== undefined) pendingReplies.failAll(new HostError('HF_LOG_WAITING', { reason }));
     });
@@ -249,6 +254,14 @@ export class Runtime {
     this.#services = services;
     const routes = new Routes(this.registrations.routes, services, singletons);
     return { services, effects, checkpoints, routes };
+  }
+
+  #alertsOfHost(): AlertsOfHost {
+    return new AlertsOfHost(
+      () => this.#host.cluster()?.host,
+      (type) => this.#singletons?.singletonOf(type) !== undefined,
+      this.registrations.routes,
+    );
   }
 
   /** Records that a run begins, before a plugin starts; the undo steps end the run after the last plugin has stopped. */
@@ -308,8 +321,9 @@ export class Runtime {
     );
     this.#undo.push(() => reader.close());
     this.#undo.push(() => check.stop());
-    this.#sendToWitness(services);
-    this.#reserveDisk(services);
+    const own = { ...services, bus: this.#alertsOfHost().publisher(bus) };
+    this.#sendToWitness(own);
+    this.#reserveDisk(own);
     if (!retention) return;
     automatic = new AutomaticRetention(services, retention);
     const ended = automatic;
@@ -340,7 +354,7 @@ export class Runtime {
     return this.#check.run();
   }
 
-  #reserveDisk(services: RuntimeServices): void {
+  #reserveDisk(services: OwnServices): void {
     const { reserveBytes, dataDir } = this.#options;
     if (reserveBytes === undefined) return;
     const reserve = new DiskReserve(dataDir, reserveBytes, services);
@@ -348,7 +362,7 @@ export class Runtime {
     this.#undo.push(() => reserve.stop());
   }
 
-  #sendToWitness(services: RuntimeServices): void {
+  #sendToWitness(services: OwnServices): void {
     const { witness, dataDir } = this.#options;
     if (!witness) return;
     const sender = new WitnessSender(openWitness(witness), dataDir, services);

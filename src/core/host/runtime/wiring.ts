@@ -9,6 +9,7 @@ import type { LogRecord } from '../../kernel/log/record.ts';
 import { HTTP_REPLY, type PendingReplies, type Reply } from '../http/pending-replies.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { AlertsOfHost } from './alerts-of-host.ts';
 
 // How the parts of a runtime are connected: actors to HTTP requests and alerts, and whatever happens in them to metrics and
 // log lines.
@@ -20,13 +21,17 @@ const COMMIT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
  * The effects that every machine may ask for without a plugin: the answer to the HTTP request of the same correlation,
  * and an alert. Both may run twice after a crash; an answer that nobody waits for any more is `gone`.
  */
-export function builtinEffects(pendingReplies: PendingReplies, bus: Bus): EffectRegistration[] {
+export function builtinEffects(
+  pendingReplies: PendingReplies,
+  bus: Bus,
+  ofHost: AlertsOfHost,
+): EffectRegistration[] {
   const reply: EffectHandler<Reply & { readonly to?: string }> = ({ to, ...answer }, { correlation }) => {
     const delivered = pendingReplies.settle(to ?? correlation, answer);
     return { type: EFFECT_DONE, effect: HTTP_REPLY, ...(!delivered && { gone: true }) };
   };
-  const alert: EffectHandler<AlertRaised> = (raised, { correlation, cause }) => {
-    bus.publish(alertRaised, raised, { correlation, cause });
+  const alert: EffectHandler<AlertRaised> = (raised, { actor, correlation, cause }) => {
+    bus.publish(alertRaised, ofHost.ofActor(raised, actor), { correlation, cause });
   };
   return [
     // It ends at once, so that no deadline need be kept for it.
@@ -36,7 +41,7 @@ export function builtinEffects(pendingReplies: PendingReplies, bus: Bus): Effect
 }
 
 /** Metrics and log lines of the event log: records, bytes, how long commits take, and when it freezes. */
-export function observeLog(log: EventLog, bus: Bus, metrics: Metrics, logger: Logger): void {
+export function observeLog(log: EventLog, bus: Pick<Bus, 'publish'>, metrics: Metrics, logger: Logger): void {
   const records = metrics.counter('log_records_total', { help: 'Records made durable.' });
   const bytes = metrics.counter('log_bytes_total', {
     help: 'Bytes of record bodies and blobs made durable.',
@@ -89,7 +94,7 @@ export function observeEffects(metrics: Metrics, logger: Logger): (end: EffectEn
 }
 
 /** @returns logs a machine that threw and raises an alert, beside its record */
-export function observeFailures(bus: Bus, logger: Logger): (record: LogRecord) => void {
+export function observeFailures(bus: Pick<Bus, 'publish'>, logger: Logger): (record: LogRecord) => void {
   return ({ seq, actor, event, failed, correlation }) => {
     logger.error(
       { code: 'HF_MACHINE_THREW', seq, actor, event: event.type, reason: failed, correlation },

@@ -26,7 +26,7 @@ const WAITING = 1_000;
 const ALERT_AFTER = 4;
 
 interface Services {
-  readonly bus: Bus;
+  readonly bus: Pick<Bus, 'publish'>;
   readonly log: EventLog;
   readonly clock: Clock;
   readonly logger: Logger;
