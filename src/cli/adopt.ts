@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
+import { leaveAdoptedNote } from '../core/host/adopted-note.ts';
 import { HostError } from '../core/host/errors/host-error.ts';
+import { operatorName } from '../core/host/operations/control-client.ts';
 import type { CommandContext, StoredHostLog } from '../core/host/plugin/command.ts';
 import { progressOf } from '../core/host/progress.ts';
 import { openVault } from '../core/host/secrets/vault.ts';
@@ -26,7 +28,7 @@ const LEFT_BEHIND = [
  * @throws HF_LOG_CORRUPT, and what the feature that keeps the logs says
  */
 export async function adoptHost(
-  { adopt: host, force }: Readonly<Record<string, unknown>>,
+  { adopt: host, force, reason }: Readonly<Record<string, unknown>>,
   context: CommandContext,
 ): Promise<void> {
   const { dataDir, signal, note } = context;
@@ -51,9 +53,10 @@ export async function adoptHost(
       // The vault refuses to make new keys once there is a log, so they are made before.
       prepare: () => openVault(dataDir),
     });
-    note(
-      `Took over ${records} records of ${plainText(host)}, ${from} to ${to}, chain ok. This is not among them:`,
-    );
+    const why = typeof reason === 'string' ? { reason } : {};
+    leaveAdoptedNote(dataDir, { at: Date.now(), by: operatorName(), records, ...why });
+    note(`Took over ${records} records of ${plainText(host)}, ${from} to ${to}, chain ok.`);
+    note('The rest is not part of a log, and comes back in other ways:');
     for (const line of LEFT_BEHIND) note(`  ${line}`);
   } finally {
     log?.reader.close();

@@ -49,6 +49,7 @@ const runtimeCommands: readonly CommandDefinition[] = [
           'take the place of a host of the cluster that is lost, from its log in NATS; the data folder is empty',
       },
       { flags: '--force', summary: 'with --adopt: also when that host still seems to run' },
+      { flags: '--reason <text>', summary: 'with --adopt: why; it is recorded' },
     ],
     run: lazily(async () => (await import('./start.ts')).start),
   },

@@ -153,6 +153,9 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'ISOLATED', at: 1, silentMs: 2_000 },
       { type: 'VERSION_REFUSED', at: 1, version: '2', ownVersion: '1' },
       { type: 'STREAM_REPLACED', at: 1, to: '2', reason: 'a' },
+      { type: 'DRAINED', at: 1, by: 'a', reason: 'b' },
+      { type: 'UNDRAINED', at: 1, by: 'a' },
+      { type: 'ADOPTED', at: 1, by: 'a', records: 3 },
     ],
   },
   'collector-ingest-key': {

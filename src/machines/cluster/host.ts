@@ -11,6 +11,12 @@ export interface HostContext {
   readonly incarnation?: string | undefined;
 }
 
+/** Who did something by hand, and why, where that was given. */
+export interface OperatorsAct {
+  readonly by: string;
+  readonly reason?: string | undefined;
+}
+
 export interface MirrorLag {
   /** Records that are not on the stream yet. */
   readonly records: number;
@@ -25,7 +31,11 @@ export type HostEvent =
   /** It said that it stops. */
   | { readonly type: 'LEFT'; readonly at: number }
   /** An operator does not expect it any more. */
-  | { readonly type: 'FORGOTTEN'; readonly at: number; readonly by: string }
+  | ({ readonly type: 'FORGOTTEN'; readonly at: number } & OperatorsAct)
+  /** An operator gave away what this host held; it takes nothing until that is undone. */
+  | ({ readonly type: 'DRAINED' | 'UNDRAINED'; readonly at: number } & OperatorsAct)
+  /** An operator had a new machine go on as this host, from its log on the stream. */
+  | ({ readonly type: 'ADOPTED'; readonly at: number; readonly records: number } & OperatorsAct)
   /** Hosts of these two versions cannot hold work side by side. */
   | {
       readonly type: 'VERSION_REFUSED';
@@ -134,6 +144,10 @@ export const host = setup({
   on: {
     STREAM_REPLACED: { actions: [{ type: 'alerts.raise', params: replaced }, 'replace'] },
     VERSION_REFUSED: { actions: { type: 'alerts.raise', params: refused } },
+    // What an operator did is recorded, and changes nothing here.
+    DRAINED: {},
+    UNDRAINED: {},
+    ADOPTED: {},
   },
   states: {
     presence: {

@@ -1,5 +1,6 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
+import type { OperatorsAct } from './host.ts';
 
 /** Times are epoch milliseconds, durations milliseconds. */
 export interface SingletonContext {
@@ -42,6 +43,14 @@ export type SingletonEvent =
   | { readonly type: 'BEGIN_FAILED'; readonly at: number; readonly reason: string }
   | { readonly type: 'ENDING'; readonly at: number; readonly reason: string }
   | { readonly type: 'ENDED'; readonly at: number }
+  /** An operator moves it: to any other host where none is named. */
+  | ({
+      readonly type: 'MOVE_REQUESTED';
+      readonly at: number;
+      readonly to?: string | undefined;
+    } & OperatorsAct)
+  /** An operator wrote an orphaned branch of this host to a file, so it counts as seen. */
+  | ({ readonly type: 'BRANCH_EXPORTED'; readonly at: number; readonly number: number } & OperatorsAct)
   /** `by` had taken it over; the records of these types of actors in the log of `host`, this one, do not count. */
   | ({
       readonly type: 'ORPHANED';
@@ -143,6 +152,9 @@ export const singleton = setup({
     STARTED: { target: '.following', actions: 'leave' },
     ORPHANED: { actions: ['branch', raise(orphaned)] },
     TAKING: { target: '.taking', actions: 'take' },
+    // What an operator did is recorded, and changes nothing here.
+    MOVE_REQUESTED: {},
+    BRANCH_EXPORTED: {},
   },
   states: {
     following: {

@@ -98,11 +98,6 @@ export class ClusterRecords {
     this.#host(host, { type: 'LEFT', at: this.#now });
   }
 
-  /** An operator does not expect a host any more. */
-  forgotten(host: string, by: string): void {
-    this.#host(host, { type: 'FORGOTTEN', at: this.#now, by });
-  }
-
   #arm(): void {
     this.#cancel = this.#services.clock.after(LOOK_MS, () => {
       this.#look();

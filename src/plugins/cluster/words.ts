@@ -34,6 +34,10 @@ export function describeSingletonRecord({ event }: RecordOf<typeof singleton>): 
       return `ends here: ${event.reason}`;
     case 'ENDED':
       return 'has ended here';
+    case 'MOVE_REQUESTED':
+      return `${event.by} moves it to ${event.to ?? 'another host'}${why(event)}`;
+    case 'BRANCH_EXPORTED':
+      return `${event.by} exported the orphaned branch ${event.number}${why(event)}`;
     case 'ORPHANED':
       return `${event.count} records, ${event.from} to ${event.to}, do not count: another host had it`;
     default:
@@ -41,6 +45,9 @@ export function describeSingletonRecord({ event }: RecordOf<typeof singleton>): 
   }
 }
 describeSingletonRecord.problem = problemEvents('BEGIN_FAILED', 'ORPHANED');
+
+const why = ({ reason }: { readonly reason?: string | undefined }): string =>
+  reason === undefined ? '' : `: ${reason}`;
 
 export function describeHostRecord({ event }: RecordOf<typeof host>): string | undefined {
   switch (event.type) {
@@ -53,7 +60,13 @@ export function describeHostRecord({ event }: RecordOf<typeof host>): string | u
     case 'LEFT':
       return 'stops';
     case 'FORGOTTEN':
-      return `is not expected any more, says ${event.by}`;
+      return `is not expected any more, says ${event.by}${why(event)}`;
+    case 'DRAINED':
+      return `${event.by} drained it${why(event)}`;
+    case 'UNDRAINED':
+      return `${event.by} lets it hold work again${why(event)}`;
+    case 'ADOPTED':
+      return `${event.by} had this machine go on as it, from ${event.records} records of its stream${why(event)}`;
     case 'VERSION_REFUSED':
       return `runs version ${event.version}, this host ${event.ownVersion}: this host takes nothing over`;
     case 'STREAM_REPLACED':

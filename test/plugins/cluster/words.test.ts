@@ -15,6 +15,9 @@ const said = {
     [{ type: 'BEGIN_FAILED', at: 1, reason: 'no disk' }, '!could not begin here: no disk'],
     [{ type: 'ENDING', at: 1, reason: 'the lease ran out' }, 'ends here: the lease ran out'],
     [{ type: 'ENDED', at: 1 }, 'has ended here'],
+    [{ type: 'MOVE_REQUESTED', at: 1, by: 'ann', to: 'h2' }, 'ann moves it to h2'],
+    [{ type: 'MOVE_REQUESTED', at: 1, by: 'ann', reason: 'update' }, 'ann moves it to another host: update'],
+    [{ type: 'BRANCH_EXPORTED', at: 1, by: 'ann', number: 2 }, 'ann exported the orphaned branch 2'],
     [
       { type: 'ORPHANED', at: 1, from: 5, to: 9, count: 3 },
       '!3 records, 5 to 9, do not count: another host had it',
@@ -25,6 +28,12 @@ const said = {
     [{ type: 'LOST', at: 1, silentMs: 10_400 }, '!has been silent for 10 s'],
     [{ type: 'LEFT', at: 1 }, 'stops'],
     [{ type: 'FORGOTTEN', at: 1, by: 'ops' }, 'is not expected any more, says ops'],
+    [{ type: 'DRAINED', at: 1, by: 'ann', reason: 'a new disk' }, 'ann drained it: a new disk'],
+    [{ type: 'UNDRAINED', at: 1, by: 'ann' }, 'ann lets it hold work again'],
+    [
+      { type: 'ADOPTED', at: 1, by: 'ann', records: 9 },
+      'ann had this machine go on as it, from 9 records of its stream',
+    ],
     [
       { type: 'VERSION_REFUSED', at: 1, version: '2', ownVersion: '1' },
       '!runs version 2, this host 1: this host takes nothing over',

@@ -28,9 +28,10 @@ function changes(
   lines: Lines,
 ): CommandDefinition {
   return {
-    ...{ name, summary, example, ...(flags && { flags }) },
+    ...{ name, summary, example, flags: [...(flags ?? []), reasonFlag] },
     run: async (args, given, context) => {
-      const view = await ask(context, path, { ...body(args, given), by: operatorName() });
+      const act = { by: operatorName(), ...(given.reason !== undefined && { reason: given.reason }) };
+      const view = await ask(context, path, { ...body(args, given), ...act });
       show(view, context, (all) => all, lines);
       return 0;
     },
@@ -41,6 +42,8 @@ const to: CommandFlag = {
   flags: '--to <host>',
   summary: 'the host that takes it over; any other unless given',
 };
+/** Of everything that an operator does: it is recorded beside the name. */
+const reasonFlag: CommandFlag = { flags: '--reason <text>', summary: 'why; it is recorded' };
 const undo: CommandFlag = { flags: '--undo', summary: 'lets the host take leases again' };
 
 /** The commands `holdfast cluster …`: they ask the running instance, and need no configuration. */
@@ -109,6 +112,7 @@ export const clusterCommands: readonly CommandDefinition[] = [
     name: 'cluster orphans export <number> <file>',
     summary: 'Writes an orphaned branch to a file that log list, log show and replay read; it counts as seen',
     example: 'holdfast cluster orphans export 1 orphaned.jsonl',
+    flags: [reasonFlag],
     run: async (...call) => {
       await (await import('./orphans.ts')).exportOrphan(...call);
     },

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { HostError } from '../../../core/host/errors/host-error.ts';
-import { askInstance } from '../../../core/host/operations/control-client.ts';
+import { askInstance, operatorName } from '../../../core/host/operations/control-client.ts';
 import type { CommandRun } from '../../../core/host/plugin/command.ts';
 import { recover } from '../../../core/kernel/actors/recover.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
@@ -14,7 +14,7 @@ import { ClusterPosition, type OrphanedBranch } from '../mirror/position.ts';
 import { type ClusterView, PATHS } from '../operate/view.ts';
 
 /** `holdfast cluster orphans export`: one orphaned branch as a portable log, which the commands over logs read. */
-export const exportOrphan: CommandRun = async ([number = '', path = ''], _flags, context) => {
+export const exportOrphan: CommandRun = async ([number = '', path = ''], { reason: why }, context) => {
   const { dataDir, signal, json, print } = context;
   if (!/^[1-9]\d{0,5}$/.test(number)) {
     const reason = 'A number of `holdfast cluster orphans` is wanted.';
@@ -35,7 +35,8 @@ export const exportOrphan: CommandRun = async ([number = '', path = ''], _flags,
   } finally {
     reader.close();
   }
-  await askInstance<ClusterView>(context, PATHS.exported, { number: Number(number) }, 'it is alone');
+  const act = { by: operatorName(), ...(why !== undefined && { reason: why }) };
+  await askInstance<ClusterView>(context, PATHS.exported, { number: Number(number), ...act }, 'it is alone');
   const { singleton, by, records = 0 } = branch;
   if (json) return print(JSON.stringify({ file, bytes, singleton, by, records }));
   print(`Exported ${records} records of ${singleton}, which ${by} had taken over, to ${path}`);

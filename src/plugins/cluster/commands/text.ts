@@ -7,6 +7,7 @@ const COLOUR = {
   there: 'green',
   isolated: 'red',
   silent: 'yellow',
+  stopped: 'dim',
   gone: 'red',
   unknown: 'yellow',
 } as const;

@@ -17,6 +17,7 @@ const STATUS: Readonly<Record<HostView['state'], PageStatus>> = {
   there: 'ok',
   isolated: 'failing',
   silent: 'degraded',
+  stopped: 'unknown',
   gone: 'failing',
   unknown: 'degraded',
 };

@@ -8,6 +8,8 @@ export function registerHealth<S>(context: PluginContext<S>, parts: (started: S)
   context.health('cluster', (started) => clusterFact(parts(started)));
 }
 
+const AWAY: readonly string[] = ['silent', 'stopped', 'gone'];
+
 /** Not `ok` while this host is cut off, its log lags behind, or an orphaned branch was not looked at. */
 export function clusterFact(parts: ClusterParts): Json {
   const view = clusterView(parts);
@@ -32,10 +34,12 @@ export function clusterFact(parts: ClusterParts): Json {
       ? `${counted(there, 'host is', 'hosts are')} there`
       : `since ${timestamp(unknownSince)} it is unknown which hosts are there`;
   const strangers =
-    forged === 0 ? '' : `; ${counted(forged, 'message')} dropped that no host of the cluster sent`;
+    forged === 0 ? [] : [`${counted(forged, 'message')} dropped that no host of the cluster sent`];
+  const away = hosts.filter(({ state }) => AWAY.includes(state)).map((one) => `${one.host} is ${one.state}`);
   const reason = problems.join('; ');
+  const facts = [others, ...away, ...strangers, ...(reason === '' ? [] : [reason])].join('; ');
   return {
-    text: `${host} of ${name} ${holds}; ${others}${strangers}${reason === '' ? '' : `; ${reason}`}`,
+    text: `${host} of ${name} ${holds}; ${facts}`,
     ...(reason !== '' && { ok: false, reason }),
     host,
     hosts: unknownSince === undefined ? there : 'unknown',

@@ -1,4 +1,5 @@
 import type { Cluster } from '../../../core/contracts/cluster.ts';
+import { takeAdoptedNote } from '../../../core/host/adopted-note.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { version } from '../../../core/kernel/version.ts';
 import { hostActor, singletonActor } from '../actors.ts';
@@ -17,7 +18,7 @@ export interface Joined
 /** Makes this host one that commands, health and console ask, and answers the operations of other hosts. */
 export function operated(
   joined: Joined,
-  { actors, clock }: Pick<Services, 'actors' | 'clock'>,
+  { actors, clock, dataDir }: Pick<Services, 'actors' | 'clock' | 'dataDir'>,
 ): OperatedCluster {
   const { name, host, link, beats, leases, outbox } = joined;
   const cluster: OperatedCluster = {
@@ -26,12 +27,19 @@ export function operated(
     heldSince: announceHeld(beats, () => actors.list(singletonActor), host),
     ask: (question, body, timeoutMs) => joined.ask(question, body, timeoutMs),
     onAsked: (question, answer) => joined.onAsked(question, answer),
-    forget(other, by) {
+    forget(other, act) {
       beats.forget(other);
-      actors.send(hostActor, other, { type: 'FORGOTTEN', at: clock.now(), by });
+      actors.send(hostActor, other, { type: 'FORGOTTEN', at: clock.now(), ...act });
     },
+    record: {
+      singleton: (singleton, event) => void actors.send(singletonActor, singleton, event),
+      host: (other, event) => void actors.send(hostActor, other, event),
+    },
+    hasStopped: (other) => actors.get(hostActor, other)?.value.presence === 'left',
     exported: (number, at) => outbox.orphanExported(number, at),
   };
   answerOperations(cluster);
+  const adopted = takeAdoptedNote(dataDir);
+  if (adopted) actors.send(hostActor, host, { type: 'ADOPTED', ...adopted });
   return cluster;
 }

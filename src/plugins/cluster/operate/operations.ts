@@ -3,14 +3,22 @@ import { z } from 'zod';
 import type { Cluster } from '../../../core/contracts/cluster.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import type { EventOf } from '../../../core/kernel/actors/definition.ts';
 import type { Json } from '../../../core/kernel/json.ts';
+import type { OperatorsAct } from '../../../machines/cluster/host.ts';
+import type { hostActor, singletonActor } from '../actors.ts';
 import { ClusterError } from '../errors.ts';
 import { type ClusterParts, type ClusterView, clusterView, PATHS } from './view.ts';
 
 /** What the operations do, beside what they read. */
 export interface OperatedCluster extends ClusterParts, Pick<Cluster, 'ask' | 'onAsked'> {
   /** Takes a host out of the lists of this one. */
-  forget(host: string, by: string): void;
+  forget(host: string, act: OperatorsAct): void;
+  /** Records what an operator did with a singleton, or with a host. */
+  readonly record: {
+    singleton(name: string, event: EventOf<typeof singletonActor.machine>): void;
+    host(name: string, event: EventOf<typeof hostActor.machine>): void;
+  };
   /** Notes that a branch was exported. @param number as `OrphanView` numbers it */
   exported(number: number, at: number): void;
 }
@@ -21,17 +29,19 @@ const FORGET = 'cluster.forget';
 const MOVED_WITHIN_MS = 60_000;
 /** The others take what was released with their next look. */
 const DRAINED_WITHIN_MS = 5_000;
+const SINCE_WITHIN_MS = 5_000;
 const ASK_MS = 2_000;
 const LOOK_MS = 100;
 /** Who gave a singleton away does not take it back at once. */
 const WITHHOLD_MS = 30_000;
 
 const by = z.string().min(1).max(64);
+const reason = z.string().min(1).max(300).optional();
 const name = z.string().min(1).max(64);
-const moveBody = z.object({ singleton: name, to: name.optional(), by });
-const drainBody = z.object({ undo: z.boolean().default(false), by });
-const forgetBody = z.object({ host: name, by });
-const exportedBody = z.object({ number: z.int().min(1) });
+const moveBody = z.object({ singleton: name, to: name.optional(), by, reason });
+const drainBody = z.object({ undo: z.boolean().default(false), by, reason });
+const forgetBody = z.object({ host: name, by, reason });
+const exportedBody = z.object({ number: z.int().min(1), by, reason });
 
 /** Registers the operations by which `holdfast cluster …` asks and steers a running host. */
 export function registerOperations<S>(
@@ -44,8 +54,11 @@ export function registerOperations<S>(
     serveOperation(surface, PATHS.move, moveBody, (body, { signal }) => move(cluster, body, signal));
     serveOperation(surface, PATHS.drain, drainBody, (body) => drain(cluster, body));
     serveOperation(surface, PATHS.forget, forgetBody, (body) => forget(cluster, body));
-    serveOperation(surface, PATHS.exported, exportedBody, ({ number }) => {
-      cluster.exported(number, cluster.clock.now());
+    serveOperation(surface, PATHS.exported, exportedBody, ({ number, ...act }) => {
+      const at = cluster.clock.now();
+      const branch = clusterView(cluster).orphans.find((one) => one.number === number);
+      cluster.exported(number, at);
+      if (branch) cluster.record.singleton(branch.singleton, { type: 'BRANCH_EXPORTED', at, number, ...act });
       return clusterView(cluster);
     });
   });
@@ -62,7 +75,8 @@ export function answerOperations(cluster: OperatedCluster): void {
   cluster.onAsked(FORGET, (body) => {
     const { data } = forgetBody.safeParse(body);
     if (!data) return undefined;
-    cluster.forget(data.host, data.by);
+    const { host, ...act } = data;
+    cluster.forget(host, act);
     return { forgotten: true };
   });
 }
@@ -91,6 +105,10 @@ async function move(cluster: OperatedCluster, wanted: Move, signal: AbortSignal)
     const known = able.map(({ host }) => host).join(', ') || 'none';
     throw new ClusterError('HF_CLUSTER_HOST', { host: to ?? 'any', known });
   }
+  cluster.record.singleton(singleton, {
+    ...{ type: 'MOVE_REQUESTED', at: cluster.clock.now(), by: wanted.by },
+    ...{ to, reason: wanted.reason },
+  });
   if (from === cluster.host) void release(cluster, wanted);
   else {
     const { answers } = await cluster.ask(MOVE, wanted as Json, ASK_MS);
@@ -99,7 +117,10 @@ async function move(cluster: OperatedCluster, wanted: Move, signal: AbortSignal)
   const until = cluster.clock.monotonic() + MOVED_WITHIN_MS;
   for (;;) {
     const holder = holderOf(cluster, singleton);
-    if (holder !== undefined && holder !== from) return clusterView(cluster);
+    if (holder !== undefined && holder !== from) {
+      await sinceKnown(cluster, [singleton], signal);
+      return clusterView(cluster);
+    }
     if (cluster.clock.monotonic() > until)
       throw failed(singleton, holder === from ? `${from} still has it` : 'nobody has taken it');
     await sleep(LOOK_MS, undefined, { signal });
@@ -113,14 +134,18 @@ function release({ leases }: OperatedCluster, { singleton, to, by: who }: Move):
 /** Gives away everything that this host holds, and claims nothing until it is undone. */
 async function drain(
   cluster: OperatedCluster,
-  { undo, by: who }: z.output<typeof drainBody>,
+  { undo, by: who, reason: why }: z.output<typeof drainBody>,
 ): Promise<ClusterView> {
+  const { clock, leases, record, host } = cluster;
+  record.host(host, { type: undo ? 'UNDRAINED' : 'DRAINED', at: clock.now(), by: who, reason: why });
   if (undo) cluster.leases.undrain();
   else {
+    const held = leases.table().flatMap((one) => (one.holder?.host === host ? [one.singleton] : []));
     await cluster.leases.drain(`${who} drained this host`);
     const until = cluster.clock.monotonic() + DRAINED_WITHIN_MS;
     while (cluster.leases.table().some(({ holder }) => !holder) && cluster.clock.monotonic() < until)
       await sleep(LOOK_MS);
+    await sinceKnown(cluster, held);
   }
   return clusterView(cluster);
 }
@@ -132,7 +157,7 @@ async function drain(
  */
 async function forget(
   cluster: OperatedCluster,
-  { host, by: who }: z.output<typeof forgetBody>,
+  { host, ...act }: z.output<typeof forgetBody>,
 ): Promise<ClusterView> {
   const { hosts, leases, unknownSince } = clusterView(cluster);
   const known = hosts.find((one) => one.host === host);
@@ -145,13 +170,28 @@ async function forget(
     const reason = 'this host is cut off: whether that one lives is unknown';
     throw new ClusterError('HF_CLUSTER_HOST_LIVES', { host, reason });
   }
-  if (known && known.state !== 'gone')
+  if (known && known.state !== 'gone' && known.state !== 'stopped')
     throw new ClusterError('HF_CLUSTER_HOST_LIVES', { host, reason: 'its beats are heard' });
   if (holds.length > 0)
     throw new ClusterError('HF_CLUSTER_HOST_LIVES', { host, reason: `it holds ${holds.join(', ')}` });
-  cluster.forget(host, who);
-  await cluster.ask(FORGET, { host, by: who }, ASK_MS);
+  cluster.forget(host, act);
+  await cluster.ask(FORGET, { host, ...act } as Json, ASK_MS);
   return clusterView(cluster);
+}
+
+/** A new holder says with its beats since when: until then, or some seconds, it is waited for. */
+async function sinceKnown(
+  cluster: OperatedCluster,
+  singletons: readonly string[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const until = cluster.clock.monotonic() + SINCE_WITHIN_MS;
+  const isKnown = (singleton: string) => {
+    const holder = holderOf(cluster, singleton);
+    return holder !== undefined && cluster.heldSince(singleton, holder) !== undefined;
+  };
+  while (!singletons.every(isKnown) && cluster.clock.monotonic() < until)
+    await sleep(LOOK_MS, undefined, { ...(signal && { signal }) });
 }
 
 function holderOf({ leases }: OperatedCluster, singleton: string): string | undefined {

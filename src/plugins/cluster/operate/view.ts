@@ -51,6 +51,8 @@ export interface ClusterParts {
   };
   /** Since when a host has held a singleton, where that is known; epoch milliseconds. */
   heldSince(singleton: string, holder: string): number | undefined;
+  /** Whether a host said that it stops, and was not heard since. */
+  hasStopped(host: string): boolean;
 }
 
 interface HeardOf {
@@ -96,7 +98,7 @@ export interface HostView {
   readonly host: string;
   readonly isThis: boolean;
   /** `unknown`: not heard, while this host is cut off. */
-  readonly state: 'here' | 'there' | 'isolated' | 'silent' | 'gone' | 'unknown';
+  readonly state: 'here' | 'there' | 'isolated' | 'silent' | 'stopped' | 'gone' | 'unknown';
   /** Since its newest beat, milliseconds. */
   readonly heardMs: number;
   readonly version: string;
@@ -221,7 +223,7 @@ function hasRunOut({ leftMs = 0 }: LeaseOf): boolean {
 }
 
 function otherHosts(parts: ClusterParts): HostView[] {
-  const { host: own, clock, beats, leases } = parts;
+  const { host: own, clock, beats, leases, hasStopped } = parts;
   const hosts = leases.hosts();
   const silent = isCutOff(parts) ? 'unknown' : undefined;
   return [...beats.heard]
@@ -229,7 +231,8 @@ function otherHosts(parts: ClusterParts): HostView[] {
     .sort(([one], [other]) => one.localeCompare(other))
     .map(([host, { version, heardMs: at, lag }]) => {
       const heardMs = Math.max(0, Math.round(clock.monotonic() - at));
-      const state = heardMs < SILENT_MS ? 'there' : (silent ?? (heardMs < GONE_MS ? 'silent' : 'gone'));
+      const present = heardMs < SILENT_MS ? 'there' : (silent ?? (heardMs < GONE_MS ? 'silent' : 'gone'));
+      const state = hasStopped(host) ? 'stopped' : present;
       return {
         ...{ host, version, lag, state, heardMs, isThis: false },
         drained: hosts.get(host)?.drained ?? false,

@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
 import { resolveConfig } from '../../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
+import { operatorName } from '../../../../src/core/host/operations/control-client.ts';
 import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../../src/core/host/runtime/runtime.ts';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
@@ -54,7 +55,15 @@ class TestHost implements OperatedCluster {
     answerOperations(this);
   }
 
-  readonly heldSince = () => undefined;
+  heldSince: (singleton: string, holder: string) => number | undefined = () => 1_000;
+  hasStopped: (host: string) => boolean = () => false;
+  forgottenBy: unknown;
+  readonly recorded: unknown[] = [];
+  readonly record = {
+    singleton: (name: string, { at: _, ...event }: { at: number }) =>
+      void this.recorded.push({ name, ...event }),
+    host: (name: string, { at: _, ...event }: { at: number }) => void this.recorded.push({ name, ...event }),
+  };
   silentMs = 0;
 
   standing() {
@@ -123,8 +132,9 @@ class TestHost implements OperatedCluster {
     this.#answers.set(question, (body) => answer(body, 'another'));
   }
 
-  forget(host: string): void {
+  forget(host: string, act: unknown): void {
     this.forgotten.add(host);
+    this.forgottenBy = act;
   }
 
   exported(number: number): void {
@@ -169,7 +179,7 @@ test('[C13] cluster status, hosts and leases show the cluster; --json gives the 
     hosts.hosts.map(({ host }) => host),
     ['one', 'two'],
   );
-  t.regex((await run('leases')).out, /^reconciler +one +- +x:1 +-$/m);
+  t.regex((await run('leases')).out, /^reconciler +one +1970-01-01 00:00:01 UTC +x:1 +-$/m);
   shared.holders.delete('reconciler');
   t.regex((await run('leases')).out, /nothing runs on one host alone/);
 });
@@ -240,6 +250,47 @@ test('[C13] a host that is cut off neither moves what it does not hold nor forge
     /HF_CLUSTER_HOST_LIVES\n.*cut off: whether that one lives is unknown/,
   );
   t.regex((await run('status')).out, /which hosts are there is unknown/);
+});
+
+test('[C13] what an operator does is recorded with the name, and with the reason where one is given', async (t) => {
+  const { run, one, two, shared } = await operate(t);
+  const three = new TestHost('three', shared);
+  three.isAlive = false;
+  for (const act of [
+    ['move', 'reconciler', '--to', 'two', '--reason', 'its disk is old'],
+    ['drain'],
+    ['drain', '--undo', '--reason', 'updated'],
+    ['forget', 'three', '--reason', 'sold'],
+  ]) {
+    const { code, err } = await run(...act);
+    t.is(code, 0, err);
+  }
+  const by = operatorName();
+  t.deepEqual(one.recorded, [
+    { name: 'reconciler', type: 'MOVE_REQUESTED', by, to: 'two', reason: 'its disk is old' },
+    { name: 'one', type: 'DRAINED', by, reason: undefined },
+    { name: 'one', type: 'UNDRAINED', by, reason: 'updated' },
+  ]);
+  t.deepEqual(one.forgottenBy, { by, reason: 'sold' });
+  t.deepEqual(two.forgottenBy, { by, reason: 'sold' });
+});
+
+test('[C13] cluster move and drain say since when the new holder has it, which that one says a little later', async (t) => {
+  const { run, one } = await operate(t);
+  let asked = 0;
+  one.heldSince = () => {
+    asked += 1;
+    return asked > 3 ? Date.UTC(2026, 0, 2) : undefined;
+  };
+  t.regex((await run('move', 'reconciler')).out, /^reconciler +two +2026-01-02 /m);
+});
+
+test('[C13] a host that stopped may be forgotten at once', async (t) => {
+  const { run, one, shared } = await operate(t);
+  new TestHost('three', shared);
+  one.hasStopped = (host) => host === 'three';
+  t.is((await run('forget', 'three')).code, 0);
+  t.true(one.forgotten.has('three'));
 });
 
 test('[C13] cluster orphans says that there are none, and exports none that is not there', async (t) => {

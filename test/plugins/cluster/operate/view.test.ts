@@ -25,6 +25,7 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
   return {
     ...{ name: 'home', host: 'one', version: '0.2.0', clock },
     heldSince: () => 1_000,
+    hasStopped: () => false,
     link: {
       ...{
         isUp: true,
@@ -176,6 +177,32 @@ test('[C13] a host is silent after 2 s without a beat, and gone after 10 s; what
       ['two', 'there', 0],
     ],
   );
+});
+
+test('[C13] a host that stopped is told apart from one that was lost, in status, health and console, and is no problem', async (t) => {
+  const clock = new VirtualClock();
+  const others = new Map([
+    ['two', heard(clock, 600_000)],
+    ['three', heard(clock, 600_000)],
+    ['four', heard(clock, 1_000)],
+  ]);
+  const parts = {
+    ...partsOf({ beats: { heard: others } }, clock),
+    hasStopped: (host: string) => host === 'two' || host === 'four',
+  };
+  const view = clusterView(parts);
+  t.deepEqual(
+    view.hosts.map(({ host, state }) => `${host} ${state}`),
+    ['one here', 'four stopped', 'three gone', 'two stopped'],
+  );
+  t.deepEqual(view.problems, []);
+  t.regex(hostLines(view, context).join('\n'), /^two +stopped .*$/m);
+  t.like(clusterFact(parts), {
+    hosts: 1,
+    text: 'one of home holds reconciler; 1 host is there; four is stopped; three is gone; two is stopped',
+  });
+  const page = JSON.stringify(await hostsPage(parts).data?.({ isNow: true, time: 0 } as PageMoment));
+  t.regex(page, /"state":"stopped"/);
 });
 
 test('[C13] status shows host, servers, log, hosts and leases; text of others cannot command the terminal', (t) => {
