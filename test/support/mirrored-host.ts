@@ -56,6 +56,7 @@ export class MirroredHost {
         states: [...this.states.values()].map((state) => JSON.stringify(state)),
       }),
       typesOf: () => ['test.door'],
+      begunBy: () => undefined,
       onFenced: (fence) => void told.fences.push(fence),
       onOrphaned: (branch) => void told.orphans.push(branch),
       onIncarnation: (made) => void told.incarnations.push(made),

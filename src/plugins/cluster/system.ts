@@ -139,6 +139,7 @@ export class ClusterSystem implements Cluster {
         return { seq: log.lastSeq(), states: known.map((state) => JSON.stringify(state)) };
       },
       typesOf: (singleton) => this.#handover?.typesOf(singleton) ?? [],
+      begunBy: (singleton) => this.#recorded(singleton)?.begunBy,
       onFenced: ({ singleton, token, by }) => this.#handover?.fenced(singleton, token, by),
       onOrphaned: (branch) => records.orphaned(branch, host),
       onIncarnation: ({ incarnation, reason }) => records.replaced(host, incarnation, reason),
@@ -203,7 +204,7 @@ export class ClusterSystem implements Cluster {
     this.#handover = new Handover(singletons, {
       ...{ services: this.#services, host, streams, leases, holder: this.#holder },
       records: this.#records,
-      recorded: (singleton) => this.#services.actors.get(singletonActor, singleton)?.context,
+      recorded: (singleton) => this.#recorded(singleton),
       mirrored: (seq) => this.outbox.mirrored(seq),
     });
     const { shared } = this.#position.current;
@@ -224,6 +225,11 @@ export class ClusterSystem implements Cluster {
       watched,
       singletons.map(({ name }) => name),
     );
+  }
+
+  /** What was recorded here of a singleton's tenures. */
+  #recorded(singleton: string) {
+    return this.#services.actors.get(singletonActor, singleton)?.context;
   }
 
   holderOf(singleton: string): string | undefined {

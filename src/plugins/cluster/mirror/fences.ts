@@ -1,4 +1,5 @@
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import { numberOf } from '../leases/ledger.ts';
 import { KeptFences } from './kept-fences.ts';
 import { OrphanedBranches } from './orphans.ts';
 import type { OutboxOptions } from './outbox-options.ts';
@@ -11,7 +12,7 @@ const FENCED_MS = 15_000;
 export interface FencesOptions
   extends Pick<
     OutboxOptions,
-    'dataDir' | 'position' | 'log' | 'clock' | 'logger' | 'typesOf' | 'onFenced' | 'onOrphaned'
+    'dataDir' | 'position' | 'log' | 'clock' | 'logger' | 'typesOf' | 'begunBy' | 'onFenced' | 'onOrphaned'
   > {
   readonly reader: SqliteReader;
 }
@@ -50,7 +51,7 @@ export class Fences {
     const { typesOf, clock, log, logger } = this.#options;
     const { singleton, by, atSeq, token } = fence;
     await this.kept.keep(fence, incarnation, typesOf(singleton));
-    if (!this.#orphans.isNew(fence)) return;
+    if (!this.#orphans.isNew(fence) || this.#isLate(fence)) return;
     logger.warn({ singleton, by, fencing: token, atSeq }, 'cluster.mirror.fenced');
     this.#orphans.begin(fence, incarnation, typesOf(singleton));
     const given = new Promise<void>((resolve) => clock.after(FENCED_MS, resolve));
@@ -58,6 +59,12 @@ export class Fences {
     const upTo = log.lastSeq();
     await Promise.race([log.whenDurable(upTo).catch(() => {}), given]);
     this.#tell(this.#orphans.end(fence, upTo));
+  }
+
+  /** Whoever placed it had lost the lease by then: the work here began by a later one, and goes on. */
+  #isLate({ singleton, token }: FoundFence): boolean {
+    const begunBy = this.#options.begunBy(singleton);
+    return begunBy !== undefined && numberOf(begunBy) >= numberOf(token);
   }
 
   async #ended(fence: FoundFence): Promise<void> {

@@ -43,6 +43,8 @@ export interface OutboxOptions {
   readonly states: () => StatesAt;
   /** The types of a singleton's actors. */
   readonly typesOf: (singleton: string) => readonly string[];
+  /** The token by which its work began here last. */
+  readonly begunBy: (singleton: string) => string | undefined;
   /**
    * Another host took a singleton over. The lease has to end before this returns; the mirroring goes on when the promise
    * resolves, which is when no effect is under way any more.

@@ -97,3 +97,16 @@ test('[C13] a folder that was filled from the stream of a lost host keeps its fe
   t.like(await onStream(link), { incarnation: 2, from: 1, fences: [{ ...FENCE, atSeq: 100 }] });
   t.like(adopted.told.orphans[0], { after: 100, by: 'two', records: 50 });
 });
+
+test('[C13] a fence by a host that came too late leaves no orphaned branch of work that began by a later token', async (t) => {
+  let begunBy = '1:8';
+  const { link, host } = await setUp(t, { begunBy: () => begunBy });
+  await host.mirror(100);
+  await placeFence(streamsOf(link), 'one', FENCE);
+  await host.mirror(50);
+  t.deepEqual([host.told.fences, host.told.orphans], [[], []]);
+  begunBy = '1:6';
+  await placeFence(streamsOf(link), 'one', { ...FENCE, token: '1:9' });
+  await host.mirror(50);
+  t.like(host.told.orphans, [{ after: 150, token: '1:9' }]);
+});
