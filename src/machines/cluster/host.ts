@@ -46,8 +46,13 @@ export type HostEvent =
   | { readonly type: 'STREAM_REPLACED'; readonly at: number; readonly to: string; readonly reason: string }
   | ({ readonly type: 'MIRROR_BEHIND'; readonly at: number } & MirrorLag)
   | { readonly type: 'MIRROR_CAUGHT_UP'; readonly at: number }
-  /** This host itself has proved for `silentMs` no connection to a quorum. */
-  | { readonly type: 'ISOLATED'; readonly at: number; readonly silentMs: number }
+  /** This host itself has proved for `silentMs` no connection to a quorum; or, where it is behind, has not read what the others said. */
+  | {
+      readonly type: 'ISOLATED';
+      readonly at: number;
+      readonly silentMs: number;
+      readonly isBehind?: boolean | undefined;
+    }
   | { readonly type: 'CONNECTED'; readonly at: number };
 
 interface Args {
@@ -93,12 +98,12 @@ const behind = lasting('mirror_behind', 'warning', (host, event) => {
   return `${records} records of host ${host} are not on its stream yet, the oldest for ${seconds(ms)}: a host that takes over waits for them.`;
 });
 const caughtUp = lasting('mirror_behind', 'info', (host) => `The stream of host ${host} has every record.`);
-const isolated = lasting(
-  'host_isolated',
-  'critical',
-  (host, event) =>
-    `Host ${host} has reached no quorum of the NATS servers for ${seconds(event.type === 'ISOLATED' ? event.silentMs : 0)}: it holds nothing any more.`,
-);
+const isolated = lasting('host_isolated', 'critical', (host, event) => {
+  const { silentMs, isBehind } = event.type === 'ISOLATED' ? event : { silentMs: 0 };
+  return isBehind
+    ? `Host ${host} has not read what the other hosts said in the last ${seconds(silentMs)}: its gateway refuses calls until it has.`
+    : `Host ${host} has reached no quorum of the NATS servers for ${seconds(silentMs)}: it holds nothing any more.`;
+});
 const connected = lasting('host_isolated', 'info', (host) => `Host ${host} reaches the NATS servers again.`);
 
 const replaced = ({ context: { host }, event }: Args): Alert => ({

@@ -1,3 +1,4 @@
+import type { ClusterStanding } from '../../core/contracts/cluster.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
 import type { EventOf } from '../../core/kernel/actors/definition.ts';
 import { version as ownVersion } from '../../core/kernel/version.ts';
@@ -12,6 +13,8 @@ const LOOK_MS = 1_000;
 const LOST_MS = 10_000;
 /** A look that comes so late says that this process stood still itself, milliseconds. */
 const STOOD_STILL_MS = 4_000;
+/** A host that has not read for so long what the others said is told of, milliseconds. */
+const BEHIND_MS = 5_000;
 /** Until beats prove again what they can prove, milliseconds. */
 const WAKING_MS = 3_000;
 
@@ -20,7 +23,7 @@ export interface Watched {
   readonly host: string;
   /** The other hosts with when they were heard last, by `Clock.monotonic`. */
   readonly heard: () => ReadonlyMap<string, HeardHost>;
-  readonly standing: () => { readonly silentMs: number; readonly isIsolated: boolean };
+  readonly standing: () => Pick<ClusterStanding, 'silentMs' | 'isIsolated' | 'isBehind'>;
   readonly lag: () => { readonly records: number; readonly ms: number };
   /** The host that holds a singleton, as far as this one knows. */
   readonly holderOf: (singleton: string) => string | undefined;
@@ -112,7 +115,7 @@ export class ClusterRecords {
     const { clock } = this.#services;
     const [at, now] = [this.#now, clock.monotonic()];
     const own = watched.host;
-    const { silentMs, isIsolated } = watched.standing();
+    const { silentMs, isIsolated, isBehind } = watched.standing();
     if (now - this.#lookedAt > STOOD_STILL_MS) this.#wakesUntil = now + WAKING_MS;
     this.#lookedAt = now;
     // Who hears nobody cannot say who is lost.
@@ -129,8 +132,13 @@ export class ClusterRecords {
       }
     }
     const link = this.#region(own, 'link');
-    if (isIsolated && link !== 'isolated' && now >= this.#wakesUntil)
-      this.#host(own, { type: 'ISOLATED', at, silentMs: Math.round(silentMs) });
+    // What is read within some seconds is no news.
+    const isTold = isIsolated && now >= this.#wakesUntil && (!isBehind || silentMs > BEHIND_MS);
+    if (isTold && link !== 'isolated')
+      this.#host(own, {
+        ...{ type: 'ISOLATED', at, silentMs: Math.round(silentMs) },
+        ...(isBehind && { isBehind }),
+      });
     else if (!isIsolated && link === 'isolated') this.#host(own, { type: 'CONNECTED', at });
     const { records, ms } = watched.lag();
     const lag = { records, ms };

@@ -76,7 +76,9 @@ export function describeHostRecord({ event }: RecordOf<typeof host>): string | u
     case 'MIRROR_CAUGHT_UP':
       return 'its stream has every record';
     case 'ISOLATED':
-      return 'reaches no quorum of the NATS servers';
+      return event.isBehind
+        ? 'has not read yet what the other hosts said'
+        : 'reaches no quorum of the NATS servers';
     case 'CONNECTED':
       return 'reaches the NATS servers again';
     default:

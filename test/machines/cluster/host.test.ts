@@ -89,6 +89,19 @@ test('[C13] a host that reaches no quorum raises an alert about itself until it 
   );
 });
 
+test('[C13] a host that has not read what the others said names that in the alert', (t) => {
+  const text =
+    'Host h2 has not read what the other hosts said in the last 6 s: its gateway refuses calls until it has.';
+  t.notThrows(() =>
+    given(machine, { input })
+      .when({ type: 'ISOLATED', at: T, silentMs: 6_000, isBehind: true })
+      .then({
+        state: at('unheard', 'complete', 'isolated'),
+        effects: [raise('host_isolated', 'critical', text, firing)],
+      }),
+  );
+});
+
 test('[C13] a stream that was replaced and a version that is refused are alerts, each once', (t) => {
   t.notThrows(() =>
     given(machine, { input, events: [heard] })

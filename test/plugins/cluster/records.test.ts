@@ -37,7 +37,7 @@ async function watching(t: ExecutionContext) {
   t.teardown(() => bench.close());
   const records = new ClusterRecords({ actors: bench.actors, clock });
   t.teardown(() => records.stop());
-  const attic = { heardMs: clock.monotonic(), silentMs: 0 };
+  const attic = { heardMs: clock.monotonic(), silentMs: 0, isBehind: false };
   const beat = {
     ...{ host: 'cellar', run: 'r', version: '0.2.0', protocol: 1, number: 1, startedAt: 1, upMs: 1 },
     ...{ shared: { incarnation: '', seq: 0 }, lag: 0, holds: [], announced: {} },
@@ -46,7 +46,11 @@ async function watching(t: ExecutionContext) {
     {
       host: 'attic',
       heard: () => new Map([['cellar', { ...beat, heardMs: attic.heardMs }]]),
-      standing: () => ({ silentMs: attic.silentMs, isIsolated: attic.silentMs > 2_000 }),
+      standing: () => ({
+        silentMs: attic.silentMs,
+        isIsolated: attic.isBehind || attic.silentMs > 2_000,
+        isBehind: attic.isBehind,
+      }),
       lag: () => ({ records: 0, ms: 0 }),
       holderOf: () => undefined,
     },
@@ -90,4 +94,19 @@ test('[C13] a host that stood still itself, or was cut off, takes nobody for los
   }
   t.is(link(), 'isolated');
   t.is(presence(), 'heard');
+});
+
+test('[C13] a host that is back is told of only when it still has not read what the others said after some seconds', async (t) => {
+  const { attic, link, seconds } = await watching(t);
+  attic.isBehind = true;
+  attic.silentMs = 4_000;
+  seconds(1);
+  t.not(link(), 'isolated');
+  attic.silentMs = 6_000;
+  seconds(1);
+  t.is(link(), 'isolated');
+  attic.isBehind = false;
+  attic.silentMs = 0;
+  seconds(1);
+  t.is(link(), 'connected');
 });

@@ -48,6 +48,10 @@ const said = {
     ],
     [{ type: 'MIRROR_CAUGHT_UP', at: 1 }, 'its stream has every record'],
     [{ type: 'ISOLATED', at: 1, silentMs: 2_000 }, '!reaches no quorum of the NATS servers'],
+    [
+      { type: 'ISOLATED', at: 1, silentMs: 6_000, isBehind: true },
+      '!has not read yet what the other hosts said',
+    ],
     [{ type: 'CONNECTED', at: 1 }, 'reaches the NATS servers again'],
   ],
 } as const;
