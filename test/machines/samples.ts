@@ -137,6 +137,8 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'FOLLOWED', at: 1, holder: 'h1' },
       { type: 'TAKING', at: 1, token: 'i:1', from: 'h1' },
       { type: 'BEGUN', at: 1, host: 'h2', fencedAt: 8 },
+      { type: 'TAKING', at: 2, token: 'i:2', software: { release: '0.3.0', machines: { 'test.door': 2 } } },
+      { type: 'BEGUN', at: 2, host: 'h2' },
       { type: 'BEGIN_FAILED', at: 1, reason: 'no disk' },
       { type: 'ENDING', at: 1, reason: 'it ran out' },
       { type: 'ENDED', at: 1 },

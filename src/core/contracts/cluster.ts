@@ -20,6 +20,8 @@ export interface Singleton {
   readonly name: string;
   /** Types of its actors. */
   readonly actorTypes: readonly string[];
+  /** Versions of their machines here, by type. */
+  readonly machines: Readonly<Record<string, number>>;
   /**
    * Begins the work: takes the actors over, starts the plugins, and takes up what was left open.
    *

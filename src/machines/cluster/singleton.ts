@@ -2,14 +2,26 @@ import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 import type { OperatorsAct } from './host.ts';
 
+/** What does the work on a host. */
+export interface Software {
+  /** Version of Holdfast. */
+  readonly release: string;
+  /** Versions of the machines, by type of actor. */
+  readonly machines: Readonly<Record<string, number>>;
+}
+
 /** Times are epoch milliseconds, durations milliseconds. */
 export interface SingletonContext {
   readonly singleton: string;
   /** The host that holds it, as far as this one knows. */
   readonly holder?: string | undefined;
   readonly token?: string | undefined;
+  /** What this host takes it with. */
+  readonly software?: Software | undefined;
   /** The token by which its work began here last. */
   readonly begunBy?: string | undefined;
+  /** What it began with then; absent in logs of hosts that did not record it. */
+  readonly begunWith?: Software | undefined;
   /** Since when this host holds it. */
   readonly since?: number | undefined;
   /** The host that it was taken over from, and the last of its records that counts. */
@@ -37,7 +49,13 @@ export type SingletonEvent =
   | { readonly type: 'STARTED'; readonly at: number }
   | { readonly type: 'FOLLOWED'; readonly at: number; readonly holder: string }
   /** `from` is the host that held it last, unless that was this one. */
-  | { readonly type: 'TAKING'; readonly at: number; readonly token: string; readonly from?: string }
+  | {
+      readonly type: 'TAKING';
+      readonly at: number;
+      readonly token: string;
+      readonly from?: string;
+      readonly software?: Software;
+    }
   /** The work has begun. `fencedAt` is the last record of the host before that counts. */
   | { readonly type: 'BEGUN'; readonly at: number; readonly host: string; readonly fencedAt?: number }
   | { readonly type: 'BEGIN_FAILED'; readonly at: number; readonly reason: string }
@@ -124,11 +142,16 @@ export const singleton = setup({
     follow: assign(({ event }) => (event.type === 'FOLLOWED' ? { holder: event.holder } : {})),
     recover: assign({ failures: 0, withholdMs: 0, reason: undefined }),
     take: assign(({ event }) =>
-      event.type === 'TAKING' ? { token: event.token, from: event.from, fencedAt: undefined } : {},
+      event.type === 'TAKING'
+        ? { token: event.token, software: event.software, from: event.from, fencedAt: undefined }
+        : {},
     ),
-    hold: assign(({ context: { token }, event }) =>
+    hold: assign(({ context: { token, software }, event }) =>
       event.type === 'BEGUN'
-        ? { holder: event.host, since: event.at, fencedAt: event.fencedAt, begunBy: token }
+        ? {
+            ...{ holder: event.host, since: event.at, fencedAt: event.fencedAt },
+            ...{ begunBy: token, begunWith: software },
+          }
         : {},
     ),
     explain: assign(({ event }) =>

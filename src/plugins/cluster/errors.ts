@@ -102,6 +102,12 @@ export const ClusterError = defineErrors({
     what: 'The host {host} runs version {theirs}, this one {version}: they do not understand each other.',
     remedy: 'Bring the older one to a version at most one behind.',
   },
+  HF_CLUSTER_OUTDATED: {
+    status: 409,
+    what: 'The work of {singleton} was done last by release {theirRelease}, with version {theirs} of the machine of {type}; this host has release {release}, with version {version}.',
+    remedy:
+      'Update this host to release {theirRelease}; until then it leaves {singleton} to hosts that have it.',
+  },
   HF_CLUSTER_STOPPED: {
     status: 503,
     what: 'This host stopped before the record was on its stream.',

@@ -1,7 +1,7 @@
 import type { Lease, Singleton } from '../../core/contracts/cluster.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
-import { type Inheritance, newestTakeover } from '../../core/kernel/actors/adoption.ts';
-import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { newestTakeover } from '../../core/kernel/actors/adoption.ts';
+import { type HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { SingletonContext } from '../../machines/cluster/singleton.ts';
 import { singletonActor } from './actors.ts';
 import { ClusterError } from './errors.ts';
@@ -12,6 +12,7 @@ import type { HolderMessages } from './messages/holder.ts';
 import type { LogStreams } from './mirror/host-log.ts';
 import { begunOnStreams, inheritanceOf, type Left, placeFence } from './mirror/inheritance.ts';
 import type { ClusterRecords } from './records.ts';
+import { refuseOutdated } from './software.ts';
 
 export interface HandoverOptions {
   readonly services: Pick<Services, 'clock' | 'logger' | 'log'> & {
@@ -19,12 +20,16 @@ export interface HandoverOptions {
   };
   /** Name of this host. */
   readonly host: string;
+  /** Version of Holdfast that this host runs. */
+  readonly release: string;
   readonly streams: LogStreams;
   readonly holder: Pick<HolderMessages, 'hold' | 'release'>;
   readonly leases: Pick<Leases, 'release'>;
   readonly records: Pick<ClusterRecords, 'singleton'>;
   /** What was recorded here of a singleton's tenures. */
-  readonly recorded: (singleton: string) => Pick<SingletonContext, 'begunBy' | 'branches'> | undefined;
+  readonly recorded: (
+    singleton: string,
+  ) => Pick<SingletonContext, 'begunBy' | 'begunWith' | 'branches'> | undefined;
   /** Resolves when a record of this host stands on its stream. */
   readonly mirrored: (seq: number) => Promise<void>;
 }
@@ -51,6 +56,8 @@ interface Work {
 export class Handover {
   readonly #options: HandoverOptions;
   readonly #works: ReadonlyMap<string, Work>;
+  /** Why this host leaves singletons to others: its machines are older than those that did their work last. */
+  readonly #outdated = new Map<string, HoldfastError>();
   #isStopped = false;
 
   constructor(singletons: readonly Singleton[], options: HandoverOptions) {
@@ -78,6 +85,11 @@ export class Handover {
     return [...this.#works.values()]
       .filter(({ isRunning }) => isRunning)
       .map(({ singleton }) => singleton.name);
+  }
+
+  /** Why this host leaves some of them to others until it is updated: one HF_CLUSTER_OUTDATED each. */
+  get outdated(): readonly HoldfastError[] {
+    return [...this.#outdated.values()];
   }
 
   /** This host has the lease of a singleton. @param last who held it before */
@@ -169,10 +181,10 @@ export class Handover {
   }
 
   async #begin(work: Work, lease: Lease, last: LastHolder | undefined): Promise<void> {
-    const { records, holder, host, leases, services } = this.#options;
+    const { records, recorded, holder, host, release, leases, services } = this.#options;
     const { clock, logger } = services;
     const { singleton } = work;
-    const { name } = singleton;
+    const { name, machines } = singleton;
     const { token } = lease;
     if (work.lease !== lease) return;
     if (!this.#stands(lease)) {
@@ -181,17 +193,21 @@ export class Handover {
       return;
     }
     const from = last && last.host !== host ? { from: last.host } : {};
-    records.singleton(name, { type: 'TAKING', at: clock.now(), token, ...from });
+    const software = { release, machines };
+    records.singleton(name, { type: 'TAKING', at: clock.now(), token, ...from, software });
     try {
       const inheritance = await this.#inherit(work, lease, last);
+      refuseOutdated(name, software, (inheritance ?? recorded(name))?.begunWith);
       if (work.lease === lease) await singleton.begin(lease, inheritance);
       if (work.lease !== lease) throw new Error(LOST);
       work.isRunning = true;
+      this.#outdated.delete(name);
       holder.hold(name, token, () => work.lease === lease && this.#stands(lease));
       const fenced = inheritance && { fencedAt: inheritance.seq };
       records.singleton(name, { type: 'BEGUN', at: clock.now(), host, ...fenced });
     } catch (error) {
       logger.error({ err: error, singleton: name }, 'cluster.did_not_begin');
+      if (isCoded(error, 'HF_CLUSTER_OUTDATED')) this.#outdated.set(name, error);
       const reason = work.lease === lease ? reasonOf(error) : LOST;
       const withholdMs = records.singleton(name, { type: 'BEGIN_FAILED', at: clock.now(), reason });
       // Not awaited: the release waits for this turn to be over.
@@ -204,7 +220,7 @@ export class Handover {
   }
 
   /** @returns undefined when this host's own log holds what was done last */
-  async #inherit(work: Work, lease: Lease, last: LastHolder | undefined): Promise<Inheritance | undefined> {
+  async #inherit(work: Work, lease: Lease, last: LastHolder | undefined): Promise<Left | undefined> {
     const { streams, host, services } = this.#options;
     const { name, actorTypes } = work.singleton;
     let isFirst = true;

@@ -149,8 +149,10 @@ export class ClusterRecords {
     for (const name of this.#singletons) this.#follow(name, watched, at);
   }
 
-  #follow(name: string, { host, holderOf }: Watched, at: number): void {
+  #follow(name: string, { host, holderOf, heard }: Watched, at: number): void {
     const holder = holderOf(name);
+    // It may have the lease for a moment and fail to begin, as this host did.
+    if (holder !== undefined && !heard().get(holder)?.holds.includes(name)) return;
     const actor = this.#services.actors.get(singletonActor, name);
     if (holder === undefined || holder === host || actor?.value !== 'following') return;
     if (actor.context.holder !== holder) this.singleton(name, { type: 'FOLLOWED', at, holder });

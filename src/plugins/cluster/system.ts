@@ -6,6 +6,7 @@ import type {
   Singleton,
 } from '../../core/contracts/cluster.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
+import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../core/kernel/json.ts';
 import { CLOCK } from '../../core/kernel/log/record.ts';
 import { openLogKey } from '../../core/kernel/log/signing.ts';
@@ -202,7 +203,7 @@ export class ClusterSystem implements Cluster {
     if (this.#leaving !== undefined) return; // another host has its name
     const { leases, streams, host } = this;
     this.#handover = new Handover(singletons, {
-      ...{ services: this.#services, host, streams, leases, holder: this.#holder },
+      ...{ services: this.#services, host, streams, leases, holder: this.#holder, release: version },
       records: this.#records,
       recorded: (singleton) => this.#recorded(singleton),
       mirrored: (seq) => this.outbox.mirrored(seq),
@@ -225,6 +226,11 @@ export class ClusterSystem implements Cluster {
       watched,
       singletons.map(({ name }) => name),
     );
+  }
+
+  /** Why this host leaves singletons to others until it is updated. */
+  get outdated(): readonly HoldfastError[] {
+    return this.#handover?.outdated ?? [];
   }
 
   /** What was recorded here of a singleton's tenures. */

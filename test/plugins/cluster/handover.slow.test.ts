@@ -205,6 +205,49 @@ test('[C13] where the ledger knows no holder, the newest tenure on the streams o
   t.is((await inheritedBy(link, 'cellar', cellar, last, 'i:13')).source, `barn:${barnSeq}`);
 });
 
+test('[C13] an outdated host declines, and another takes over from the same record: also a newer one', async (t) => {
+  t.timeout(300_000);
+  const nats = await startNats(t);
+  const link = await openLink(t, nats.url());
+  const takingWith = (number: number, version: number) => {
+    const software = { release: `0.${version}.0`, machines: { 'test.door': version } };
+    return { actor: TENURES, event: { type: 'TAKING', token: `i:${number}`, software } };
+  };
+  const barn = new MirroredHost(t, link, { host: 'barn' });
+  await barn.mirror(1, takingWith(5, 2));
+  const barnSeq = await barn.mirror(3);
+  const barnLast: LastHolder = { host: 'barn', run: 'b', number: 5 };
+  const attic = new MirroredHost(t, link, { host: 'attic' });
+  await attic.mirror(1, takingWith(6, 1));
+  t.is(
+    (await inheritedBy(link, 'attic', attic, barnLast, 'i:6', 1)).source,
+    'The work of doors was done last by release 0.2.0, with version 2 of the machine of test.door; this host has release 0.1.0, with version 1.',
+  );
+  const last: LastHolder = { host: 'attic', run: 'a', number: 6, before: [barnLast] };
+  const cellar = new MirroredHost(t, link, { host: 'cellar' });
+  t.is((await inheritedBy(link, 'cellar', cellar, last, 'i:7', 2)).source, `barn:${barnSeq}`, 'the same one');
+  const garden = new MirroredHost(t, link, { host: 'garden' });
+  t.is((await inheritedBy(link, 'garden', garden, last, 'i:8', 3)).source, `barn:${barnSeq}`, 'a newer one');
+  const { source } = await inheritedBy(
+    link,
+    'shed',
+    new MirroredHost(t, link, { host: 'shed' }),
+    last,
+    'i:10',
+    1,
+  );
+  t.regex(source, /release 0\.2\.0/, 'what the attic could not begin did not make it older');
+  const loft = new MirroredHost(t, link, { host: 'loft' });
+  await loft.mirror(1, takingWith(20, 2));
+  await loft.mirror(3);
+  const begunWith = { release: '0.2.0', machines: { 'test.door': 2 } };
+  const to = { value: 'holding', context: { token: 'i:20', begunBy: 'i:20', begunWith } };
+  await loft.mirror(1, { actor: TENURES, event: { type: 'BEGUN' }, to });
+  await loft.stop(); // only its saved states tell it from here on
+  const loftLast: LastHolder = { host: 'loft', run: 'l', number: 20 };
+  t.regex((await inheritedBy(link, 'attic', attic, loftLast, 'i:21', 1)).source, /release 0\.2\.0/);
+});
+
 /** Whose states the work begins with, and of which actors. */
 async function inheritedBy(
   link: NatsLink,
@@ -212,11 +255,13 @@ async function inheritedBy(
   { log, states, outbox, told }: MirroredHost,
   last?: LastHolder,
   token = 'i:9',
+  version = 1,
 ) {
   let found = { source: 'it did not begin', actors: [] as string[], knocks: [] as unknown[] };
   const doors = {
     name: 'doors',
     actorTypes: ['test.door'],
+    machines: { 'test.door': version },
     begin: async (_: unknown, inheritance?: Inheritance) => {
       const left = (inheritance?.states ?? []).toSorted((a, b) => (a.ref < b.ref ? -1 : 1));
       found = {
@@ -231,7 +276,7 @@ async function inheritedBy(
     knownStates: () => [...states.values()].filter(({ ref }) => ref.startsWith('test.door/')),
   };
   const handover = new Handover([doors], {
-    ...{ services: { clock: systemClock, logger: silent, log, actors }, host },
+    ...{ services: { clock: systemClock, logger: silent, log, actors }, host, release: `0.${version}.0` },
     ...{ streams: streamsOf(link), holder: { hold: () => {}, release: () => {} } },
     ...{ leases: { release: async () => {} }, records: { singleton: () => 0 } },
     mirrored: (seq) => outbox.mirrored(seq),
@@ -245,5 +290,6 @@ async function inheritedBy(
   });
   handover.gained({ singleton: 'doors', token, deadline: () => Infinity }, last);
   await handover.settled();
-  return found;
+  const [outdated] = handover.outdated;
+  return outdated ? { ...found, source: outdated.what } : found;
 }

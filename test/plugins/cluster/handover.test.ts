@@ -1,13 +1,14 @@
 import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { SqliteLog } from '../../../src/core/kernel/log/sqlite-log.ts';
+import type { Software } from '../../../src/machines/cluster/singleton.ts';
 import { Handover } from '../../../src/plugins/cluster/handover.ts';
 import { openLink, silent } from '../../support/cluster.ts';
 import { tempDir } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
 /** The work `doors` on a host without NATS. */
-async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () => {}) {
+async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () => {}, begunWith?: Software) {
   const link = await openLink(t, 'nats://127.0.0.1:1', { isAlone: true });
   const log = new SqliteLog({ dataDir: tempDir(t) });
   t.teardown(() => log.close());
@@ -17,6 +18,7 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
   const doors = {
     name: 'doors',
     actorTypes: ['test.door'],
+    machines: { 'test.door': 1 },
     begin: async ({ token }: { readonly token: string }) => {
       happened.push(`begin ${token}`);
       await begin();
@@ -33,17 +35,22 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
       log,
       actors: { knownStates: () => [] },
     },
-    host: 'attic',
+    ...{ host: 'attic', release: '0.9.0' },
     streams: { link, cluster: 'tests', clock: systemClock, logger: silent },
     holder: { hold: () => {}, release: () => {} },
-    leases: { release: async (_, reason) => void happened.push(`released: ${reason}`) },
+    leases: {
+      release: async (_, reason, _to, withholdMs = 0) =>
+        void happened.push(`released: ${reason}${withholdMs > 0 ? `, for ${withholdMs} ms` : ''}`),
+    },
     records: {
-      singleton: (_, { type }) => {
-        if (type.startsWith('END')) happened.push(type);
-        return 0;
+      singleton: (_, event) => {
+        if (event.type.startsWith('END')) happened.push(event.type);
+        if (event.type !== 'BEGIN_FAILED') return 0;
+        if (begunWith) happened.push(event.reason);
+        return 10_000;
       },
     },
-    recorded: () => ({ begunBy: '2026-11-23T00:00:00Z:1', branches: [] }),
+    recorded: () => ({ begunBy: '2026-11-23T00:00:00Z:1', branches: [], begunWith }),
     mirrored: () => sent.promise,
   });
   const gain = (number: number, deadline = Number.POSITIVE_INFINITY) =>
@@ -136,3 +143,46 @@ test('[C13] a lease that is lost during a planned hand-over ends it at once, wha
   await Promise.all([released, lost]); // nothing waits for the stream
   t.deepEqual(happened, ['end: ann moved it', 'end: the lease ran out', 'ENDING', 'ENDED']);
 });
+
+/** What a host with version 1 of `test.door` says of work that was done with something newer. */
+const DECLINES: readonly (readonly [string, Software, RegExp])[] = [
+  [
+    'a newer machine',
+    { release: '0.10.0', machines: { 'test.door': 2 } },
+    /^The work of doors was done last by release 0\.10\.0, with version 2 of the machine of test\.door; this host has release 0\.9\.0, with version 1\. Update this host to release 0\.10\.0/,
+  ],
+  [
+    'a machine that only a later release has',
+    { release: '0.10.0', machines: { 'test.door': 1, 'test.bell': 1 } },
+    /version 1 of the machine of test\.bell; this host has release 0\.9\.0, with version none/,
+  ],
+];
+
+for (const [what, software, reason] of DECLINES) {
+  test(`[C13] work that was done with ${what} is left to other hosts, and both versions and releases are named`, async (t) => {
+    const { handover, happened, gain } = await setUp(t, undefined, software);
+    gain(9);
+    await handover.settled();
+    t.regex(happened[0] ?? '', reason);
+    t.deepEqual(happened.slice(1), ['released: it did not begin here, for 10000 ms']);
+    t.deepEqual([...handover.running], []);
+    t.is(handover.outdated.length, 1);
+    t.like(handover.outdated[0], { code: 'HF_CLUSTER_OUTDATED' });
+  });
+}
+
+const GOES_ON: readonly (readonly [string, Software])[] = [
+  ['an older machine', { release: '0.8.0', machines: { 'test.door': 0 } }],
+  ['the same machine of a later release', { release: '0.10.0', machines: { 'test.door': 1 } }],
+  ['a machine that this later release does not have', { release: '0.8.0', machines: { 'test.bell': 4 } }],
+];
+
+for (const [what, software] of GOES_ON) {
+  test(`[C13] work that was done with ${what} goes on here`, async (t) => {
+    const { handover, gain } = await setUp(t, undefined, software);
+    gain(9);
+    await handover.settled();
+    t.deepEqual([...handover.running], ['doors']);
+    t.deepEqual(handover.outdated, []);
+  });
+}

@@ -37,7 +37,7 @@ async function watching(t: ExecutionContext) {
   t.teardown(() => bench.close());
   const records = new ClusterRecords({ actors: bench.actors, clock });
   t.teardown(() => records.stop());
-  const attic = { heardMs: clock.monotonic(), silentMs: 0, isBehind: false };
+  const attic = { heardMs: clock.monotonic(), silentMs: 0, isBehind: false, holds: [] as string[] };
   const beat = {
     ...{ host: 'cellar', run: 'r', version: '0.2.0', protocol: 1, number: 1, startedAt: 1, upMs: 1 },
     ...{ shared: { incarnation: '', seq: 0 }, lag: 0, holds: [], announced: {} },
@@ -45,23 +45,31 @@ async function watching(t: ExecutionContext) {
   records.watch(
     {
       host: 'attic',
-      heard: () => new Map([['cellar', { ...beat, heardMs: attic.heardMs }]]),
+      heard: () => new Map([['cellar', { ...beat, heardMs: attic.heardMs, holds: attic.holds }]]),
       standing: () => ({
         silentMs: attic.silentMs,
         isIsolated: attic.isBehind || attic.silentMs > 2_000,
         isBehind: attic.isBehind,
       }),
       lag: () => ({ records: 0, ms: 0 }),
-      holderOf: () => undefined,
+      holderOf: () => 'cellar',
     },
-    [],
+    ['doors'],
   );
   const presence = () => bench.actors.get(hostActor, 'cellar')?.value.presence;
   const link = () => bench.actors.get(hostActor, 'attic')?.value.link;
   const seconds = (count: number) => {
     for (let i = 0; i < count; i += 1) clock.pass(1_000);
   };
-  return { clock, attic, presence, link, seconds };
+  return {
+    clock,
+    records,
+    attic,
+    presence,
+    link,
+    seconds,
+    doors: () => bench.actors.get(singletonActor, 'doors'),
+  };
 }
 
 test('[C13] a host that is not heard any more is lost, and found when it is heard again', async (t) => {
@@ -109,4 +117,15 @@ test('[C13] a host that is back is told of only when it still has not read what 
   attic.silentMs = 0;
   seconds(1);
   t.is(link(), 'connected');
+});
+
+test('[C13] beginnings that fail in a row are counted on while another host has the lease and has not begun either', async (t) => {
+  const { records, attic, seconds, doors } = await watching(t);
+  records.singleton('doors', { type: 'TAKING', at: 1, token: 'i:5' });
+  records.singleton('doors', { type: 'BEGIN_FAILED', at: 2, reason: 'it is outdated' });
+  seconds(2);
+  t.like(doors()?.context, { failures: 1, reason: 'it is outdated' });
+  attic.holds.push('doors');
+  seconds(1);
+  t.like(doors()?.context, { failures: 0, holder: 'cellar' });
 });

@@ -110,6 +110,7 @@ interface Members {
 class SingletonWork implements Singleton, EffectGuard {
   readonly name: string;
   readonly actorTypes: readonly string[];
+  readonly machines: Readonly<Record<string, number>>;
   readonly #members: Members;
   #parts: SingletonParts | undefined;
   #term: Term | undefined;
@@ -118,7 +119,9 @@ class SingletonWork implements Singleton, EffectGuard {
   constructor(name: string, members: Members) {
     this.name = name;
     this.#members = members;
-    this.actorTypes = this.#of(members.registrations.actors).map(({ type }) => type);
+    const actors = this.#of(members.registrations.actors);
+    this.actorTypes = actors.map(({ type }) => type);
+    this.machines = Object.fromEntries(actors.map(({ type, version }) => [type, version]));
   }
 
   /** Of this host in the cluster. */

@@ -1,6 +1,7 @@
 import type { Inheritance } from '../../../core/kernel/actors/adoption.ts';
 import { JUMP_MS } from '../../../core/kernel/clock-jumps.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { Software } from '../../../machines/cluster/singleton.ts';
 import { ClusterError } from '../errors.ts';
 import type { MirrorPosition } from '../leases/message.ts';
 import { LinearStream } from '../nats/stream.ts';
@@ -34,6 +35,8 @@ export interface PlacedFence extends Fence {
 export interface Left extends Inheritance {
   /** Number of the newest token under which the work of the singleton began there; absent when it never did. */
   readonly begun?: number;
+  /** What it began with there; absent where that host did not record it. */
+  readonly begunWith?: Software;
   /** The newest record before the fence: later than `seq` where an earlier fence had ended the work. */
   readonly readTo: number;
 }
@@ -144,6 +147,7 @@ export async function inheritanceOf(
     ...(Math.abs(aheadMs) > JUMP_MS && { clockAheadMs: aheadMs }),
     clockJumps: left.clockJumps(),
     ...(left.begun !== undefined && { begun: left.begun }),
+    ...(left.begunWith && { begunWith: left.begunWith }),
   };
 }
 

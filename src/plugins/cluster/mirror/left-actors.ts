@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { newestTakeover } from '../../../core/kernel/actors/adoption.ts';
 import { type ActorState, applyRecord } from '../../../core/kernel/actors/transition.ts';
 import { type ClockJump, jumpsOf } from '../../../core/kernel/clock-jumps.ts';
@@ -7,7 +8,7 @@ import { chainHash } from '../../../core/kernel/log/chain-hash.ts';
 import { parseLine } from '../../../core/kernel/log/portable/format.ts';
 import { ADOPT, CLOCK, checkRecord, type LogEvent } from '../../../core/kernel/log/record.ts';
 import { isGenuine } from '../../../core/kernel/log/signing.ts';
-import type { SingletonContext } from '../../../machines/cluster/singleton.ts';
+import type { SingletonContext, Software } from '../../../machines/cluster/singleton.ts';
 import { singletonActor } from '../actors.ts';
 import { numberOf } from '../leases/ledger.ts';
 import type { ChainPlace } from './batch.ts';
@@ -23,6 +24,7 @@ interface Leaving {
   readonly place: ChainPlace;
   readonly states: ReadonlyMap<string, ActorState>;
   readonly begun: number | undefined;
+  readonly begunWith: Software | undefined;
 }
 
 /** Folds the records of a singleton's actors on a host's stream, and checks the chain of all. */
@@ -41,6 +43,9 @@ export class LeftActors {
   /** The number of the token by which it was being taken, or held, as of the newest record. */
   #tenure: number | undefined;
   #begun: number | undefined;
+  /** What it was being taken with, and what it began with. */
+  #software: Software | undefined;
+  #begunWith: Software | undefined;
   /** The newest fence. */
   #fenced = 0;
   /** As of the first fence that ended it. */
@@ -76,6 +81,11 @@ export class LeftActors {
     return this.#ended ? this.#ended.begun : this.#begun;
   }
 
+  /** What the work began with then; undefined where the host did not record it. */
+  get begunWith(): Software | undefined {
+    return this.#ended ? this.#ended.begunWith : this.#begunWith;
+  }
+
   /** Of the singleton's actors, as of the last record that counts. */
   states(): readonly ActorState[] {
     const all = this.#ended?.states ?? this.#states;
@@ -109,11 +119,17 @@ export class LeftActors {
     const number = numberOf(token);
     if (singleton !== this.#singleton || !this.#place || number <= (this.#begun ?? 0)) return;
     this.#fenced = Math.max(this.#fenced, number);
-    this.#ended ??= { place: this.place, states: structuredClone(this.#states), begun: this.#begun };
+    this.#ended ??= {
+      ...{ place: this.place, states: structuredClone(this.#states) },
+      ...{ begun: this.#begun, begunWith: this.#begunWith },
+    };
   }
 
   #begins(): void {
-    this.#begun = this.#tenure ?? this.#begun;
+    if (this.#tenure !== undefined) {
+      this.#begun = this.#tenure;
+      this.#begunWith = this.#software;
+    }
     if (this.#ended && (this.#begun ?? 0) >= this.#fenced) this.#ended = undefined;
   }
 
@@ -156,13 +172,18 @@ export class LeftActors {
 
   #tenureOf(body: string): void {
     const { context } = JSON.parse(body) as { readonly context: SingletonContext };
-    const { token, begunBy } = context;
+    const { token, software, begunBy, begunWith } = context;
+    this.#software = software;
+    this.#begunWith = begunWith;
     this.#tenure = token === undefined ? undefined : numberOf(token);
     this.#begun = begunBy === undefined ? undefined : numberOf(begunBy);
   }
 
-  #change({ type, token }: LogEvent): void {
-    if (type === 'TAKING') this.#tenure = numberOf(String(token));
+  #change({ type, token, software }: LogEvent): void {
+    if (type === 'TAKING') {
+      this.#tenure = numberOf(String(token));
+      this.#software = softwareSchema.safeParse(software).data;
+    }
     if (type === 'BEGUN') this.#begins();
     if (type === 'ENDED' || type === 'STARTED' || type === 'BEGIN_FAILED') this.#tenure = undefined;
   }
@@ -171,6 +192,8 @@ export class LeftActors {
     return ref === CLOCK.actor || this.#types.has(parseActorRef(ref).type);
   }
 }
+
+const softwareSchema = z.object({ release: z.string(), machines: z.record(z.string(), z.int()) });
 
 /** Whether more records of the same takeover have to follow. */
 function isCut({ type, part, parts }: LogEvent): boolean {

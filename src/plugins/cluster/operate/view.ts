@@ -49,6 +49,8 @@ export interface ClusterParts {
     lag(): LagView;
     orphans(): readonly Orphan[];
   };
+  /** Why this host leaves singletons to others: its machines are older than those that did their work last. */
+  readonly outdated: readonly HoldfastError[];
   /** Since when a host has held a singleton, where that is known; epoch milliseconds. */
   heldSince(singleton: string, holder: string): number | undefined;
   /** Whether a host said that it stops, and was not heard since. */
@@ -188,7 +190,7 @@ export function clusterView(parts: ClusterParts): ClusterView {
     orphans: outbox.orphans().map(orphanView),
     forged: link.forged,
   };
-  return { ...view, problems: problemsOf(view, leases) };
+  return { ...view, problems: problemsOf(view, parts) };
 }
 
 /** It hears nothing of the others; a host that refuses what writes for another reason hears their beats. */
@@ -275,7 +277,7 @@ type Shown = Pick<
   'host' | 'nats' | 'isIsolated' | 'isBehind' | 'silentMs' | 'unknownSince' | 'mirror' | 'orphans' | 'leases'
 >;
 
-function problemsOf(view: Shown, { refusal, trouble }: ClusterParts['leases']): string[] {
+function problemsOf(view: Shown, { leases: { refusal, trouble }, outdated }: ClusterParts): string[] {
   const { host, mirror, orphans, leases } = view;
   const open = orphans.filter(({ exportedAt }) => exportedAt === undefined);
   const vacant = leases.filter(({ holder, isUnknown }) => holder === undefined && !isUnknown);
@@ -291,6 +293,7 @@ function problemsOf(view: Shown, { refusal, trouble }: ClusterParts['leases']): 
         ]
       : []),
     ...(trouble ? [`this host takes nothing over: ${trouble.what} ${trouble.remedy}`] : []),
+    ...outdated.map(({ what, remedy }) => `${what} ${remedy}`),
     ...(vacant.length > 0 ? [`nobody holds ${namesOf(vacant)}`] : []),
     ...open.map(
       ({ number, singleton, by, records }) =>

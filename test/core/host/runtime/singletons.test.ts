@@ -146,6 +146,8 @@ test('[C13] the plugins of a singleton start where its lease is, move with their
   const { cluster } = bench;
   const [a, b] = await bench.pair(t);
   t.deepEqual(cluster.story, []);
+  const { actorTypes, machines } = a.member.singleton('lamps');
+  t.deepEqual(machines, Object.fromEntries(actorTypes.map((type) => [type, 1])));
   t.throws(() => open(a), { code: 'HF_ACTOR_ELSEWHERE' });
 
   await cluster.move('lamps', 'a');

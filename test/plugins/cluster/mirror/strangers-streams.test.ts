@@ -89,6 +89,7 @@ test('[C13] a stream that was set back behind what its host said of it in the le
   const doors = {
     name: 'doors',
     actorTypes: ['test.door'],
+    machines: { 'test.door': 1 },
     begin: async () => void happened.push('begin'),
     end: async () => {},
   };
@@ -100,7 +101,7 @@ test('[C13] a stream that was set back behind what its host said of it in the le
   };
   t.teardown(() => services.log.close());
   const handover = new Handover([doors], {
-    ...{ services, host: 'two', streams },
+    ...{ services, host: 'two', release: '0.2.0', streams },
     holder: { hold: () => {}, release: () => {} },
     leases: { release: async (_, reason) => void happened.push(reason) },
     records: { singleton: () => 0 },

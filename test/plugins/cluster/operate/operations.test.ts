@@ -55,6 +55,7 @@ class TestHost implements OperatedCluster {
     answerOperations(this);
   }
 
+  readonly outdated = [];
   heldSince: (singleton: string, holder: string) => number | undefined = () => 1_000;
   hasStopped: (host: string) => boolean = () => false;
   forgottenBy: unknown;

@@ -18,7 +18,7 @@ const heard = (clock: VirtualClock, ago: number) => ({
 
 type Wish = {
   [K in 'link' | 'beats' | 'leases' | 'outbox']?: Partial<ClusterParts[K]>;
-} & Partial<Pick<ClusterParts, 'standing'>>;
+} & Partial<Pick<ClusterParts, 'standing' | 'outdated'>>;
 
 /** A host `one` that holds the reconciler, with `two` beside it; the wish changes what its parts say. */
 function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
@@ -26,6 +26,7 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
     ...{ name: 'home', host: 'one', version: '0.2.0', clock },
     heldSince: () => 1_000,
     hasStopped: () => false,
+    outdated: wish.outdated ?? [],
     link: {
       ...{
         isUp: true,
@@ -64,6 +65,11 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
     },
   };
 }
+
+const OUTDATED = {
+  ...{ singleton: 'jobs', type: 'jobs.list', version: 1, theirs: 2 },
+  ...{ release: '0.2.0', theirRelease: '0.3.0' },
+};
 
 const orphan = { singleton: 'reconciler', token: 'x:9', by: 'two', after: 40, to: 44, records: 3 };
 
@@ -124,6 +130,14 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
       leases: { trouble: new ClusterError('HF_CLUSTER_LEDGER', { stream: 'HF_home_LEDGER', reason: 'so' }) },
     },
     /takes nothing over: .*HF_home_LEDGER is not the ledger of this cluster: so.*HOLDFAST_CLUSTER_NAME/,
+  ],
+  [
+    'has older machines than the host that did some work last',
+    {
+      outdated: [new ClusterError('HF_CLUSTER_OUTDATED', OUTDATED)],
+      leases: { table: () => [{ singleton: 'jobs' }] },
+    },
+    /jobs was done last by release 0\.3\.0, with version 2 of .*release 0\.2\.0, with version 1\. Update this host [\s\S]*nobody holds jobs/,
   ],
   [
     'knows of work that nobody does',
