@@ -106,13 +106,17 @@ async function apiCheck(
   }
 }
 
+/** @param lookMs between two readings of the config, milliseconds @returns what follows when the router's events are not received */
+export function withoutEvents(lookMs: number): string {
+  return `no HOLDFAST_REDIS_URL is set: a save is found by a reading of the config (every ${lookMs / 1_000} s), not by its event`;
+}
+
 async function eventsCheck(
-  { redisUrl, channelPrefix }: RouterRemoteOptions,
+  { redisUrl, channelPrefix, lookMs }: RouterRemoteOptions,
   { running }: CheckContext,
 ): Promise<CheckResult> {
   if (redisUrl === undefined) {
-    const found =
-      'no HOLDFAST_REDIS_URL is set: a save is found by the resync (every 240 s), not by its event';
+    const found = withoutEvents(lookMs);
     const remedy = 'Set HOLDFAST_REDIS_URL to the Redis that the router publishes on.';
     return { state: 'warn', lookedAt: "the router's channels", found, remedy };
   }

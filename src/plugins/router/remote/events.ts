@@ -169,7 +169,7 @@ export class RouterEvents {
       const reason = this.#fault ?? this.#client?.state().reason ?? 'no reason is known';
       this.#alert(
         'warning',
-        `The router's events have not been received for ${Math.round(alertAfterMs / 1_000)} s (${reason}); saves are found by the resync only.`,
+        `The router's events have not been received for ${Math.round(alertAfterMs / 1_000)} s (${reason}); saves are found by the regular readings of the config only.`,
       );
     });
   }

@@ -33,7 +33,7 @@ const fields = z.strictObject({
   tokenFile: z.string().min(1).optional(),
   /** The token may go to another machine over `http://`. */
   insecure: insecureOption,
-  /** The Redis that the router publishes on. Without it a save is found by the resync only. */
+  /** The Redis that the router publishes on. Without it a save is found by the next reading only (`lookMs`). */
   redisUrl: redisUrl.optional(),
   /** Prefix of the channels, e.g. of `iface_change_applied`; `firerouter.` on some daemons. */
   channelPrefix: z

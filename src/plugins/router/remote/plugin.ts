@@ -17,7 +17,7 @@ import { RouterError } from '../errors.ts';
 import { registerObservedConfig } from '../observed-config.ts';
 import { secretFields } from '../secret-fields.ts';
 import { ApiWatch } from './api-watch.ts';
-import { remoteChecks, remoteTransaction } from './checks.ts';
+import { remoteChecks, remoteTransaction, withoutEvents } from './checks.ts';
 import { ConfigWatch } from './config-watch.ts';
 import { RouterEvents } from './events.ts';
 import { type RouterRemoteOptions, routerRemoteOptions } from './options.ts';
@@ -94,8 +94,7 @@ export const routerRemote = definePlugin({
     });
     if (events) await events.start();
     else {
-      const reason = 'no HOLDFAST_REDIS_URL: a save is found by the resync (every 240 s), not by its event';
-      logger.warn({ reason }, 'router.events_off');
+      logger.warn({ reason: withoutEvents(lookMs) }, 'router.events_off');
     }
     watch.start();
     return { http, api, events, watch, configs, lastCalls, dataDir };
