@@ -124,6 +124,7 @@ export function observeBus(bus: Bus, metrics: Metrics, logger: Logger): void {
 /** Writes every alert as a log line, whether a machine asked for it or a part of the process raised it. */
 export function observeAlerts(bus: Bus, logger: Logger): void {
   bus.subscribe(alertRaised, 'core', ({ payload, correlation }) => {
-    logger.warn({ ...payload, correlation }, 'alerts.raised');
+    const level = payload.severity === 'info' ? 'info' : 'warn';
+    logger[level]({ ...payload, correlation }, 'alerts.raised');
   });
 }

@@ -132,7 +132,7 @@ export class SharedReader {
     const { order, logger, onRewound } = this.#options;
     const from = order.seq;
     order.rewind(incarnation, seq);
-    logger.error({ from, to: seq, epoch: order.epoch }, 'cluster.messages.rewound');
+    logger.warn({ from, to: seq, epoch: order.epoch }, 'cluster.messages.rewound');
     onRewound(from, seq);
   }
 

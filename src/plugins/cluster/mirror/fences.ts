@@ -52,7 +52,7 @@ export class Fences {
     const { singleton, by, atSeq, token } = fence;
     await this.kept.keep(fence, incarnation, typesOf(singleton));
     if (!this.#orphans.isNew(fence) || this.#isLate(fence)) return;
-    logger.warn({ singleton, by, fencing: token, atSeq }, 'cluster.mirror.fenced');
+    logger.info({ singleton, by, fencing: token, atSeq }, 'cluster.mirror.fenced');
     this.#orphans.begin(fence, incarnation, typesOf(singleton));
     const given = new Promise<void>((resolve) => clock.after(FENCED_MS, resolve));
     await Promise.race([this.#ended(fence), given]);

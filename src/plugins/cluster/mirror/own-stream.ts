@@ -160,7 +160,7 @@ export class OwnStream {
       case 'differs':
         // A folder that was filled from the stream knows none of them.
         for (const fence of await fencesIn(stream, reader)) await onFence(fence);
-        return standing.reason;
+        return known ? standing.reason : 'another data folder wrote it, as is expected after `start --adopt`';
     }
   }
 
@@ -183,7 +183,7 @@ export class OwnStream {
     const { clock, logger, wait } = this.#options;
     if (this.#leftAt !== undefined) await wait(this.#leftAt + INCARNATION_MS - clock.monotonic());
     this.#leftAt = clock.monotonic();
-    logger.error({ incarnation: this.#incarnation, reason }, 'cluster.mirror.left');
+    logger.warn({ incarnation: this.#incarnation, reason }, 'cluster.mirror.left');
     this.#incarnation += 1;
     this.#place = NOWHERE;
     this.#begun = undefined;

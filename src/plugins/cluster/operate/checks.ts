@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { StreamInfo } from '@nats-io/jetstream';
 import { createLogger } from '../../../core/host/logging/logger.ts';
 import type { CheckContext, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
@@ -7,15 +8,16 @@ import { ClusterKey } from '../keys.ts';
 import { NatsLink } from '../nats/link.ts';
 import { parseServers } from '../nats/servers.ts';
 import { LinearStream } from '../nats/stream.ts';
-import { StreamConflict } from '../nats/stream-errors.ts';
+import { StreamConflict, StreamUnavailable } from '../nats/stream-errors.ts';
 import type { ClusterOptions } from '../options.ts';
 
 const CONNECT_MS = 3_000;
+/** How long a stream may lack a leader before a check fails: less than a check may take. */
+const ELECTION_MS = 6_000;
 const ROUNDS = 200;
 /** A clock that differs by more makes times in the merged story misleading. */
 const CLOCK_MS = 1_000;
-/** Of what a stream may hold. */
-/** A host trims its stream at nine tenths. */
+/** Of what a stream may hold. A host trims its stream at nine tenths. */
 const NEARLY_FULL = 0.95;
 /** An operation of a replica that is so far behind is not caught up in an instant. */
 const LAGGING_MESSAGES = 1_000;
@@ -93,7 +95,8 @@ async function permissions(link: NatsLink, options: ClusterOptions): ReturnType<
   const { seq } = await stream.append('a check');
   await stream.get(seq);
   await LinearStream.names(link, `hf.${options.name}.>`);
-  const subject = `hf.${options.name}.ask.doctor`;
+  // Running hosts listen to other subjects.
+  const subject = `hf.${options.name}.check.answers`;
   const end = link.subscribe(subject, (message) => message.respond('yes'));
   try {
     await link.request(subject, 'may answers come?', CONNECT_MS);
@@ -293,8 +296,9 @@ async function withLink(
 }
 
 /** A small stream for checks alone. It stays: hosts may not delete streams. */
-function checkStream(link: NatsLink, options: ClusterOptions): Promise<LinearStream> {
-  return LinearStream.open(
+/** The stream of the checks. One that was just made has no leader for some seconds. */
+async function checkStream(link: NatsLink, options: ClusterOptions): Promise<LinearStream> {
+  const stream = await LinearStream.open(
     link,
     {
       name: `HF_${options.name}_CHECK`,
@@ -305,6 +309,16 @@ function checkStream(link: NatsLink, options: ClusterOptions): Promise<LinearStr
     },
     dependencies,
   );
+  const giveUpAt = performance.now() + ELECTION_MS;
+  for (;;) {
+    try {
+      await stream.append('a check begins');
+      return stream;
+    } catch (error) {
+      if (!(error instanceof StreamUnavailable) || performance.now() > giveUpAt) throw error;
+      await delay(250);
+    }
+  }
 }
 
 interface OwnStreams {
