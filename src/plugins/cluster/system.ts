@@ -157,7 +157,7 @@ export class ClusterSystem implements Cluster {
       onLost: (singleton, reason) => this.#handover?.lost(singleton, reason),
       onReleasing: (singleton, reason) => this.#handover?.release(singleton, reason),
       onRefused: (refusal) => {
-        if (refusal) records.refused(refusal.host ?? 'unknown', 'another');
+        if (refusal) records.refused(refusal.host ?? 'unknown', refusal.version ?? 'another');
       },
     });
   }

@@ -55,9 +55,10 @@ interface Tenure {
   sentAt: number;
 }
 
-/** The host that has another protocol, where its messages can be read. */
+/** The host that has another protocol, and its version of Holdfast, where its messages can be read. */
 export interface Refusal {
   readonly host?: string;
+  readonly version?: string | undefined;
 }
 
 /** What this host wants of one singleton. */
@@ -277,7 +278,9 @@ export class Competitor {
     for (const [singleton, { holder }] of this.#ledger?.holdings ?? []) {
       if (!holder || holder.protocol === this.#protocol) continue;
       const seenAt = this.#seen.get(singleton)?.at ?? this.#openedAt;
-      if (now < seenAt + holder.ttlMs) return { host: holder.host };
+      if (now >= seenAt + holder.ttlMs) continue;
+      const { host } = holder;
+      return { host, version: this.#ledger?.hosts.get(host)?.version };
     }
     return undefined;
   }

@@ -36,7 +36,7 @@ export interface ClusterParts {
     hosts(): ReadonlyMap<string, { readonly drained: boolean }>;
     readonly isDrained: boolean;
     /** A host of another version keeps this one from claiming anything. */
-    readonly refusal: { readonly host?: string } | undefined;
+    readonly refusal: { readonly host?: string; readonly version?: string | undefined } | undefined;
     /** Why the ledger is none that this host may compete in. */
     readonly trouble: HoldfastError | undefined;
     release(singleton: string, reason: string, to?: string, withholdMs?: number): Promise<void>;
@@ -277,7 +277,10 @@ type Shown = Pick<
   'host' | 'nats' | 'isIsolated' | 'isBehind' | 'silentMs' | 'unknownSince' | 'mirror' | 'orphans' | 'leases'
 >;
 
-function problemsOf(view: Shown, { leases: { refusal, trouble }, outdated }: ClusterParts): string[] {
+function problemsOf(
+  view: Shown,
+  { leases: { refusal, trouble }, outdated, version }: ClusterParts,
+): string[] {
   const { host, mirror, orphans, leases } = view;
   const open = orphans.filter(({ exportedAt }) => exportedAt === undefined);
   const vacant = leases.filter(({ holder, isUnknown }) => holder === undefined && !isUnknown);
@@ -289,7 +292,7 @@ function problemsOf(view: Shown, { leases: { refusal, trouble }, outdated }: Clu
       : []),
     ...(refusal
       ? [
-          `${refusal.host === undefined ? 'a host' : `the host ${refusal.host}`} of another version holds leases: this one claims none`,
+          `${refusal.host === undefined ? 'a host' : `the host ${refusal.host}`} of ${refusal.version === undefined ? 'another version' : `version ${refusal.version}`} holds leases: this one, of version ${version}, claims none until one of them is updated`,
         ]
       : []),
     ...(trouble ? [`this host takes nothing over: ${trouble.what} ${trouble.remedy}`] : []),

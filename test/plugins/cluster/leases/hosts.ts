@@ -129,7 +129,8 @@ export function startHost(
       story.push(`releases ${singleton}: ${reason}`);
       return one.end();
     },
-    onRefused: (refusal) => story.push(refusal ? `refused by ${refusal.host}` : 'refused no more'),
+    onRefused: (refusal) =>
+      story.push(refusal ? `refused by ${refusal.host}, version ${refusal.version}` : 'refused no more'),
     onDuplicate: () => story.push('runs twice'),
     onReplaced: (_, reason) => story.push(reason),
   });

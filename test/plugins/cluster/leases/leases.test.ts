@@ -276,7 +276,7 @@ test('[C13] of two versions of the protocol, the one that holds something keeps 
   const b = startHost(clock, ledger, 'h2', ['b'], { protocol: 2 });
   t.teardown(() => clock.passUntil(b.leases.stop()));
   await clock.advance(3 * TTL);
-  t.deepEqual(b.story, ['refused by h1']);
+  t.deepEqual(b.story, ['refused by h1, version 1.0.0']);
   await clock.passUntil(a.leases.stop());
   await clock.advance(TTL);
   t.deepEqual(b.story.slice(1).sort(), ['gained b', 'refused no more']);

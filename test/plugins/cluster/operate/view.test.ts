@@ -121,8 +121,8 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
   ],
   [
     'sees a host of another version',
-    { leases: { refusal: { host: 'two' } } },
-    /the host two of another version/,
+    { leases: { refusal: { host: 'two', version: '0.3.0' } } },
+    /the host two of version 0\.3\.0 holds leases: this one, of version 0\.2\.0, claims none/,
   ],
   [
     'finds a ledger that is not its cluster’s',
