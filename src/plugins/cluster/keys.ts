@@ -12,7 +12,7 @@ export interface Sealed {
 }
 
 /**
- * The key that the hosts of a cluster share (docs/cluster.md, "The cluster's key"). A message without a code by this key comes from
+ * The key that the hosts of a cluster share (docs/cluster.md, "Concepts"). A message without a code by this key comes from
  * nobody of the cluster, whoever may write to its subject.
  */
 export class ClusterKey {

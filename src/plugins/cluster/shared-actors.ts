@@ -39,7 +39,7 @@ const ASK_AGAIN_MS = 2_000;
 
 /**
  * The actors that live on every host, because their definitions `hear` those of others: e.g. the gateway's keys. Each host takes the same
- * changes in the same order; what a host has that the others cannot know is sent to them as a whole (docs/cluster.md, "Joining").
+ * changes in the same order; what a host has that the others cannot know is sent to them as a whole (docs/cluster.md, "What is guaranteed, and what not").
  */
 export class SharedActors {
   readonly #options: SharedActorsOptions;

@@ -7,7 +7,7 @@ const SHORTEST_BYTES = 32;
 const DERIVED_BYTES = 32;
 
 /**
- * Reads the key that all hosts of a cluster share (docs/cluster.md, "The cluster's key"): at least 32 bytes of any kind, made for
+ * Reads the key that all hosts of a cluster share (docs/cluster.md, "Concepts"): at least 32 bytes of any kind, made for
  * example by `openssl rand -out FILE 64`.
  *
  * @param file absolute path of a file of mode 0600

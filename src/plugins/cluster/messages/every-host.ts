@@ -50,7 +50,7 @@ export interface EveryHostOptions {
 }
 
 /**
- * Messages to every host (docs/cluster.md, "Messages to every host"): each host delivers what stands on the shared stream, all in the same
+ * Messages to every host (docs/cluster.md, "How a singleton begins and ends"): each host delivers what stands on the shared stream, all in the same
  * order, at least once. What a host has delivered counts, not what it sent.
  */
 export class EveryHost {

@@ -62,7 +62,7 @@ interface Holding {
 }
 
 /**
- * Messages to the holder of a singleton, whoever that is (docs/cluster.md, "Messages to a holder"). The holder answers when it has taken one;
+ * Messages to the holder of a singleton, whoever that is (docs/cluster.md, "Concepts"). The holder answers when it has taken one;
  * without an answer the sender asks again, also a new holder. One holder takes a message once.
  */
 export class HolderMessages {

@@ -4,7 +4,7 @@ import type { NatsLink } from '../nats/link.ts';
 import { LinearStream, type StreamDependencies } from '../nats/stream.ts';
 import { isOfHost } from './message.ts';
 
-// The log of a host is one stream, of which a later incarnation takes the place of an earlier one (docs/cluster.md, "Streams").
+// The log of a host is one stream, of which a later incarnation takes the place of an earlier one (docs/cluster.md, "The log on a stream").
 
 /** How the log of one host stands in NATS. */
 export interface LogStreamNames {

@@ -19,7 +19,7 @@ const PAUSE_MS = 200;
 const CLOSE_MS = 1_000;
 
 /**
- * Keeps a connection to one of the servers of NATS (docs/cluster.md, "The connection to NATS"). One that is lost, or does not answer for two
+ * Keeps a connection to one of the servers of NATS (docs/cluster.md, "Beats"). One that is lost, or does not answer for two
  * seconds, is closed and never used again; the next one has the same subscriptions. The client's own way back is not used: it keeps
  * what is sent meanwhile and sends it later, and may not notice a loss while its socket is full.
  */

@@ -38,7 +38,7 @@ const FORGED_LINE_MS = 60_000;
 const HEADER_BYTES = 4_096;
 
 /**
- * What a host sends and hears over NATS (docs/cluster.md, "The connection to NATS"). The connection comes and goes: subscriptions survive that,
+ * What a host sends and hears over NATS (docs/cluster.md, "Beats"). The connection comes and goes: subscriptions survive that,
  * requests under way fail, and nothing is sent while there is none. No throw of a handler gets out of here.
  */
 export class NatsLink {

@@ -19,7 +19,7 @@ export interface Envelope {
 }
 
 /**
- * Puts a code by the key of the cluster on messages and checks it (docs/cluster.md, "The cluster's key"). A stream's messages carry the code of
+ * Puts a code by the key of the cluster on messages and checks it (docs/cluster.md, "Concepts"). A stream's messages carry the code of
  * that very stream and of their place in it, so that none can be stored a second time by somebody who has read it.
  *
  * @param place of the messages: the stream, or nothing for those that no stream keeps

@@ -24,7 +24,7 @@ export interface StreamEnds {
 }
 
 /**
- * Checks a stored message (docs/cluster.md, "The cluster's key"). Its code covers the expectation that it was appended with, so one that somebody
+ * Checks a stored message (docs/cluster.md, "Concepts"). Its code covers the expectation that it was appended with, so one that somebody
  * stored again does not stand where its code says.
  *
  * @returns undefined when nobody with the key can have written it there

@@ -1,6 +1,6 @@
 import type { DiscardPolicy, RetentionPolicy, StorageType, StreamConfig } from '@nats-io/jetstream';
 
-/** How a stream is to be (docs/cluster.md, "Streams"). */
+/** How a stream is to be (docs/cluster.md, "The log on a stream"). */
 export interface StreamSettings {
   readonly name: string;
   readonly subjects: readonly string[];

@@ -48,7 +48,7 @@ const WINDOW = 128;
 const WINDOW_BYTES = 8 * 1024 * 1024;
 
 /**
- * A stream of JetStream as one line of messages (docs/cluster.md, "Streams"): appended at its end and nowhere else, read without gaps, by its
+ * A stream of JetStream as one line of messages (docs/cluster.md, "The log on a stream"): appended at its end and nowhere else, read without gaps, by its
  * leader alone. Messages have a code by the key of the cluster, over this stream and, with `expectedLast`, their place in it.
  */
 export class LinearStream {
