@@ -13,8 +13,8 @@ import { ModelStream } from './stream.ts';
 
 const WINDOW_MS = 60_000;
 const WINDOWS = 3;
-/** Epoch milliseconds at which the simulation begins. */
-const BEGINNING = 1_700_000_000_000;
+/** Epoch milliseconds at which the simulation begins: a minute does, too. */
+const BEGINNING = 28_333_333 * 60_000;
 
 export interface LimitFigures {
   readonly grantsPerSecond: number;

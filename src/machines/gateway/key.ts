@@ -104,6 +104,10 @@ const toWarn = ({ context, event }: Args): boolean => {
   return passed >= WARN_EVERY_MS || passed < 0; // below zero the clock was set back
 };
 
+/** The place of an event among all messages to every host; an imported log may hold anything. */
+const orderOf = (event: KeyEvent): number | undefined =>
+  'order' in event && Number.isFinite(event.order) ? event.order : undefined;
+
 /** It was taken already. */
 const known = { guard: 'isKnown' } as const;
 
@@ -197,13 +201,11 @@ export const virtualKey = setup({
     }),
     warned: assign(({ event }) => ({ warnedAt: calling(event).at })),
     note: assign(({ context, event }) =>
-      'order' in event && event.order !== undefined
-        ? { order: Math.max(context.order ?? 0, event.order) }
-        : {},
+      orderOf(event) === undefined ? {} : { order: Math.max(context.order ?? 0, orderOf(event) ?? 0) },
     ),
     noteChange: assign(({ context, event }) => {
-      if (!('order' in event) || event.order === undefined) return {};
-      const { order } = event;
+      const order = orderOf(event);
+      if (order === undefined) return {};
       return {
         order: Math.max(context.order ?? 0, order),
         changed: Math.max(context.changed ?? 0, order),
@@ -250,8 +252,7 @@ export const virtualKey = setup({
       calling(args.event).cluster !== undefined && verdictOf(args).rule === 'admitted' && !toWarn(args),
     wants: (args) => wantsOf(args).length > 0,
     /** Messages to every host may come again. */
-    isKnown: ({ context, event }) =>
-      'order' in event && event.order !== undefined && event.order <= (context.order ?? 0),
+    isKnown: ({ context, event }) => (orderOf(event) ?? Number.POSITIVE_INFINITY) <= (context.order ?? 0),
     isNews: ({ context, event }) => event.type === 'KEY_HEARD' && isNews(context, event.context),
     /** Another host knows that it was revoked. */
     isRevokedElsewhere: ({ event }) =>

@@ -74,6 +74,7 @@ test('[G1] a process with nothing to do is ended, and one that is used is not', 
   t.deepEqual(await said(held), { text: 'held' });
   leave.abort();
   await passing(clock, () => rig.server.facts().processes === 0);
+  await until(() => clock.armed === 0); // its end is noticed in its own time
   t.is(clock.armed, 0);
 });
 

@@ -31,12 +31,15 @@ export interface CallFacts {
   readonly hosts: number;
   /** How long the processor kept a process waiting between two times, milliseconds. */
   readonly stalledMs: (from: number, to: number) => number;
+  /** Which time of the message servers' clock a time of the calls is, epoch milliseconds: a limit is of its minutes. */
+  readonly serverTime: (at: number) => number;
 }
 
 /** Within so long after its revocation was acknowledged every host refuses a key, or knows that it is cut off. */
 const REVOKED_WITHIN_MS = 2_000;
-/** Calls that were sent so soon after a key was made are in the first minute of its limit on every host. */
-const FIRST_WINDOW_MS = 55_000;
+const MINUTE_MS = 60_000;
+/** Calls that were sent so near to the end of a minute may be counted for the next one, and those after it for the one before. */
+const EDGE_MS = 4_000;
 
 /**
  * What is wrong with the calls of tools at the gateways of all hosts:
@@ -45,7 +48,7 @@ const FIRST_WINDOW_MS = 55_000;
  * - Nothing at all is done so by a host that is connected. That it was is seen by what it did since: a call that writes, by another key.
  * - In the minute of a limit no more is done than the limit and a slice of each host.
  */
-export function callViolations({ calls, keys, hosts, stalledMs }: CallFacts): string[] {
+export function callViolations({ calls, keys, hosts, stalledMs, serverTime }: CallFacts): string[] {
   const found: string[] = [];
   for (const call of calls) {
     const what = `call ${call.id} of ${call.key} at ${call.host}`;
@@ -64,16 +67,22 @@ export function callViolations({ calls, keys, hosts, stalledMs }: CallFacts): st
         found.push(`a revoked key: ${textOf(call)} ${ms} ms after the revocation`);
       }
     }
-    const first = done.filter(({ sentAt }) => sentAt - key.mintedAt < FIRST_WINDOW_MS);
-    if (limit === undefined || first.length <= mostOf(limit, hosts)) continue;
-    const by = Object.entries(Object.groupBy(first, ({ host }) => host));
-    const shares = by.map(([host, of = []]) => `${of.length} at ${host}`).join(', ');
-    found.push(
-      `a limit: ${first.length} calls of ${key.alias}, ${mostOf(limit, hosts)} are the most: ${shares}`,
-    );
+    if (limit === undefined) continue;
+    for (const counted of Object.values(Object.groupBy(done, ({ sentAt }) => minuteOf(serverTime(sentAt))))) {
+      const inside = (counted ?? []).filter(({ sentAt }) => !isAtEdge(serverTime(sentAt)));
+      if (inside.length <= mostOf(limit, hosts)) continue;
+      const by = Object.entries(Object.groupBy(inside, ({ host }) => host));
+      const shares = by.map(([host, of = []]) => `${of.length} at ${host}`).join(', ');
+      found.push(
+        `a limit: ${inside.length} calls of ${key.alias}, ${mostOf(limit, hosts)} are the most: ${shares}`,
+      );
+    }
   }
   return found;
 }
+
+const minuteOf = (at: number): number => Math.floor(at / MINUTE_MS);
+const isAtEdge = (at: number): boolean => at % MINUTE_MS < EDGE_MS || at % MINUTE_MS > MINUTE_MS - EDGE_MS;
 
 /** The limit, and a slice of each host: half of its even part (`machines/gateway/shares.ts`). */
 function mostOf(limit: number, hosts: number): number {

@@ -166,7 +166,11 @@ export class Callers {
 
   violations(hosts: number): string[] {
     const { calls, keys } = this;
-    return callViolations({ calls, keys, hosts, stalledMs: (from, to) => this.#pulse.stalledMs(from, to) });
+    return callViolations({
+      ...{ calls, keys, hosts },
+      stalledMs: (from, to) => this.#pulse.stalledMs(from, to),
+      serverTime: (at) => Date.now() - performance.now() + at, // the servers run on this machine
+    });
   }
 
   async #loop(hosts: Hosts, host: string): Promise<void> {
