@@ -140,6 +140,7 @@ export const host = setup({
     hear: assign(({ event }) =>
       event.type === 'HEARD' ? { version: event.version, since: event.at } : { since: event.at },
     ),
+    note: assign({}),
     replace: assign(({ event }) => (event.type === 'STREAM_REPLACED' ? { incarnation: event.to } : {})),
   },
 }).createMachine({
@@ -150,9 +151,9 @@ export const host = setup({
     STREAM_REPLACED: { actions: [{ type: 'alerts.raise', params: replaced }, 'replace'] },
     VERSION_REFUSED: { actions: { type: 'alerts.raise', params: refused } },
     // What an operator did is recorded, and changes nothing here.
-    DRAINED: {},
-    UNDRAINED: {},
-    ADOPTED: {},
+    DRAINED: { actions: 'note' },
+    UNDRAINED: { actions: 'note' },
+    ADOPTED: { actions: 'note' },
   },
   states: {
     presence: {

@@ -139,6 +139,7 @@ export const singleton = setup({
   actions: {
     'alerts.raise': effect<Alert>(),
     leave: assign({ token: undefined, since: undefined, holder: undefined }),
+    note: assign({}),
     follow: assign(({ event }) => (event.type === 'FOLLOWED' ? { holder: event.holder } : {})),
     recover: assign({ failures: 0, withholdMs: 0, reason: undefined }),
     take: assign(({ event }) =>
@@ -176,8 +177,8 @@ export const singleton = setup({
     ORPHANED: { actions: ['branch', raise(orphaned)] },
     TAKING: { target: '.taking', actions: 'take' },
     // What an operator did is recorded, and changes nothing here.
-    MOVE_REQUESTED: {},
-    BRANCH_EXPORTED: {},
+    MOVE_REQUESTED: { actions: 'note' },
+    BRANCH_EXPORTED: { actions: 'note' },
   },
   states: {
     following: {

@@ -102,6 +102,20 @@ test('[C13] a host that has not read what the others said names that in the aler
   );
 });
 
+test('[C13] what an operator does with a host changes nothing of how it is seen, and is not ignored', (t) => {
+  const acts: readonly HostEvent[] = [
+    { type: 'DRAINED', at: T, by: 'ann' },
+    { type: 'UNDRAINED', at: T, by: 'ann' },
+    { type: 'ADOPTED', at: T, by: 'ann', records: 3 },
+  ];
+  for (const act of acts)
+    t.notThrows(() =>
+      given(machine, { input, events: [heard] })
+        .when(act)
+        .then({ state: at('heard'), effects: [], ignored: false }),
+    );
+});
+
 test('[C13] a stream that was replaced and a version that is refused are alerts, each once', (t) => {
   t.notThrows(() =>
     given(machine, { input, events: [heard] })

@@ -126,3 +126,16 @@ test('[C13] a runtime that starts holds nothing yet, whatever it held when it en
       .then({ state: 'following', context: { holder: undefined, token: undefined } }),
   );
 });
+
+test('[C13] what an operator does with it moves nothing by itself, and is not ignored', (t) => {
+  const acts: readonly SingletonEvent[] = [
+    { type: 'MOVE_REQUESTED', at: T, by: 'ann', to: 'h3' },
+    { type: 'BRANCH_EXPORTED', at: T, by: 'ann', number: 1 },
+  ];
+  for (const act of acts)
+    t.notThrows(() =>
+      given(machine, { input, events: [taking, begun] })
+        .when(act)
+        .then({ state: 'holding', effects: [], ignored: false }),
+    );
+});
