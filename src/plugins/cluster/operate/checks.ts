@@ -285,18 +285,22 @@ async function withLink(
   look: (link: NatsLink) => ReturnType<Look>,
 ): Promise<CheckResult> {
   const link = await openLink(options);
+  const lookedAt = link.shown;
   try {
-    const lookedAt = link.shown;
     if (await link.ready(CONNECT_MS)) return { lookedAt, ...(await look(link)) };
     const found = `there is no connection: ${link.problem}`;
     return { state: 'unknown', lookedAt, found, remedy: 'See the check cluster.reachable.' };
+  } catch (error) {
+    if (!(error instanceof StreamUnavailable)) throw error;
+    const remedy =
+      'The servers are that way for some seconds after one of them was lost. If it stays so, see the check cluster.reachable.';
+    return { state: 'unknown', lookedAt, found: error.what, remedy };
   } finally {
     await link.close();
   }
 }
 
-/** A small stream for checks alone. It stays: hosts may not delete streams. */
-/** The stream of the checks. One that was just made has no leader for some seconds. */
+/** A small stream for checks alone. It stays: hosts may not delete streams. One that was just made has no leader for some seconds. */
 async function checkStream(link: NatsLink, options: ClusterOptions): Promise<LinearStream> {
   const stream = await LinearStream.open(
     link,
