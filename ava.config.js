@@ -53,7 +53,7 @@ export default {
     ...(process.env.HOLDFAST_FAST_TESTS ? ['!test/**/*.slow.test.ts'] : []),
   ],
   sortTestFiles: (a, b) => rank(a) - rank(b),
-  concurrency: 5, // for two cores: many a test waits for a disk, a timer or a program
+  concurrency: 4, // for two cores: many a test waits for a disk, a timer or a program
   nodeArguments: [
     '--import=./scripts/compile-cache.mjs',
     // A worker lives for seconds: collecting what loading leaves behind took a tenth of its time.
