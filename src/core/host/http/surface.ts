@@ -1,5 +1,6 @@
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Server as TlsServer } from 'node:tls';
 import {
   type FastifyInstance,
@@ -251,6 +252,7 @@ export function createSurface(
       closing ??= (async () => {
         const cut = await requests.drain(deadlineMs);
         if (cut > 0) log.warn({ requests: cut, deadlineMs }, 'http.cut');
+        await onItsWay(app);
         await app.close();
         served?.stop();
         removeSocket?.();
@@ -258,6 +260,21 @@ export function createSurface(
       return closing;
     },
   };
+}
+
+/** How long clients with an open connection are still answered that the surface stops, milliseconds. */
+const LINGER_MS = 200;
+
+/**
+ * Lets requests arrive that were sent before their client could know of the end: a connection that is closed with a request
+ * unread is reset, and the client of a reset connection cannot know whether its call was carried out.
+ */
+async function onItsWay({ server }: Pick<FastifyInstance, 'server'>): Promise<void> {
+  const open = await new Promise<number>((resolve) =>
+    server.getConnections((_error, count) => resolve(count ?? 0)),
+  );
+  if (open > 0) await setTimeout(LINGER_MS);
+  await setImmediate(); // right after all that has come was accepted and read
 }
 
 /** Writes, and the reads that record something. */

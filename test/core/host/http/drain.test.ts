@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import test from 'ava';
 import { createSurface } from '../../../../src/core/host/http/surface.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
@@ -32,6 +34,24 @@ test('what is being answered is finished, what is new is refused with 503, then 
   t.deepEqual(await answer.json(), { done: true });
   await closed;
   await t.throwsAsync(fetch(`${url}/slow`));
+});
+
+test('[C13] a request on its way when the surface stops is answered that it stops: no client is left to guess', async (t) => {
+  const { surface, port } = await serve(t);
+  const call = 'GET /thing/1 HTTP/1.1\r\nhost: localhost\r\n\r\n';
+  const asked = connect(port, '127.0.0.1');
+  const silent = connect(port, '127.0.0.1');
+  t.teardown(() => {
+    for (const socket of [asked, silent]) socket.destroy();
+  });
+  asked.write(call);
+  await Promise.all([once(asked, 'readable'), once(silent, 'connect')]);
+  const closed = surface.close(10_000);
+  asked.write(call);
+  silent.write(call);
+  for (const answers of await Promise.all([text(asked), text(silent)]))
+    t.regex(answers, /HTTP\/1\.1 503 (?:.*\r\n)*retry-after: 1\r\n(?:.*\r\n)*.*HF_HTTP_STOPPING/);
+  await closed;
 });
 
 test('at the deadline a request that is still open is cut, and the log says how many', async (t) => {
