@@ -110,7 +110,7 @@ const replaced = ({ context: { host }, event }: Args): Alert => ({
   name: 'cluster.stream_replaced',
   severity: 'warning',
   text: `The stream of host ${host} was replaced and is filled again from its log: ${
-    event.type === 'STREAM_REPLACED' ? event.reason : 'unknown'
+    event.type === 'STREAM_REPLACED' ? event.reason.replace(/\.$/, '') : 'unknown'
   }.`,
   labels: { host },
 });

@@ -93,7 +93,7 @@ const failing = ({ context: { singleton, failures }, event }: Args): Alert => ({
   name: 'cluster.singleton_failed',
   severity: 'critical',
   text: `${singleton} could not begin on this host ${failures + 1} times in a row: ${
-    event.type === 'BEGIN_FAILED' ? event.reason : 'unknown'
+    event.type === 'BEGIN_FAILED' ? event.reason.replace(/\.$/, '') : 'unknown'
   }.`,
   labels: { singleton, state: 'firing' },
 });

@@ -15,6 +15,8 @@ const LOST_MS = 10_000;
 const STOOD_STILL_MS = 4_000;
 /** A host that has not read for so long what the others said is told of, milliseconds. */
 const BEHIND_MS = 5_000;
+/** So long may an election of new streams take: a host that has just started is not cut off yet, milliseconds. */
+const FIRST_ELECTION_MS = 12_000;
 /** Until beats prove again what they can prove, milliseconds. */
 const WAKING_MS = 3_000;
 
@@ -43,6 +45,8 @@ export class ClusterRecords {
   /** Until when silence of this host, and of the others, may be its own fault. */
   #wakesUntil = 0;
   #deafUntil = 0;
+  /** Since its start. */
+  #hasReachedQuorum = false;
   #cancel: () => void = () => {};
 
   constructor(services: Pick<Services, 'actors' | 'clock'>) {
@@ -131,9 +135,11 @@ export class ClusterRecords {
         this.#host(host, { type: 'HEARD', at, version });
       }
     }
+    if (!isIsolated) this.#hasReachedQuorum = true;
     const link = this.#region(own, 'link');
     // What is read within some seconds is no news.
-    const isTold = isIsolated && now >= this.#wakesUntil && (!isBehind || silentMs > BEHIND_MS);
+    const usualMs = !this.#hasReachedQuorum ? FIRST_ELECTION_MS : isBehind ? BEHIND_MS : 0;
+    const isTold = isIsolated && now >= this.#wakesUntil && silentMs > usualMs;
     if (isTold && link !== 'isolated')
       this.#host(own, {
         ...{ type: 'ISOLATED', at, silentMs: Math.round(silentMs) },

@@ -106,6 +106,7 @@ test('[C13] a host that stood still itself, or was cut off, takes nobody for los
 
 test('[C13] a host that is back is told of only when it still has not read what the others said after some seconds', async (t) => {
   const { attic, link, seconds } = await watching(t);
+  seconds(1);
   attic.isBehind = true;
   attic.silentMs = 4_000;
   seconds(1);
@@ -117,6 +118,21 @@ test('[C13] a host that is back is told of only when it still has not read what 
   attic.silentMs = 0;
   seconds(1);
   t.is(link(), 'connected');
+});
+
+test('[C13] a host that has just started is told of as cut off only once an election would be over', async (t) => {
+  const { attic, link, seconds } = await watching(t);
+  attic.silentMs = 11_000;
+  seconds(1);
+  t.is(link(), undefined, 'nothing is recorded of it');
+  attic.silentMs = 13_000;
+  seconds(1);
+  t.is(link(), 'isolated');
+  attic.silentMs = 0;
+  seconds(1);
+  attic.silentMs = 3_000;
+  seconds(1);
+  t.is(link(), 'isolated', 'later it is told at once');
 });
 
 test('[C13] beginnings that fail in a row are counted on while another host has the lease and has not begun either', async (t) => {

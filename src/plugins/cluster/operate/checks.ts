@@ -126,6 +126,7 @@ async function replicas(link: NatsLink, options: ClusterOptions): ReturnType<Loo
   const count = parseServers(options.servers)?.length ?? 1;
   const wanted = options.replicas ?? (count < 3 ? 1 : 3);
   const { infos, unanswered } = await ownStreams(link, options);
+  if (infos.length + unanswered.length === 0) return NO_STREAMS;
   const away = new Map<string, number>();
   const problems = infos.flatMap(({ config, cluster }) => {
     const { name, num_replicas: has } = config;
@@ -170,11 +171,18 @@ async function replicas(link: NatsLink, options: ClusterOptions): ReturnType<Loo
   };
 }
 
+const NO_STREAMS = {
+  state: 'unknown',
+  found: 'the cluster has no stream yet',
+  remedy: 'Start its first host, which makes them.',
+} as const;
+
 const AFTER_THE_NEXT = 'with the next one that is lost, nothing is taken over and no log is mirrored.';
 
 /** The settings without which a stream does not keep what is relied upon. */
 async function streams(link: NatsLink, options: ClusterOptions): ReturnType<Look> {
   const { infos, unanswered } = await ownStreams(link, options);
+  if (infos.length + unanswered.length === 0) return NO_STREAMS;
   const wrong = infos.flatMap(({ config }) => {
     const { name, discard, max_bytes: most, allow_direct: direct, storage, max_age: age } = config;
     const isLog = name.startsWith(`HF_${options.name}_LOG_`);
@@ -300,12 +308,14 @@ async function withLink(
   }
 }
 
+const checkStreamName = ({ name }: ClusterOptions): string => `HF_${name}_CHECK`;
+
 /** A small stream for checks alone. It stays: hosts may not delete streams. One that was just made has no leader for some seconds. */
 async function checkStream(link: NatsLink, options: ClusterOptions): Promise<LinearStream> {
   const stream = await LinearStream.open(
     link,
     {
-      name: `HF_${options.name}_CHECK`,
+      name: checkStreamName(options),
       subjects: [`hf.${options.name}.check`],
       maxBytes: 256 * 1024,
       discard: 'old',
@@ -331,9 +341,11 @@ interface OwnStreams {
   readonly unanswered: readonly string[];
 }
 
-async function ownStreams(link: NatsLink, { name }: ClusterOptions): Promise<OwnStreams> {
+/** Those of the hosts, without the one that is for checks alone. */
+async function ownStreams(link: NatsLink, options: ClusterOptions): Promise<OwnStreams> {
   const manager = await link.manager();
-  const names = await LinearStream.names(link, `hf.${name}.>`);
+  const all = await LinearStream.names(link, `hf.${options.name}.>`);
+  const names = all.filter((stream) => stream !== checkStreamName(options));
   const infos = await Promise.all(names.map((stream) => manager.streams.info(stream).catch(() => stream)));
   return {
     infos: infos.filter((info) => typeof info !== 'string').filter(({ cluster }) => isLed(cluster)),
