@@ -13,7 +13,6 @@ import { openLogKey } from '../../core/kernel/log/signing.ts';
 import { version } from '../../core/kernel/version.ts';
 import { singletonActor } from './actors.ts';
 import { Beats } from './beats.ts';
-import { CatchingUp } from './catching-up.ts';
 import { Handover } from './handover.ts';
 import { ClusterKey } from './keys.ts';
 import { folderIdentity } from './leases/folder.ts';
@@ -21,15 +20,14 @@ import { Leases } from './leases/leases.ts';
 import { LedgerStream } from './leases/ledger-stream.ts';
 import { LEDGER_PROTOCOL } from './leases/message.ts';
 import { Asks } from './messages/asks.ts';
-import { EveryHost } from './messages/every-host.ts';
 import { HolderMessages } from './messages/holder.ts';
+import { SharedMessages } from './messages/shared-messages.ts';
 import type { LogStreams } from './mirror/host-log.ts';
 import { Outbox } from './mirror/outbox.ts';
 import { ClusterPosition } from './mirror/position.ts';
 import { NatsLink } from './nats/link.ts';
 import type { ClusterOptions } from './options.ts';
 import { ClusterRecords } from './records.ts';
-import { SharedActors } from './shared-actors.ts';
 
 /** What hosts of a cluster say to each other has this meaning; hosts of another one do not work together. */
 const PROTOCOL = LEDGER_PROTOCOL;
@@ -48,11 +46,9 @@ export class ClusterSystem implements Cluster {
   readonly beats: Beats;
   readonly leases: Leases;
   readonly outbox: Outbox;
-  readonly everyHost: EveryHost;
+  readonly shared: SharedMessages;
   readonly #key: ClusterKey;
   readonly #position: ClusterPosition;
-  readonly #catchingUp: CatchingUp;
-  readonly #shared: SharedActors;
   readonly #holder: HolderMessages;
   readonly #asks: Asks;
   readonly #services: Services;
@@ -80,42 +76,22 @@ export class ClusterSystem implements Cluster {
     this.beats = new Beats({
       ...{ ...common, version, protocol: PROTOCOL, replicas },
       report: () => ({
-        shared: this.everyHost.place,
+        shared: this.shared.place,
         lag: this.outbox.lag().records,
         holds: [...(this.#handover?.running ?? [])],
       }),
-      onHeard: ({ host: other, shared }) => this.everyHost.hearOf(other, shared),
-      onReturned: (awayMs) => this.#catchingUp.returned(awayMs),
+      onHeard: ({ host: other, shared }) => this.shared.hearOf(other, shared),
+      onReturned: (awayMs) => this.shared.returned(awayMs),
       onNameTaken: (error) => {
         logger.fatal({ err: error }, 'cluster.name_taken');
         void this.leave();
       },
     });
-    const mark = () => this.everyHost.mark();
-    this.#catchingUp = new CatchingUp({ clock, logger, mark });
-    this.#shared = new SharedActors({
-      ...{ services, mark },
-      send: (ref, state, asOf) => this.everyHost.sendState(ref, state, asOf),
+    this.shared = new SharedMessages({
+      ...{ ...common, replicas, services, deliver, position: this.#position },
       ask: async () => (await this.ask('cluster.states', null, ASK_MS)).answers.length,
       // Who was just cut off hears of nobody yet.
       others: () => (this.beats.hearsForMs < HEARD_MS ? undefined : this.beats.others),
-    });
-    const place = this.#position.current.shared;
-    this.everyHost = new EveryHost({
-      ...{ ...common, replicas, deliver },
-      ...(place && { place }),
-      remember: (place) => {
-        const { isIncomplete } = this.#shared;
-        // What is not durable yet would not come again after a crash.
-        void log
-          .whenDurable(log.lastSeq())
-          .then(() => this.#position.set({ shared: { ...place, isIncomplete } }));
-      },
-      onState: (state) => this.#shared.take(state, host),
-      onBroken: (reason, first, last) => {
-        logger.warn({ reason, first, last }, 'cluster.messages_missed');
-        void this.#shared.complete();
-      },
     });
     this.#holder = new HolderMessages({
       ...{ ...common, beats: this.beats },
@@ -125,7 +101,7 @@ export class ClusterSystem implements Cluster {
       },
     });
     this.#asks = new Asks({ ...common, beats: this.beats });
-    this.onAsked('cluster.states', async () => ((await this.#shared.share()) ? { sent: true } : undefined));
+    this.onAsked('cluster.states', async () => ((await this.shared.share()) ? { sent: true } : undefined));
     this.onAsked('cluster.leaving', (_, from) => void records.left(from));
     this.outbox = new Outbox({
       ...{ link, cluster: name, host, dataDir, position: this.#position, log, clock, logger },
@@ -187,12 +163,7 @@ export class ClusterSystem implements Cluster {
   }
 
   standing(): ClusterStanding {
-    const { missedMs } = this.#shared;
-    const standing = { ...this.beats.standing(), ...(missedMs !== undefined && { missedMs }) };
-    const behind = [this.#catchingUp.behindMs, this.everyHost.behindMs].filter((ms) => ms !== undefined);
-    if (behind.length === 0 && !this.#shared.isIncomplete) return standing;
-    const isBehind = standing.isBehind || !standing.isIsolated;
-    return { ...standing, isIsolated: true, isBehind, silentMs: Math.max(standing.silentMs, ...behind) };
+    return this.shared.standing(this.beats.standing());
   }
 
   onArrived(deliver: (message: ArrivedMessage) => void | Promise<void>): void {
@@ -208,11 +179,8 @@ export class ClusterSystem implements Cluster {
       recorded: (singleton) => this.#recorded(singleton),
       mirrored: (seq) => this.outbox.mirrored(seq),
     });
-    const { shared } = this.#position.current;
     this.outbox.start();
-    this.everyHost.start();
-    if (!shared) void this.#shared.share();
-    if (shared?.isIncomplete) void this.#shared.complete();
+    this.shared.start();
     for (const { name } of singletons) this.leases.offer(name);
     this.leases.start();
     const watched = {
@@ -243,7 +211,7 @@ export class ClusterSystem implements Cluster {
   }
 
   toEveryHost(message: HostMessage): Promise<void> {
-    return this.everyHost.send(message);
+    return this.shared.send(message);
   }
 
   toHolder(singleton: string, message: HostMessage): Promise<void> {
@@ -278,13 +246,11 @@ export class ClusterSystem implements Cluster {
 
   async #leave(): Promise<void> {
     await this.#handover?.stop('this host stops');
-    this.#catchingUp.stop();
-    this.#shared.stop();
     this.#records.stop();
     await this.ask('cluster.leaving', null, LEAVE_MS).catch(() => {});
     this.#holder.stop();
     this.#asks.stop();
-    await this.everyHost.stop();
+    await this.shared.stop();
     await this.outbox.stop();
     if (this.#handover) await this.leases.stop();
     this.beats.stop();

@@ -7,8 +7,8 @@ import { type Cluster, ClusterToken } from '../../../src/core/contracts/cluster.
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
-import { CatchingUp } from '../../../src/plugins/cluster/catching-up.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { CatchingUp } from '../../../src/plugins/cluster/messages/catching-up.ts';
 import { ClusterSystem } from '../../../src/plugins/cluster/system.ts';
 import { silent } from '../../support/cluster.ts';
 import { startNats } from '../../support/nats.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { ActorDefinition } from '../../../src/core/kernel/actors/definition.ts';
 import type { ActorState } from '../../../src/core/kernel/actors/transition.ts';
-import { SharedActors } from '../../../src/plugins/cluster/shared-actors.ts';
+import { SharedActors } from '../../../src/plugins/cluster/messages/shared-actors.ts';
 import { silent } from '../../support/cluster.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 

@@ -1,5 +1,5 @@
-import type { Logger } from '../../core/host/logging/logger.ts';
-import type { Clock } from '../../core/kernel/clock.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
 
 /** Until the next attempt, milliseconds. */
 const AGAIN_MS = 200;

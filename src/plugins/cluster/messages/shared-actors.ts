@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { Services } from '../../core/host/plugin/definition.ts';
-import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
-import type { ActorSystem } from '../../core/kernel/actors/system.ts';
-import type { ActorState } from '../../core/kernel/actors/transition.ts';
-import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { isObject, type Json, type JsonObject, toPlain } from '../../core/kernel/json.ts';
-import { logRecordSchema } from '../../core/kernel/log/record.ts';
-import type { ArrivedState } from './messages/every-host.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import type { ActorDefinition } from '../../../core/kernel/actors/definition.ts';
+import type { ActorSystem } from '../../../core/kernel/actors/system.ts';
+import type { ActorState } from '../../../core/kernel/actors/transition.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject, type Json, type JsonObject, toPlain } from '../../../core/kernel/json.ts';
+import { logRecordSchema } from '../../../core/kernel/log/record.ts';
+import type { ArrivedState } from './every-host.ts';
 
 const { value, context } = logRecordSchema.shape.to.shape;
 

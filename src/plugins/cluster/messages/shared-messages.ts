@@ -1,0 +1,117 @@
+import type { ArrivedMessage, ClusterStanding, HostMessage } from '../../../core/contracts/cluster.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import type { ClusterPosition } from '../mirror/position.ts';
+import type { NatsLink } from '../nats/link.ts';
+import { CatchingUp } from './catching-up.ts';
+import { EveryHost } from './every-host.ts';
+import { SharedActors, type SharedActorsOptions } from './shared-actors.ts';
+import type { SharedPlace } from './shared-order.ts';
+import type { ReadPlace } from './told-places.ts';
+
+export interface SharedMessagesOptions extends Pick<SharedActorsOptions, 'ask' | 'others'> {
+  readonly link: NatsLink;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Name of the cluster. */
+  readonly name: string;
+  readonly host: string;
+  readonly replicas?: number | undefined;
+  readonly services: SharedActorsOptions['services'] & Pick<Services, 'log'>;
+  /** Where this host was when it stopped, and is noted. */
+  readonly position: Pick<ClusterPosition, 'current' | 'set'>;
+  /** Takes a message. The next one waits for it; when it throws, it is called again until it does not. */
+  readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
+}
+
+/**
+ * What every host hears: the messages in one order, the states of actors for those that missed some, and whether this host knows all
+ * that was said (docs/cluster.md, "What is guaranteed, and what not").
+ */
+export class SharedMessages {
+  readonly #options: SharedMessagesOptions;
+  readonly #everyHost: EveryHost;
+  readonly #actors: SharedActors;
+  readonly #catchingUp: CatchingUp;
+
+  constructor(options: SharedMessagesOptions) {
+    const { link, clock, logger, name, host, replicas, services, position, deliver, ask, others } = options;
+    const place = position.current.shared;
+    const mark = () => this.#everyHost.mark();
+    this.#options = options;
+    this.#catchingUp = new CatchingUp({ clock, logger, mark });
+    this.#actors = new SharedActors({
+      ...{ services, mark, ask, others },
+      send: (ref, state, asOf) => this.#everyHost.sendState(ref, state, asOf),
+    });
+    this.#everyHost = new EveryHost({
+      ...{ link, clock, logger, name, host, replicas, deliver },
+      ...(place && { place }),
+      remember: (newest) => this.#remember(newest),
+      onState: (state) => this.#actors.take(state, host),
+      onBroken: (reason, first, last) => {
+        logger.warn({ reason, first, last }, 'cluster.messages_missed');
+        void this.#actors.complete();
+      },
+    });
+  }
+
+  /** Begins to deliver, and to send what the others cannot know; does not wait for NATS. */
+  start(): void {
+    const { shared } = this.#options.position.current;
+    this.#everyHost.start();
+    if (!shared) void this.#actors.share();
+    if (shared?.isIncomplete) void this.#actors.complete();
+  }
+
+  /** Resolves when nothing is delivered any more. What waits to be sent is rejected. */
+  async stop(): Promise<void> {
+    this.#catchingUp.stop();
+    this.#actors.stop();
+    await this.#everyHost.stop();
+  }
+
+  /** Has every host deliver a message, this one too. @throws see `EveryHost.send` */
+  send(message: HostMessage): Promise<void> {
+    return this.#everyHost.send(message);
+  }
+
+  /** Sends the states of shared actors to every host. @returns whether all of it was sent */
+  share(): Promise<boolean> {
+    return this.#actors.share();
+  }
+
+  /** This host reaches NATS again. @param awayMs for how long it did not */
+  returned(awayMs: number): void {
+    this.#catchingUp.returned(awayMs);
+  }
+
+  /** Another host has delivered the messages up to a place. */
+  hearOf(other: string, place: ReadPlace): void {
+    this.#everyHost.hearOf(other, place);
+  }
+
+  /** The newest message that was delivered here, for beats. */
+  get place(): ReadPlace {
+    return this.#everyHost.place;
+  }
+
+  /** @returns how this host stands, when it hears the others so, and may lack what they said */
+  standing(heard: ClusterStanding): ClusterStanding {
+    const { missedMs, isIncomplete } = this.#actors;
+    const standing = { ...heard, ...(missedMs !== undefined && { missedMs }) };
+    const behind = [this.#catchingUp.behindMs, this.#everyHost.behindMs].filter((ms) => ms !== undefined);
+    if (behind.length === 0 && !isIncomplete) return standing;
+    const isBehind = standing.isBehind || !standing.isIsolated;
+    return { ...standing, isIsolated: true, isBehind, silentMs: Math.max(standing.silentMs, ...behind) };
+  }
+
+  /** What is not durable yet would not come again after a crash. */
+  #remember(place: SharedPlace): void {
+    const { services, position } = this.#options;
+    const { log } = services;
+    const { isIncomplete } = this.#actors;
+    void log.whenDurable(log.lastSeq()).then(() => position.set({ shared: { ...place, isIncomplete } }));
+  }
+}
