@@ -34,6 +34,7 @@ test('[C13] a host is not cut off while the stream of the beats has no leader: a
   t.log(`longest silence ${Math.round(longestMs)} ms`);
   const [next] = await leaders();
   t.not(next, leader);
+  await nats.restart(Number(leader.slice(1)));
   await read('another server than the new leader leads a proof', leaders, ([beats, ...proofs]) =>
     proofs.some((proof) => beats !== undefined && proof !== undefined && proof !== beats),
   );

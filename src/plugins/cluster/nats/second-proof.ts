@@ -1,6 +1,7 @@
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { NatsLink } from './link.ts';
+import { isAway, type Replication } from './replicas.ts';
 import { LinearStream } from './stream.ts';
 import type { StreamSettings } from './stream-settings.ts';
 
@@ -98,13 +99,16 @@ export class SecondProof {
     const { link, clock, logger, first } = this.#options;
     // One server, or one copy: no other stream proves more than the first.
     if (!link.isUp || !link.isClustered) return true;
-    const leader = await this.#leaderOf(first);
+    const standing = await this.#standingOf(first);
+    const leader = standing?.leader;
     if (leader === undefined) return false;
+    // Of two that are left neither may be lost: there is nothing to prove until the third is back.
+    if (standing?.replicas?.some(isAway) === true) return true;
     for (let number = 1; number <= MOST_STREAMS; number += 1) {
       const stream = await LinearStream.open(link, this.#settings(number), { clock, logger });
       if (stream.replicas === 1) return true;
       this.#streams.set(stream.name, stream);
-      const its = await this.#leaderOf(stream.name);
+      const its = (await this.#standingOf(stream.name))?.leader;
       if (its !== leader) return its !== undefined;
     }
     return true;
@@ -118,7 +122,7 @@ export class SecondProof {
     };
   }
 
-  async #leaderOf(stream: string): Promise<string | undefined> {
-    return (await (await this.#options.link.manager()).streams.info(stream)).cluster?.leader;
+  async #standingOf(stream: string): Promise<Replication> {
+    return (await (await this.#options.link.manager()).streams.info(stream)).cluster;
   }
 }

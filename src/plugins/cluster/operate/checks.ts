@@ -6,6 +6,7 @@ import { counted, duration } from '../../../core/host/terminal.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
 import { ClusterKey } from '../keys.ts';
 import { NatsLink } from '../nats/link.ts';
+import { isAway, isLed } from '../nats/replicas.ts';
 import { parseServers } from '../nats/servers.ts';
 import { LinearStream } from '../nats/stream.ts';
 import { StreamConflict, StreamUnavailable } from '../nats/stream-errors.ts';
@@ -21,8 +22,6 @@ const CLOCK_MS = 1_000;
 const NEARLY_FULL = 0.95;
 /** An operation of a replica that is so far behind is not caught up in an instant. */
 const LAGGING_MESSAGES = 1_000;
-/** A leader hears of each of its replicas once a second. */
-const SILENT_NANOS = 3_000_000_000;
 
 const dependencies = { clock: systemClock, logger: createLogger({ level: 'silent' }) };
 
@@ -130,14 +129,13 @@ async function replicas(link: NatsLink, options: ClusterOptions): ReturnType<Loo
   const away = new Map<string, number>();
   const problems = infos.flatMap(({ config, cluster }) => {
     const { name, num_replicas: has } = config;
-    const behind = (cluster?.replicas ?? []).flatMap(
-      ({ name: server, current, lag = 0, offline, active }) => {
-        if (offline === true || active > SILENT_NANOS) away.set(server, (away.get(server) ?? 0) + 1);
-        else if (!current || lag > LAGGING_MESSAGES)
-          return [`${name} is behind on ${server} (${lag} messages)`];
-        return [];
-      },
-    );
+    const behind = (cluster?.replicas ?? []).flatMap((replica) => {
+      const { name: server, current, lag = 0 } = replica;
+      if (isAway(replica)) away.set(server, (away.get(server) ?? 0) + 1);
+      else if (!current || lag > LAGGING_MESSAGES)
+        return [`${name} is behind on ${server} (${lag} messages)`];
+      return [];
+    });
     return [...(has < wanted ? [`${name} has ${has} of ${wanted} copies`] : []), ...behind];
   });
   const lost = [...away].map(
@@ -353,9 +351,4 @@ async function ownStreams(link: NatsLink, options: ClusterOptions): Promise<OwnS
       typeof info === 'string' ? [info] : isLed(info.cluster) ? [] : [info.config.name],
     ),
   };
-}
-
-/** A single server leads without saying so. */
-function isLed(cluster: StreamInfo['cluster'] | undefined): boolean {
-  return cluster === undefined || cluster.leader !== undefined;
 }
