@@ -60,6 +60,9 @@ export class Sender {
   async send({ writer, sent, watch, room, nextFence }: Writable): Promise<void> {
     const { wanted, woken } = this.#options;
     this.#sent = sent;
+    // The next incarnation has none of those that an earlier one had behind this record.
+    this.#statesSent = Math.min(this.#statesSent, sent.seq);
+    this.#statesAt = undefined;
     watch.start();
     try {
       while (wanted().stopping !== 'now') {
@@ -138,10 +141,9 @@ export class Sender {
     const { durable } = wanted();
     const sent = this.#sent;
     if (this.#statesAt && this.#statesAt.seq <= sent.seq) {
-      const { seq, states } = this.#statesAt;
+      const { states } = this.#statesAt;
       this.#statesAt = undefined;
       this.#statesSent = sent.seq;
-      if (seq < sent.seq) return; // taken before the stream went on from elsewhere
       for (const message of stateMessages(sent, states, largest)) writer.append(message);
       return;
     }

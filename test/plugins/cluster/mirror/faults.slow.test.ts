@@ -9,6 +9,7 @@ import { openHostLog } from '../../../../src/plugins/cluster/mirror/host-log.ts'
 import { namesOf } from '../../../../src/plugins/cluster/mirror/incarnations.ts';
 import { placeFence } from '../../../../src/plugins/cluster/mirror/inheritance.ts';
 import { headersOf } from '../../../../src/plugins/cluster/mirror/message.ts';
+import { newestStates } from '../../../../src/plugins/cluster/mirror/newest-states.ts';
 import type { NatsLink } from '../../../../src/plugins/cluster/nats/link.ts';
 import { LinearStream } from '../../../../src/plugins/cluster/nats/stream.ts';
 import { openLink, silent } from '../../../support/cluster.ts';
@@ -60,6 +61,22 @@ test('[C13] a stream that was deleted is filled again under the next name, and t
   await checkWhole(t, link, host, 2);
   t.is(host.told.incarnations.length, 1);
   t.like(host.told.incarnations[0], { incarnation: 2, reason: 'it was deleted', from: 1 });
+});
+
+test('[C13] a stream that is filled again has the states of actors near its end, so that a takeover does not read all records', async (t) => {
+  const { link, host } = await setUp(t);
+  await host.mirror(6_000);
+  const statesOn = async (incarnation: number) => {
+    const { stream: name, states } = namesOf(CLUSTER, 'one', incarnation);
+    const stream = await LinearStream.existing(link, name, streamsOf(link));
+    return stream && (await newestStates(stream, states, (await stream.last()).seq + 1));
+  };
+  await until('states are on the first stream', () => statesOn(1));
+  await (await link.manager()).streams.delete(streamName(1));
+  await host.mirror(10);
+  t.is(host.outbox.position.incarnation, 2);
+  await until('states are on the second stream', () => statesOn(2));
+  t.true(((await statesOn(2))?.to ?? 0) > 4_000);
 });
 
 /** What is looked at every few seconds is looked at all the time. */
