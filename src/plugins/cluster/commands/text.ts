@@ -40,7 +40,7 @@ export function hostLines({ hosts }: ClusterView, { terminal }: CommandContext):
     isThis ? `${host} (this)` : host,
     drained ? `${state}, drained` : state,
     isThis && state === 'here' ? 'now' : `${duration(heardMs)} ago`,
-    state === 'unknown' ? 'unknown' : holds.join(', ') || '-',
+    holds === undefined ? 'unknown' : holds.join(', ') || '-',
     String(lag),
     version,
   ]);

@@ -158,6 +158,11 @@ export class Competitor {
     return tenure && tenure.sentAt + this.#holdMs;
   }
 
+  /** The singletons that this host competes for. */
+  get offered(): readonly string[] {
+    return [...this.#wishes.keys()];
+  }
+
   /** The singletons that this host holds, with their numbers. */
   get held(): readonly { readonly singleton: string; readonly number: number }[] {
     return [...this.#tenures].map(([singleton, { number }]) => ({ singleton, number }));

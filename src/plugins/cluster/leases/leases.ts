@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Lease } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { type Change, Competitor, type Refusal, type Self } from './competitor.ts';
 import { ElapsedClock } from './elapsed.ts';
 import type { Holder, LedgerHost } from './ledger.ts';
@@ -72,7 +72,9 @@ export class Leases {
   #endHints: (() => void) | undefined;
   #cancelExpiry: (() => void) | undefined;
   #failures = 0;
-  #trouble: HoldfastError | undefined;
+  /** When the first of them was. */
+  #failingSince = 0;
+  #trouble: Error | undefined;
   #refusal: Refusal | undefined;
   /** Who waits for a release to be in the ledger. */
   readonly #releasing = new Set<() => void>();
@@ -114,9 +116,17 @@ export class Leases {
     return this.#refusal;
   }
 
-  /** Why the ledger is none that this host may compete in: it tries again. */
-  get trouble(): HoldfastError | undefined {
+  /**
+   * Why this host takes nothing over: the ledger is none that it may compete in, or could be neither read nor written for a whole
+   * lease. It tries again.
+   */
+  get trouble(): Error | undefined {
     return this.#trouble;
+  }
+
+  /** The ledger was not read for a whole lease, or never yet: who of the others holds what is unknown. */
+  get isUnread(): boolean {
+    return this.#elapsed.now() - this.#reader.readAt > this.#options.self.ttlMs;
   }
 
   get isDrained(): boolean {
@@ -161,11 +171,13 @@ export class Leases {
     this.#cancelExpiry?.();
   }
 
-  /** Who holds what, as far as this host has read. */
+  /** Who holds what, as far as this host has read: of all that it competes for, and that the ledger names. */
   table(): readonly LeaseRow[] {
-    const { ledger } = this.#competitor;
+    const { ledger, offered } = this.#competitor;
     const now = this.#elapsed.now();
-    return [...(ledger?.holdings ?? [])].map(([singleton, { holder, last }]) => {
+    const singletons = new Set([...(ledger?.holdings.keys() ?? []), ...offered]);
+    return [...singletons].map((singleton) => {
+      const { holder, last } = ledger?.holdings.get(singleton) ?? {};
       const deadline = this.#competitor.deadline(singleton);
       return {
         singleton,
@@ -210,6 +222,7 @@ export class Leases {
         waitMs = Math.min(this.#competitor.nextAt(now), this.#reader.readAt + this.#pollMs) - now;
       } catch (error) {
         this.#failures += 1;
+        if (this.#failures === 1) this.#failingSince = this.#elapsed.now();
         this.#reader.isDue = true;
         this.#note(error);
         waitMs = this.#trouble ? this.#pollMs : RETRY_MS;
@@ -219,13 +232,14 @@ export class Leases {
   }
 
   #note(error: unknown): void {
-    const { logger } = this.#options;
-    if (!isCoded(error, 'HF_CLUSTER_LEDGER')) {
-      if (this.#failures === 1) logger.warn({ err: error }, 'cluster.ledger_unreachable');
-      return;
-    }
+    const { logger, self } = this.#options;
+    const isForeign = isCoded(error, 'HF_CLUSTER_LEDGER');
+    // An election passes.
+    const lasts = this.#elapsed.now() - this.#failingSince >= self.ttlMs;
+    if (!isForeign && this.#failures === 1) logger.warn({ err: error }, 'cluster.ledger_unreachable');
+    if (!isForeign && !lasts) return;
     if (!this.#trouble) logger.error({ err: error }, 'cluster.ledger_refused');
-    this.#trouble = error;
+    this.#trouble = error instanceof Error ? error : new Error(String(error));
   }
 
   /** Waits, until something calls for a look at the latest. */

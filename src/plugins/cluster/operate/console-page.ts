@@ -81,7 +81,7 @@ function hosts(view: ClusterView, now: number): PageSection {
         host,
         state: drained ? `${state}, drained` : state,
         heard: now - heardMs,
-        holds: state === 'unknown' ? 'unknown' : holds.join(', '),
+        holds: holds?.join(', ') ?? 'unknown',
         lag,
         version,
       },

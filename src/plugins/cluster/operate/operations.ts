@@ -90,14 +90,14 @@ type Move = z.output<typeof moveBody>;
  */
 async function move(cluster: OperatedCluster, wanted: Move, signal: AbortSignal): Promise<ClusterView> {
   const { singleton, to } = wanted;
-  const { hosts, leases } = clusterView(cluster);
+  const { hosts, leases, unknownSince } = clusterView(cluster);
   const lease = leases.find((one) => one.singleton === singleton);
   if (!lease) {
     const known = leases.map((one) => one.singleton).join(', ') || 'none';
     throw new ClusterError('HF_CLUSTER_SINGLETON', { singleton, known });
   }
   const from = lease.holder;
-  if (lease.isUnknown) throw failed(singleton, 'this host is cut off: who holds it is unknown');
+  if (lease.isUnknown) throw failed(singleton, `${whyUnknown(unknownSince)}: who holds it is unknown`);
   if (from === undefined) throw failed(singleton, 'nobody holds it now');
   if (to === from) return clusterView(cluster);
   const able = hosts.filter(({ state, drained, host }) => isThere(state) && !drained && host !== from);
@@ -143,8 +143,8 @@ async function drain(
     const held = leases.table().flatMap((one) => (one.holder?.host === host ? [one.singleton] : []));
     await cluster.leases.drain(`${who} drained this host`);
     const until = cluster.clock.monotonic() + DRAINED_WITHIN_MS;
-    while (cluster.leases.table().some(({ holder }) => !holder) && cluster.clock.monotonic() < until)
-      await sleep(LOOK_MS);
+    const isVacant = (singleton: string) => holderOf(cluster, singleton) === undefined;
+    while (held.some(isVacant) && cluster.clock.monotonic() < until) await sleep(LOOK_MS);
     await sinceKnown(cluster, held);
   }
   return clusterView(cluster);
@@ -166,8 +166,8 @@ async function forget(
     const names = hosts.filter(({ isThis }) => !isThis).map((one) => one.host);
     throw new ClusterError('HF_CLUSTER_HOST_UNKNOWN', { host, known: names.join(', ') || 'none' });
   }
-  if (unknownSince !== undefined) {
-    const reason = 'this host is cut off: whether that one lives is unknown';
+  if (unknownSince !== undefined || leases.some(({ isUnknown }) => isUnknown)) {
+    const reason = `${whyUnknown(unknownSince)}: whether that one lives is unknown`;
     throw new ClusterError('HF_CLUSTER_HOST_LIVES', { host, reason });
   }
   if (known && known.state !== 'gone' && known.state !== 'stopped')
@@ -196,6 +196,10 @@ async function sinceKnown(
 
 function holderOf({ leases }: OperatedCluster, singleton: string): string | undefined {
   return leases.table().find((lease) => lease.singleton === singleton)?.holder?.host;
+}
+
+function whyUnknown(unknownSince: number | undefined): string {
+  return unknownSince === undefined ? 'this host cannot read the ledger' : 'this host is cut off';
 }
 
 const isThere = (state: string) => state === 'here' || state === 'there';

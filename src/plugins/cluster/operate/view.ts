@@ -1,7 +1,7 @@
 import type { ClusterStanding } from '../../../core/contracts/cluster.ts';
 import { timestamp } from '../../../core/host/terminal.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 
 /** The operations on the control socket. */
 export const PATHS = {
@@ -37,8 +37,10 @@ export interface ClusterParts {
     readonly isDrained: boolean;
     /** A host of another version keeps this one from claiming anything. */
     readonly refusal: { readonly host?: string; readonly version?: string | undefined } | undefined;
-    /** Why the ledger is none that this host may compete in. */
-    readonly trouble: HoldfastError | undefined;
+    /** Why this host takes nothing over: it cannot read or write the ledger, or may not compete in it. */
+    readonly trouble: Error | undefined;
+    /** The ledger was not read for a whole lease. */
+    readonly isUnread: boolean;
     release(singleton: string, reason: string, to?: string, withholdMs?: number): Promise<void>;
     drain(reason?: string): Promise<void>;
     undrain(): void;
@@ -105,7 +107,8 @@ export interface HostView {
   readonly heardMs: number;
   readonly version: string;
   readonly drained: boolean;
-  readonly holds: readonly string[];
+  /** Absent while that is unknown. */
+  readonly holds?: readonly string[];
   /** Records that are not on its stream. */
   readonly lag: number;
 }
@@ -114,7 +117,7 @@ export interface LeaseView {
   readonly singleton: string;
   /** Absent while nobody holds it, or that is unknown. */
   readonly holder?: string;
-  /** This host is cut off, and another one may hold it. */
+  /** This host is cut off, or cannot read the ledger, and another one may hold it. */
   readonly isUnknown?: true;
   readonly token?: string;
   readonly since?: number;
@@ -199,6 +202,11 @@ function isCutOff(parts: ClusterParts): boolean {
   return isIsolated && silentMs > SILENT_MS;
 }
 
+/** Who of the others holds what. */
+function isHoldingUnknown(parts: ClusterParts): boolean {
+  return isCutOff(parts) || parts.leases.isUnread;
+}
+
 function ownHost(parts: ClusterParts, lag: number): HostView {
   const { host, version, leases } = parts;
   const { isIsolated, silentMs } = parts.standing();
@@ -212,7 +220,6 @@ function ownHost(parts: ClusterParts, lag: number): HostView {
 /** By the ledger: the newest beat of a host that was killed still says that it holds something. */
 function heldBy(host: string, parts: ClusterParts): string[] {
   const { leases, host: own } = parts;
-  if (host !== own && isCutOff(parts)) return [];
   return leases.table().flatMap((lease) => {
     const isHeld = lease.holder?.host === host && !(host === own && hasRunOut(lease));
     return isHeld ? [lease.singleton] : [];
@@ -238,7 +245,7 @@ function otherHosts(parts: ClusterParts): HostView[] {
       return {
         ...{ host, version, lag, state, heardMs, isThis: false },
         drained: hosts.get(host)?.drained ?? false,
-        holds: heldBy(host, parts),
+        ...(!isHoldingUnknown(parts) && { holds: heldBy(host, parts) }),
       };
     });
 }
@@ -247,7 +254,7 @@ function leaseView(lease: LeaseOf, parts: ClusterParts): LeaseView {
   const { host, heldSince } = parts;
   const { singleton, last, leftMs } = lease;
   const isOurs = lease.holder?.host === host;
-  if (isCutOff(parts) && !(isOurs && !hasRunOut(lease))) {
+  if (isHoldingUnknown(parts) && !(isOurs && !hasRunOut(lease))) {
     const before = lease.holder ?? last;
     return { singleton, isUnknown: true, ...(before && { last: before.host }) };
   }
@@ -295,7 +302,7 @@ function problemsOf(
           `${refusal.host === undefined ? 'a host' : `the host ${refusal.host}`} of ${refusal.version === undefined ? 'another version' : `version ${refusal.version}`} holds leases: this one, of version ${version}, claims none until one of them is updated`,
         ]
       : []),
-    ...(trouble ? [`this host takes nothing over: ${trouble.what} ${trouble.remedy}`] : []),
+    ...(trouble && view.unknownSince === undefined ? [ledgerProblem(trouble, leases)] : []),
     ...outdated.map(({ what, remedy }) => `${what} ${remedy}`),
     ...(vacant.length > 0 ? [`nobody holds ${namesOf(vacant)}`] : []),
     ...open.map(
@@ -303,6 +310,13 @@ function problemsOf(
         `${records} records of ${singleton} on ${host} are an orphaned branch: ${by} had taken it over; \`holdfast cluster orphans export ${number} FILE\` on ${host} ends this`,
     ),
   ];
+}
+
+function ledgerProblem(trouble: Error, leases: readonly LeaseView[]): string {
+  const why = isCoded(trouble) ? `${trouble.what} ${trouble.remedy}` : trouble.message;
+  const unknown = leases.filter(({ isUnknown }) => isUnknown);
+  const whose = unknown.length > 0 ? `, and who holds ${namesOf(unknown)} is unknown` : '';
+  return `this host takes nothing over${whose}: ${why}`;
 }
 
 /** Says what is not known, instead of what was so once. */

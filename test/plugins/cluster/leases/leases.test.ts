@@ -315,3 +315,44 @@ test('[C13] a host that finds a ledger that is not its cluster’s holds nothing
   t.deepEqual([a.leases.trouble, b.leases.trouble], [undefined, undefined]);
   t.is(a.held.size + b.held.size, 1);
 });
+
+test('[C13] a host that cannot read the ledger for a whole lease says why, and that it knows nothing of the others', async (t) => {
+  const { clock, b } = await pair(t);
+  b.log.isCut = true;
+  await clock.advance(TTL - 600);
+  t.deepEqual([b.leases.trouble, b.leases.isUnread], [undefined, false], 'an election passes');
+  await clock.advance(1_200);
+  t.deepEqual([b.leases.trouble?.message, b.leases.isUnread], ['cut off', true]);
+  b.log.isCut = false;
+  await clock.advance(1_000);
+  t.deepEqual([b.leases.trouble, b.leases.isUnread], [undefined, false]);
+});
+
+test('[C13] a host that reads the ledger and cannot write it for a whole lease says why', async (t) => {
+  const { clock, a, b } = await pair(t);
+  const full = new ClusterError('HF_CLUSTER_STREAM_FULL', { stream: 'HF_x_LEDGER', reason: 'no room' });
+  const { append } = a.log;
+  for (const { log } of [a, b]) log.append = () => Promise.reject(full);
+  await clock.advance(2 * TTL);
+  t.deepEqual([a.leases.trouble, a.leases.isUnread], [full, false]);
+  for (const { log } of [a, b]) log.append = append;
+  await clock.advance(TTL);
+  t.deepEqual([a.leases.trouble, b.leases.trouble], [undefined, undefined]);
+});
+
+test('[C13] what nobody has ever held is listed by every host that competes for it, also while the ledger is not read', async (t) => {
+  const clock = new VirtualClock();
+  const one = startHost(clock, new MemoryLedger(), 'h1', ['a', 'b']);
+  t.teardown(() => clock.passUntil(one.leases.stop()));
+  const listed = () => one.leases.table().map(({ singleton, holder }) => [singleton, holder?.host]);
+  t.true(one.leases.isUnread);
+  t.deepEqual(listed(), [
+    ['a', undefined],
+    ['b', undefined],
+  ]);
+  await clock.advance(1_000);
+  t.false(one.leases.isUnread);
+  t.deepEqual(listed().flat(), ['a', undefined, 'b', undefined]);
+  await clock.advance(TTL);
+  t.deepEqual(listed().flat(), ['a', 'h1', 'b', 'h1']);
+});

@@ -42,6 +42,7 @@ class TestHost implements OperatedCluster {
   readonly forgotten = new Set<string>();
   isDrained = false;
   isAlive = true;
+  isUnread = false;
   exports: number[] = [];
 
   constructor(host: string, shared: Shared) {
@@ -97,6 +98,7 @@ class TestHost implements OperatedCluster {
       isDrained: this.isDrained,
       refusal: undefined,
       trouble: undefined,
+      isUnread: this.isUnread,
       release: async (singleton, reason, to) => {
         this.reasons.push(reason);
         const other = [...hosts.values()].find(
@@ -251,6 +253,21 @@ test('[C13] a host that is cut off neither moves what it does not hold nor forge
     /HF_CLUSTER_HOST_LIVES\n.*cut off: whether that one lives is unknown/,
   );
   t.regex((await run('status')).out, /which hosts are there is unknown/);
+});
+
+test('[C13] a host that cannot read the ledger neither moves what it does not hold nor forgets a host', async (t) => {
+  const { run, one, two, shared } = await operate(t);
+  one.isUnread = true;
+  two.isAlive = false;
+  shared.holders.set('jobs', 'two');
+  t.regex(
+    (await run('move', 'jobs')).err,
+    /HF_CLUSTER_MOVE\n.*cannot read the ledger: who holds it is unknown/,
+  );
+  t.regex(
+    (await run('forget', 'two')).err,
+    /HF_CLUSTER_HOST_LIVES\n.*cannot read the ledger: whether that one lives is unknown/,
+  );
 });
 
 test('[C13] what an operator does is recorded with the name, and with the reason where one is given', async (t) => {

@@ -52,7 +52,7 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
         },
       ],
       hosts: () => new Map([['two', { drained: false }]]),
-      ...{ isDrained: false, refusal: undefined, trouble: undefined },
+      ...{ isDrained: false, refusal: undefined, trouble: undefined, isUnread: false },
       ...{ release: async () => {}, drain: async () => {}, undrain: () => {} },
       ...wish.leases,
     },
@@ -132,6 +132,20 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
     /takes nothing over: .*HF_home_LEDGER is not the ledger of this cluster: so.*HOLDFAST_CLUSTER_NAME/,
   ],
   [
+    'cannot read the ledger',
+    {
+      leases: {
+        trouble: new ClusterError('HF_CLUSTER_STREAM_UNAVAILABLE', {
+          stream: 'HF_home_LEDGER',
+          reason: 'no leader',
+        }),
+        isUnread: true,
+        table: () => [{ singleton: 'jobs', holder: { host: 'two', token: 'x:1' } }],
+      },
+    },
+    /takes nothing over, and who holds jobs is unknown: .*HF_home_LEDGER has no leader, or cannot be reached/,
+  ],
+  [
     'has older machines than the host that did some work last',
     {
       outdated: [new ClusterError('HF_CLUSTER_OUTDATED', OUTDATED)],
@@ -183,7 +197,7 @@ test('[C13] a host is silent after 2 s without a beat, and gone after 10 s; what
     ),
   );
   t.deepEqual(
-    view.hosts.map(({ host, state, holds }) => [host, state, holds.length]),
+    view.hosts.map(({ host, state, holds }) => [host, state, holds?.length]),
     [
       ['one', 'here', 0],
       ['four', 'gone', 0],
@@ -253,7 +267,7 @@ test('[C13] a host that is cut off says unknown, and since when, instead of what
   const since = new Date(clock.now() - 61_000).toISOString().slice(11, 19);
   const view = clusterView(parts);
   t.is(view.unknownSince, clock.now() - 61_000);
-  t.like(view.hosts[1], { host: 'two', state: 'unknown', holds: [] });
+  t.like(view.hosts[1], { host: 'two', state: 'unknown', holds: undefined });
   t.deepEqual(
     view.leases.map(({ singleton, holder, isUnknown, last }) => [singleton, holder, isUnknown, last]),
     [
@@ -273,6 +287,30 @@ test('[C13] a host that is cut off says unknown, and since when, instead of what
   const page = JSON.stringify(await hostsPage(parts).data(moment));
   t.regex(page, /"holder":"unknown"/);
   for (const text of [fact.text, status, page]) t.notRegex(text, /nobody|0 hosts|1 host is|"gone"/);
+});
+
+test('[C13] a host that cannot read the ledger says unknown of what the others hold, and knows its own work', async (t) => {
+  const table = () => [
+    { singleton: 'reconciler', holder: { host: 'one', token: 'x:7' }, leftMs: 1_000 },
+    { singleton: 'jobs', holder: { host: 'two', token: 'x:8' } },
+    { singleton: 'alerts' },
+  ];
+  const parts = partsOf({ leases: { table, isUnread: true } });
+  const view = clusterView(parts);
+  t.deepEqual(view.problems, [], 'a start, or an election, is no problem yet');
+  t.deepEqual(
+    view.leases.map(({ singleton, holder, isUnknown, last }) => [singleton, holder, isUnknown, last]),
+    [
+      ['reconciler', 'one', undefined, undefined],
+      ['jobs', undefined, true, 'two'],
+      ['alerts', undefined, true, undefined],
+    ],
+  );
+  const status = statusLines(view, context).join('\n');
+  t.regex(status, /^one \(this\) +here +now +reconciler/m);
+  t.regex(status, /^two +there +\S+ ms ago +unknown/m);
+  t.regex(status, /^jobs +unknown +- +- +two$/m);
+  t.regex(JSON.stringify(await hostsPage(parts).data(moment)), /"state":"there"[^}]*"holds":"unknown"/);
 });
 
 test('[C13] health counts messages that no host of the cluster sent', (t) => {
