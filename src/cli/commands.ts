@@ -31,6 +31,17 @@ const hostFlag: CommandFlag = {
   summary: 'the log of that host of the cluster, as NATS holds it; `all` for those of all hosts',
 };
 
+const oneHostFlag: CommandFlag = {
+  flags: '--host <name>',
+  summary: 'the log of that host of the cluster, as NATS holds it',
+};
+
+/** Of a command that takes times: all hosts have no record in common. */
+const hostAtTimeFlag: CommandFlag = {
+  ...hostFlag,
+  summary: `${hostFlag.summary}, at times of the clock that they share`,
+};
+
 const everyRecord: CommandFlag = {
   flags: '--all',
   summary: 'every record on a line of its own, including routine ones',
@@ -132,7 +143,7 @@ const logCommands: readonly CommandDefinition[] = [
     name: 'log show <seq> [source...]',
     summary: 'Shows one record in full, with its cause and its consequences',
     example: 'holdfast log show 41',
-    flags: [{ flags: '--host <name>', summary: 'the log of that host of the cluster, as NATS holds it' }],
+    flags: [oneHostFlag],
     run: lazily(async () => (await import('./log/read.ts')).showRecord),
   },
   {
@@ -242,13 +253,17 @@ const replayCommands: readonly CommandDefinition[] = [
     name: 'replay at <place> [source...]',
     summary: `Shows the state of every actor at a place: ${PLACE}`,
     example: 'holdfast replay at 03:05 incident.jsonl.gz --actor router.config',
-    flags: [{ flags: '--actor <actor>', summary: 'only these actors, in full; * stands for anything' }],
+    flags: [
+      { flags: '--actor <actor>', summary: 'only these actors, in full; * stands for anything' },
+      hostAtTimeFlag,
+    ],
     run: lazily(async () => (await import('./replay/inspect.ts')).showMoment),
   },
   {
     name: 'replay diff <a> <b> [source...]',
     summary: 'Shows how every actor changed between two records or times',
     example: 'holdfast replay diff 30 59 incident.jsonl',
+    flags: [hostAtTimeFlag],
     run: lazily(async () => (await import('./replay/inspect.ts')).showDifference),
   },
   {
@@ -256,13 +271,14 @@ const replayCommands: readonly CommandDefinition[] = [
     summary: 'Steps through the log record by record, on a terminal; ? shows the keys',
     example: 'holdfast replay step incident.jsonl.gz --at 03:05',
     untilInterrupted: true,
-    flags: [{ flags: '--at <place>', summary: `start at this place: ${PLACE}` }],
+    flags: [{ flags: '--at <place>', summary: `start at this place: ${PLACE}` }, oneHostFlag],
     run: lazily(async () => (await import('./step/run.ts')).step),
   },
   {
     name: 'replay explain <seq> [source...]',
     summary: 'Explains in sentences what led to a record, from the first cause on',
     example: 'holdfast replay explain 59 incident.jsonl',
+    flags: [oneHostFlag],
     run: lazily(async () => (await import('./replay/inspect.ts')).explainRecord),
   },
   {
@@ -289,6 +305,7 @@ const replayCommands: readonly CommandDefinition[] = [
         summary: 'use the machines of a module that exports actor definitions',
       },
       { flags: '--limit <n>', summary: 'how many differences are shown; 0 for all', default: '20' },
+      oneHostFlag,
     ],
     run: lazily(async () => (await import('./replay/what-if.ts')).whatIf),
   },

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HostError } from '../../core/host/errors/host-error.ts';
-import { type Family, familyOf } from '../../core/host/history/family.ts';
+import { familyOf } from '../../core/host/history/family.ts';
 import { referenceTime } from '../../core/host/history/place.ts';
 import { printedText } from '../../core/host/history/record-text.ts';
 import { inBatches, newest, type Selection, type TextPattern } from '../../core/host/history/select.ts';
@@ -13,6 +13,7 @@ import type { LogReader } from '../../core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { sourcesFrom } from './archived.ts';
+import { withChosenLog } from './chosen.ts';
 import { selectionOf, wholeNumber } from './flags.ts';
 import { parsePattern } from './grep.ts';
 import { Layout } from './layout.ts';
@@ -124,12 +125,16 @@ async function noMatch(log: LogReader, selection: Selection, signal: AbortSignal
 }
 
 /** `holdfast log show`: one record in full, with its cause and its consequences. */
-export const showRecord: CommandRun = async ([text, ...sources], flags, context) => {
+export const showRecord: CommandRun = async ([text, ...given], flags, context) => {
   const seq = wholeNumber(text, 'The record', 1, 'log show');
-  const family =
-    flags.host === undefined
-      ? await familyHere(seq, sources, context)
-      : await familyOfHost(seq, sources, flags, context);
+  const here = async () => {
+    const read = given.length > 0 ? sourcesOf(given, context) : await sourcesFrom([String(seq)], context);
+    noteDamage(read, context, seq);
+    return read;
+  };
+  const family = await withChosenLog(flags, { command: 'log show', given, here }, context, (log) =>
+    familyOf(log, seq),
+  );
   if (!context.json) {
     const words = new PluginWords(context);
     await words.prepare([family.record, ...family.children, ...(family.cause ? [family.cause] : [])]);
@@ -157,29 +162,6 @@ export const showRecord: CommandRun = async ([text, ...sources], flags, context)
   };
   context.print(jsonText(document, 2));
 };
-
-async function familyHere(seq: number, sources: readonly string[], context: CommandContext): Promise<Family> {
-  const read = sources.length > 0 ? sourcesOf(sources, context) : await sourcesFrom([String(seq)], context);
-  noteDamage(read, context, seq);
-  return withLog(read, (log) => familyOf(log, seq));
-}
-
-async function familyOfHost(
-  seq: number,
-  sources: readonly string[],
-  flags: Readonly<Record<string, unknown>>,
-  context: CommandContext,
-): Promise<Family> {
-  if (flags.host === 'all') {
-    const reason = 'each host numbers its own records: name one host.';
-    throw new HostError('HF_CLI_USAGE', { reason, command: 'log show' });
-  }
-  const { withHosts } = await import('./hosts.ts');
-  return withHosts(flags, sources, 'log show', context, async ([log]) => {
-    if (!log) throw new HostError('HF_CLI_USAGE', { reason: '--host names no host.', command: 'log show' });
-    return familyOf(log.reader, seq);
-  });
-}
 
 /** The pause between two reads of the log, milliseconds. */
 const POLL_MS = 100;

@@ -15,16 +15,17 @@ import type { Change } from '../../core/kernel/replay/changes.ts';
 import { alterEvent, parseInserted } from '../../core/kernel/replay/changes.ts';
 import type { Difference } from '../../core/kernel/replay/findings.ts';
 import { whatIfSteps } from '../../core/kernel/replay/what-if.ts';
+import { withChosenLog } from '../log/chosen.ts';
 import { wholeNumber } from '../log/flags.ts';
 import { recordProgress } from '../log/progress.ts';
-import { sourceOf, withLog } from '../log/source.ts';
+import { sourceOf } from '../log/source.ts';
 import { whatIfLines } from './what-if-text.ts';
 
 const NAME = 'replay what-if';
 
 /** `holdfast replay what-if`: replays the log with changes, and shows which decisions differ (C8). */
 export const whatIf: CommandRun = async ([argument], flags, context) => {
-  const { json, print, signal, terminal } = context;
+  const { json, print, terminal } = context;
   const set = pairs(flags.set);
   const changes: Change[] = [
     ...((flags.drop as string[] | undefined) ?? []).map((text): Change => {
@@ -43,14 +44,16 @@ export const whatIf: CommandRun = async ([argument], flags, context) => {
     (await configuredActors(context, other.length > 0)).map((one) => [one.type, one]),
   );
   for (const definition of other) definitions.set(definition.type, definition);
-  const answer = await withLog(
-    sourceOf(argument ?? set.rest, context),
-    async (log) => {
-      const steps = whatIfSteps(log, definitions, changes, other.length > 0);
-      return runSteps(steps, context.signal, recordProgress('Deciding again', log, context));
-    },
-    signal,
-  );
+  const named = argument ?? set.rest;
+  const choice = {
+    command: NAME,
+    given: named === undefined ? [] : [named],
+    here: () => sourceOf(named, context),
+  };
+  const answer = await withChosenLog(flags, choice, context, async (log) => {
+    const steps = whatIfSteps(log, definitions, changes, other.length > 0);
+    return runSteps(steps, context.signal, recordProgress('Deciding again', log, context));
+  });
   const show = (all: readonly Difference[]) => all.map(shownDifference);
   const { differences, remembered } = answer;
   const shown = { ...answer, differences: show(differences), remembered: show(remembered) };

@@ -5,7 +5,8 @@ import type { Terminal } from '../../core/host/terminal.ts';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { CliError } from '../errors.ts';
-import { sourceOf, withLog } from '../log/source.ts';
+import { withChosenLog } from '../log/chosen.ts';
+import { sourceOf } from '../log/source.ts';
 import { frame, maxScroll, rowsFor, type Scene } from './frame.ts';
 import { StepLog } from './log.ts';
 import { pageOf } from './page.ts';
@@ -19,18 +20,16 @@ export const step: CommandRun = async ([source], flags, context) => {
     throw new CliError('HF_CLI_TERMINAL');
   const definitions = await context.actors().catch(() => []); // without machines no guard is shown
   const path = sourceOf(source, context);
-  await withLog(
-    path,
-    (log) =>
-      stepThrough(log, new Screen(stdin, stdout, process.env.TERM), {
-        definitions: new Map(definitions.map((one) => [one.type, one])),
-        words: new PluginWords(context),
-        paint: context.terminal.paint,
-        source: basename(path),
-        place: flags.at as string | undefined,
-        signal: context.signal,
-      }),
-    context.signal,
+  const given = source === undefined ? [] : [source];
+  await withChosenLog(flags, { command: 'replay step', given, here: () => path }, context, (log) =>
+    stepThrough(log, new Screen(stdin, stdout, process.env.TERM), {
+      definitions: new Map(definitions.map((one) => [one.type, one])),
+      words: new PluginWords(context),
+      paint: context.terminal.paint,
+      source: typeof flags.host === 'string' ? flags.host : basename(path),
+      place: flags.at as string | undefined,
+      signal: context.signal,
+    }),
   );
 };
 

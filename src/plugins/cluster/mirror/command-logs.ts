@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { overrideFromEnvironment } from '../../../core/host/config/environment.ts';
 import { createLogger } from '../../../core/host/logging/logger.ts';
 import type { HostLogs, OrphanedRecords } from '../../../core/host/plugin/command.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { singletonActor } from '../actors.ts';
 import { ClusterError } from '../errors.ts';
+import { cluster } from '../index.ts';
 import { ClusterKey } from '../keys.ts';
 import { NatsLink } from '../nats/link.ts';
 import { type ClusterOptions, clusterOptions } from '../options.ts';
@@ -16,10 +18,11 @@ const PATIENCE_MS = 10_000;
 const BEATS_MS = 2_500;
 
 /**
- * The settings by which a command reads the streams: those of the plugin, where it is configured, else the environment's.
+ * The settings by which a command reads the streams: those of the plugin, where it is configured, else those that the plugin's variables
+ * say.
  *
  * @param options of the plugin, checked
- * @throws HF_CLUSTER_UNSET neither names servers and the key
+ * @throws HF_CLUSTER_UNSET neither names servers and the key; HF_CONFIG_ENV a variable cannot be used
  */
 export function settingsOf(
   options: Readonly<Record<string, unknown>> | undefined,
@@ -27,17 +30,14 @@ export function settingsOf(
 ): ClusterOptions {
   if (!options && !env.HOLDFAST_NATS_URL)
     throw new ClusterError('HF_CLUSTER_UNSET', { reason: 'HOLDFAST_NATS_URL is empty' });
-  const named = {
-    servers: env.HOLDFAST_NATS_URL,
-    keyFile: env.HOLDFAST_CLUSTER_KEY_FILE,
-    name: env.HOLDFAST_CLUSTER_NAME,
-    host: env.HOLDFAST_CLUSTER_HOST,
-    credentialsFile: env.HOLDFAST_NATS_CREDENTIALS_FILE,
-  };
-  const given = Object.fromEntries(
-    Object.entries(named).filter(([, text]) => text !== undefined && text !== ''),
+  const { options: named, problems } = overrideFromEnvironment(
+    cluster.definition,
+    {},
+    env,
+    'the environment',
   );
-  const { data, error } = clusterOptions.safeParse(options ?? given);
+  for (const problem of problems) throw problem;
+  const { data, error } = clusterOptions.safeParse(options ?? named);
   if (data) return data;
   const issue = error.issues[0];
   throw new ClusterError('HF_CLUSTER_UNSET', { reason: `${issue?.path.join('.')}: ${issue?.message}` });
@@ -48,9 +48,15 @@ export async function connectLogs(options: ClusterOptions): Promise<HostLogs> {
   const logger = createLogger({ level: 'silent' });
   const key = ClusterKey.open(options.keyFile);
   const link = await NatsLink.open(options, { clock: systemClock, logger, key });
+  // Neither the timers of the clock nor a connection that is lost keep the process.
+  const alive = setInterval(() => {}, PATIENCE_MS);
+  const close = () => {
+    clearInterval(alive);
+    return link.close();
+  };
   if (!(await link.ready(PATIENCE_MS))) {
     const reason = link.problem ?? 'no server answered';
-    await link.close();
+    await close();
     throw new ClusterError('HF_CLUSTER_UNREACHABLE', { reason });
   }
   const streams: LogStreams = { link, cluster: options.name, clock: systemClock, logger };
@@ -84,7 +90,7 @@ export async function connectLogs(options: ClusterOptions): Promise<HostLogs> {
       return { host, reader, key: header.key, clockBehindMs, lacks, orphaned };
     },
     isRunning: (host) => hears(link, `hf.${options.name}.beat.${host}`),
-    close: () => link.close(),
+    close,
   };
 }
 
@@ -115,11 +121,9 @@ const orphanedEvent = z.object({
 function hears(link: NatsLink, subject: string): Promise<boolean> {
   return new Promise((resolve) => {
     const cancel = systemClock.after(BEATS_MS, () => done(false));
-    const alive = setInterval(() => {}, BEATS_MS);
     const end = link.subscribe(subject, () => done(true));
     const done = (isHeard: boolean) => {
       cancel();
-      clearInterval(alive);
       end();
       resolve(isHeard);
     };

@@ -10,12 +10,14 @@ import { openHostLog } from '../../../../src/plugins/cluster/mirror/host-log.ts'
 import { placeFence } from '../../../../src/plugins/cluster/mirror/inheritance.ts';
 import type { NatsLink } from '../../../../src/plugins/cluster/nats/link.ts';
 import { openBench } from '../../../support/actors.ts';
-import { call } from '../../../support/cli.ts';
+import { makeCertificate } from '../../../support/certificate.ts';
+import { call, root, spawnHoldfast } from '../../../support/cli.ts';
 import { openLink } from '../../../support/cluster.ts';
 import { door } from '../../../support/door.ts';
 import { doorsConfig } from '../../../support/doors-config.ts';
 import { CLUSTER, MirroredHost, streamsOf } from '../../../support/mirrored-host.ts';
 import { startNats } from '../../../support/nats.ts';
+import { onTerminal } from '../../../support/on-terminal.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
@@ -50,10 +52,11 @@ async function twoHosts(
   return { attic, cellar };
 }
 
-/** Calls commands that read the streams of a server. */
-async function setUp(t: ExecutionContext) {
-  const nats = await startNats(t);
-  const link = await openLink(t, nats.url());
+/** Calls commands that read the streams of a server. @param isPrivate the server's authority is one that the system does not know */
+async function setUp(t: ExecutionContext, isPrivate = false) {
+  const tls = isPrivate ? makeCertificate(tempDir(t)) : undefined;
+  const nats = await startNats(t, tls && { tls });
+  const link = await openLink(t, nats.url(), tls && { tls: { caFile: tls.certFile } });
   const cwd = tempDir(t);
   doorsConfig(cwd);
   const keyFile = join(tempDir(t), 'key');
@@ -63,6 +66,7 @@ async function setUp(t: ExecutionContext) {
     HOLDFAST_CLUSTER_KEY_FILE: keyFile,
     HOLDFAST_CLUSTER_NAME: CLUSTER,
     HOLDFAST_CLUSTER_HOST: 'attic',
+    ...(tls && { HOLDFAST_NATS_CA_FILE: tls.certFile }),
   };
   const logFeatures = {
     words: new Map(),
@@ -72,7 +76,7 @@ async function setUp(t: ExecutionContext) {
   };
   const holdfast = (argv: readonly string[], more: Partial<Parameters<typeof call>[1]> = {}) =>
     call(argv, { cwd, env, logFeatures, ...more });
-  return { link, holdfast };
+  return { link, env, holdfast };
 }
 
 test('[C13] records that do not count stand in the story as such', async (t) => {
@@ -153,6 +157,107 @@ test('[C13] the logs of all hosts are listed as one story, shown, exported, and 
     t.regex((await holdfast(argv)).err, /HF_CLI_USAGE/);
   t.regex((await holdfast(['log', 'list', '--host', 'roof'])).err, /HF_CLUSTER_NO_LOG/);
   t.regex((await holdfast(['log', 'list', '--host', 'all'], { env: {} })).err, /HF_CLUSTER_UNSET/);
+});
+
+test('[C13,C7,C8] the past of another host is looked at, explained and changed as that of its exported log is', async (t) => {
+  const { link, holdfast } = await setUp(t);
+  await twoHosts(t, link);
+  const file = join(tempDir(t), 'attic.jsonl');
+  await holdfast(['log', 'export', '--host', 'attic', '--out', file]);
+  for (const argv of [
+    ['replay', 'at', '2'],
+    ['replay', 'at', '2', '--json'],
+    ['replay', 'diff', '1', '2'],
+    ['replay', 'explain', '2'],
+    ['replay', 'what-if', '--drop', '2', '--json'],
+  ]) {
+    const [there, here] = [await holdfast([...argv, '--host', 'attic']), await holdfast([...argv, file])];
+    t.is(there.code, 0, there.err);
+    t.is(there.out, here.out, argv.join(' '));
+  }
+  for (const argv of [
+    ['log', 'show', '1'],
+    ['replay', 'explain', '2'],
+    ['replay', 'what-if', '--drop', '2'],
+  ])
+    t.regex(
+      (await holdfast([...argv, '--host', 'all'])).err,
+      /^HF_CLI_USAGE\n.*name one host/,
+      argv.join(' '),
+    );
+  t.regex(
+    (await holdfast(['replay', 'at', '2', file, '--host', 'attic'])).err,
+    /^HF_CLI_USAGE\n.*name no other log/,
+  );
+});
+
+test('[C13,C7] all hosts are looked at as of one time, however their clocks are set', async (t) => {
+  const { link, holdfast } = await setUp(t);
+  await twoHosts(t, link);
+  // Both clocks stand years before the servers', and not at the same time.
+  const endOf = async (host: string) => {
+    const { reader, clockBehindMs } = await openHostLog(streamsOf(link), host);
+    const { at } = reader.record(reader.lastSeq());
+    reader.close();
+    return new Date(at + clockBehindMs).toISOString();
+  };
+  const [atticEnds, cellarEnds] = [await endOf('attic'), await endOf('cellar')];
+  const first = await holdfast(['replay', 'at', atticEnds, '--host', 'all', '--json']);
+  t.is(first.code, 0, first.err);
+  t.regex(first.err, /cellar: its log begins later/);
+  const seen = ({ out }: { readonly out: string }) =>
+    (JSON.parse(out) as { hosts: { host: string; seq: number; actors: { ref: string }[] }[] }).hosts.map(
+      ({ host, seq, actors }) => [host, seq, ...actors.map(({ ref }) => ref)],
+    );
+  t.deepEqual(seen(first), [['attic', 3, FRONT]]);
+  const both = await holdfast(['replay', 'at', cellarEnds, '--host', 'all', '--json']);
+  t.deepEqual(seen(both), [
+    ['attic', 3, FRONT],
+    ['cellar', 2, FRONT],
+  ]);
+  const text = await holdfast(['replay', 'at', '0s', '--host', 'all']);
+  t.regex(text.out, /^attic\nAfter record 3, [\s\S]*\n\ncellar\nAfter record 2, /);
+  const change = await holdfast(['replay', 'diff', cellarEnds, '0s', '--host', 'all', '--json']);
+  t.like(JSON.parse(change.out), {
+    hosts: [
+      { host: 'attic', from: 3, to: 3 },
+      { host: 'cellar', from: 2, to: 2 },
+    ],
+  });
+  for (const argv of [
+    ['replay', 'at', '2'],
+    ['replay', 'diff', '1', '2'],
+  ])
+    t.regex((await holdfast([...argv, '--host', 'all'])).err, /^HF_CLI_USAGE\n.*name a time, or one host/);
+  t.regex((await holdfast(['replay', 'at', '2025-01-01', '--host', 'all'])).err, /HF_LOG_RANGE/);
+});
+
+test('[C13,C7] a machine that only variables set up steps through the log of another host, by a private authority', async (t) => {
+  const { link, env } = await setUp(t, true);
+  await twoHosts(t, link);
+  const command = `'${process.execPath}' '${join(root, 'bin/holdfast.js')}' replay step --host cellar`;
+  const terminal = onTerminal(t, command, {
+    cwd: tempDir(t),
+    env: { ...env, TERM: 'xterm' },
+    size: { columns: 80, rows: 24 },
+  });
+  await terminal.see(/cellar[\s\S]*record 1 of 2/);
+  terminal.type('j');
+  await terminal.see(/record 2 of 2/);
+  terminal.type('q');
+  t.is(await terminal.ended, 0);
+});
+
+test('[C13] a command whose servers do not answer says so', async (t) => {
+  const cwd = tempDir(t);
+  writeFileSync(join(cwd, 'key'), Buffer.alloc(32), { mode: 0o600 });
+  const env = {
+    HOLDFAST_NATS_URL: 'nats://127.0.0.1:1',
+    HOLDFAST_CLUSTER_KEY_FILE: join(cwd, 'key'),
+  };
+  const { code, err } = await spawnHoldfast(t, ['log', 'list', '--host', 'all'], { cwd, env }).ended;
+  t.is(code, 1);
+  t.regex(err, /^HF_CLUSTER_UNREACHABLE/);
 });
 
 test('[C13] a state that is not what the other host left is found by the replay of all hosts', async (t) => {
