@@ -43,9 +43,11 @@ export function clusterName(): string {
 /** What arrived at a host, without what differs from run to run. */
 export interface Arrivals {
   readonly messages: ArrivedMessage[];
-  readonly states: (ArrivedState & { readonly order: number })[];
+  readonly states: ArrivedState[];
   readonly taken: ArrivedMessage[];
   readonly broken: string[];
+  /** Who wanted states, and who has sent them. */
+  readonly exchanged: string[];
   /** When each message arrived, by its correlation. */
   readonly at: Map<string, number>;
   place?: SharedPlace | undefined;
@@ -77,7 +79,9 @@ export async function openHost(
     link.listen = (subject, deliver) =>
       subject === `hf.${name}.shared` ? () => {} : listen(subject, deliver);
   }
-  const arrivals: Arrivals = { messages: [], states: [], taken: [], broken: [], at: new Map() };
+  const arrivals: Arrivals = {
+    ...{ messages: [], states: [], taken: [], broken: [], exchanged: [], at: new Map() },
+  };
   const common = { link, clock: wish.clock ?? systemClock, logger: wish.logger ?? silent, name, host };
   const everyHost = new EveryHost({
     ...{ ...common, replicas, place: wish.place },
@@ -89,7 +93,9 @@ export async function openHost(
       arrivals.messages.push(message);
       arrivals.at.set(message.correlation, performance.now());
     },
-    onState: (state, order) => void arrivals.states.push({ ...state, order }),
+    onState: (state) => void arrivals.states.push(state),
+    onWanted: (round, from) => void arrivals.exchanged.push(`${from} wants ${round}`),
+    onSent: (rounds, from) => void arrivals.exchanged.push(`${from} has sent ${rounds.join()}`),
     onBroken: (reason, first, last) => void arrivals.broken.push(`${reason} ${first} to ${last}`),
     ...(wish.pollMs !== undefined && { pollMs: wish.pollMs }),
     ...(wish.maxBytes !== undefined && { maxBytes: wish.maxBytes }),

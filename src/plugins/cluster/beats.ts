@@ -217,10 +217,14 @@ export class Beats {
     return this.standing().isIsolated ? [...this.#heard.keys()] : this.live().map(({ host }) => host);
   }
 
-  /** How many others may answer a question: those that are known to live, and those that have not proven it yet. */
-  get others(): number {
+  /** The names of the others that may answer: those that are known to live, and those that have not proven it yet. */
+  get present(): ReadonlySet<string> {
     const since = this.#options.clock.monotonic() - GONE_MS;
-    return this.live().length + [...this.#unproven.values()].filter((heardMs) => heardMs >= since).length;
+    const unproven = [...this.#unproven].filter(([, heardMs]) => heardMs >= since);
+    return new Set([
+      ...this.live().map(({ host }) => host),
+      ...unproven.map(([key]) => key.slice(0, key.lastIndexOf(' '))),
+    ]);
   }
 
   /** How long this run has lasted, milliseconds. */

@@ -89,9 +89,8 @@ export class ClusterSystem implements Cluster {
     });
     this.shared = new SharedMessages({
       ...{ ...common, replicas, services, deliver, position: this.#position },
-      ask: async () => (await this.ask('cluster.states', null, ASK_MS)).answers.length,
       // Who was just cut off hears of nobody yet.
-      others: () => (this.beats.hearsForMs < HEARD_MS ? undefined : this.beats.others),
+      others: () => (this.beats.hearsForMs < HEARD_MS ? undefined : this.beats.present),
     });
     this.#holder = new HolderMessages({
       ...{ ...common, beats: this.beats },
@@ -101,7 +100,6 @@ export class ClusterSystem implements Cluster {
       },
     });
     this.#asks = new Asks({ ...common, beats: this.beats });
-    this.onAsked('cluster.states', async () => ((await this.shared.share()) ? { sent: true } : undefined));
     this.onAsked('cluster.leaving', (_, from) => void records.left(from));
     this.outbox = new Outbox({
       ...{ link, cluster: name, host, dataDir, position: this.#position, log, clock, logger },
@@ -259,7 +257,6 @@ export class ClusterSystem implements Cluster {
   }
 }
 
-const ASK_MS = 10_000;
 /** Who lives is heard within so long. */
 const HEARD_MS = 1_500;
 /** For the others to hear that this host stops. */

@@ -154,10 +154,10 @@ test.serial(
     const maxBytes = 8_192;
     const a = await openHost(t, nats.url(), 'a', { name, maxBytes, withinMs: 60_000 });
     for (const id of numbered('m', 10)) await a.send(id, 'x'.repeat(2_000));
-    await a.everyHost.sendState('keys.key/one', { revoked: true }, 4);
+    await a.everyHost.sendState('keys.key/one', { revoked: true });
     const b = await openHost(t, nats.url(), 'b', { name, maxBytes });
     await until('b has the state', () => b.states.length === 1);
-    t.deepEqual(b.states, [{ from: 'a', ref: 'keys.key/one', state: { revoked: true }, asOf: 4, order: 11 }]);
+    t.deepEqual(b.states, [{ from: 'a', ref: 'keys.key/one', state: { revoked: true } }]);
     const [first = 0] = orders(b);
     t.true(first > 1 && isRising(orders(b)));
     t.deepEqual(b.broken, [`missed 1 to ${first - 1}`]);
@@ -210,8 +210,65 @@ test.serial(
     await Promise.all(waiting);
     t.is(host.everyHost.figures.waiting, 0);
     t.true(host.beats.standing().isIsolated);
+    await host.stop();
+    t.is(host.place, undefined, 'a host that has never found the stream has no place in it');
   },
 );
+
+test.serial(
+  '[C13] a message does not wait for those of another topic, nor for states, of which many are on their way at once',
+  async (t) => {
+    const link = await openLink(t, nats.url());
+    const stream = await LinearStream.open(link, streamSettings(), { clock: systemClock, logger: silent });
+    const order = new SharedOrder({ incarnation: stream.incarnation, seq: 0, epoch: 0, trail: [] });
+    const stored: string[] = [];
+    const isOpen = Promise.withResolvers<void>();
+    let underWay = 0;
+    const append = stream.append.bind(stream);
+    stream.append = async (body, options) => {
+      const { kind, topic, correlation } = JSON.parse(body.toString());
+      if (topic !== 'keys.changed') {
+        underWay += 1;
+        await isOpen.promise;
+      }
+      const stands = await append(body, options);
+      stored.push(correlation ?? kind);
+      return stands;
+    };
+    const options = { clock: systemClock, host: 'a', order, stream: () => stream, withinMs: 60_000 };
+    const outgoing = new Outgoing({ ...options, onStored: () => {}, onDoubt: () => {} });
+    t.teardown(() => outgoing.stop());
+    const send = (id: string, topic: string) =>
+      void outgoing.send(id, { kind: 'message', topic, payload: 1, correlation: id }).catch(() => {});
+    for (const id of numbered('slice', 20)) send(id, 'slices.wanted');
+    for (const id of numbered('state', 500))
+      void outgoing.send(id, { kind: 'state', ref: `keys.key/${id}`, state: 1 }).catch(() => {});
+    for (const id of numbered('change', 3)) send(id, 'keys.changed');
+    await until('the changes are stored', () => stored.length === 3);
+    t.deepEqual(stored, numbered('change', 3));
+    t.is(underWay, 1 + 128, 'one of the slices, and many states');
+    isOpen.resolve();
+    await until('all are stored', () => stored.length === 523);
+    t.deepEqual(
+      stored.filter((name) => name.startsWith('slice')),
+      numbered('slice', 20),
+    );
+  },
+);
+
+test.serial('[C13] that all was sent is not said on a stream that has lost what was sent', async (t) => {
+  const link = await openLink(t, nats.url());
+  const stream = await LinearStream.open(link, streamSettings(), { clock: systemClock, logger: silent });
+  const order = new SharedOrder({ incarnation: stream.incarnation, seq: 0, epoch: 0, trail: [] });
+  const options = { clock: systemClock, host: 'a', order, stream: () => stream, withinMs: 60_000 };
+  const outgoing = new Outgoing({ ...options, onStored: () => {}, onDoubt: () => {} });
+  t.teardown(() => outgoing.stop());
+  const sent = outgoing.send('sent', { kind: 'sent', rounds: ['one'] });
+  await until('it is stored', async () => (await stream.last()).seq === 1);
+  order.rewind(stream.incarnation, 0);
+  outgoing.again();
+  await t.throwsAsync(sent, { code: 'HF_CLUSTER_ISOLATED' });
+});
 
 test.serial('[C13] a beat of another host that has more says that there is something to read', async (t) => {
   const name = clusterName();

@@ -145,7 +145,7 @@ test('[C13] a message has at most 64 KiB, a state 512 KiB', (t) => {
   });
   t.truthy(encodeShared(message(65_000)));
   t.throws(() => encodeShared(message(65_536)), { code: 'HF_CLUSTER_MESSAGE_SIZE' });
-  const state: SharedBody = { ...head, kind: 'state', ref: 'a/b', state: 'x'.repeat(500_000), asOf: 3 };
+  const state: SharedBody = { ...head, kind: 'state', ref: 'a/b', state: 'x'.repeat(500_000) };
   const body = encodeShared(state);
   const outcome = begun().take({ seq: 1, body });
   t.deepEqual(outcome, { kind: 'accepted', body: state, order: 1 });

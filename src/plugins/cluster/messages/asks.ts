@@ -31,7 +31,7 @@ export interface AsksOptions {
   /** Name of the cluster. */
   readonly name: string;
   readonly host: string;
-  readonly beats: Pick<Beats, 'stamp' | 'isFresh' | 'others' | 'askable' | 'upMs' | 'run'>;
+  readonly beats: Pick<Beats, 'stamp' | 'isFresh' | 'present' | 'askable' | 'upMs' | 'run'>;
 }
 
 /** Questions to all other hosts (docs/cluster.md, "Concepts"): whoever knows something answers, until all have or the time is over. */
@@ -80,7 +80,8 @@ export class Asks {
       const details = { topic: question, bytes: bytes.length, most: LARGEST_MESSAGE };
       throw new ClusterError('HF_CLUSTER_MESSAGE_SIZE', details);
     }
-    const { others, askable } = beats;
+    const { askable } = beats;
+    const others = beats.present.size;
     if (others === 0 && beats.upMs > ALONE_AFTER_MS) return { answers: [], unanswered: askable };
     const found = new Map<string, Answer>();
     try {

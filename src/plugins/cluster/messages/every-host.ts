@@ -20,8 +20,6 @@ export interface ArrivedState {
   readonly from: string;
   readonly ref: string;
   readonly state: Json;
-  /** The newest order of the messages that led to it. */
-  readonly asOf: number;
 }
 
 export interface EveryHostOptions {
@@ -38,7 +36,11 @@ export interface EveryHostOptions {
   readonly remember: (place: SharedPlace) => void;
   /** Takes a message. The next one waits for it; when it throws, it is called again until it does not. */
   readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
-  readonly onState: (state: ArrivedState, order: number) => void | Promise<void>;
+  readonly onState: (state: ArrivedState) => void;
+  /** A host wants the states that the others have. */
+  readonly onWanted: (round: string, from: string) => void;
+  /** A host has sent what it had, for those who wanted it in these rounds. */
+  readonly onSent: (rounds: readonly string[], from: string) => void;
   /** What happened to the stream while this host was away, or to the servers: hosts may know different things now, and exchange states. */
   readonly onBroken: (reason: 'missed' | 'rewound', first: number, last: number) => void;
   /** How long a message may take; 15,000 unless set. Milliseconds. */
@@ -126,14 +128,23 @@ export class EveryHost {
     return this.#outgoing.send(id, cause === undefined ? message : { ...message, cause });
   }
 
+  /** Has every host hear the state of an actor. @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY, HF_CLUSTER_MESSAGE_SIZE (512 KiB) */
+  sendState(ref: string, state: Json): Promise<void> {
+    return this.#outgoing.send(newCorrelation(), { kind: 'state', ref, state });
+  }
+
+  /** Has every host hear that this one wants the states that they have. @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY */
+  want(round: string): Promise<void> {
+    return this.#outgoing.send(newCorrelation(), { kind: 'wanted', round });
+  }
+
   /**
-   * Has every host hear the state of an actor.
+   * Has every host hear that this one has sent what it had, for those who wanted it.
    *
-   * @param asOf the newest order of the messages that led to it
-   * @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY, HF_CLUSTER_MESSAGE_SIZE (512 KiB)
+   * @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY; also when the stream was lost before it was delivered here: so may be what was sent before
    */
-  sendState(ref: string, state: Json, asOf: number): Promise<void> {
-    return this.#outgoing.send(newCorrelation(), { kind: 'state', ref, state, asOf });
+  sent(rounds: readonly string[]): Promise<void> {
+    return this.#outgoing.send(newCorrelation(), { kind: 'sent', rounds: [...rounds] });
   }
 
   /** Resolves when this host has delivered everything that was stored before. @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY */
@@ -199,11 +210,13 @@ export class EveryHost {
     order: number,
     sentAt: number,
   ): void | Promise<void> {
-    const { deliver, onState } = this.#options;
+    const { deliver, onState, onWanted, onSent } = this.#options;
     if (body.kind === 'mark') return undefined;
+    if (body.kind === 'wanted') return onWanted(body.round, body.from);
+    if (body.kind === 'sent') return onSent(body.rounds, body.from);
     if (body.kind === 'state') {
-      const { from, ref, state, asOf } = body;
-      return onState({ from, ref, state, asOf }, order);
+      const { from, ref, state } = body;
+      return onState({ from, ref, state });
     }
     const { from, topic, payload, correlation, cause } = body;
     return deliver({
@@ -221,6 +234,8 @@ export class EveryHost {
   #remember(): void {
     this.#cancel = undefined;
     const place = this.#order.place;
+    // It has not found the stream yet: it was not there.
+    if (place.incarnation === '') return;
     this.#options.remember(
       this.#isDelivering ? { ...place, seq: place.seq - 1, trail: place.trail.slice(0, -1) } : place,
     );

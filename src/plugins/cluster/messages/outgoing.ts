@@ -4,14 +4,27 @@ import type { LinearStream } from '../nats/stream.ts';
 import { StreamGone, StreamUnknown } from '../nats/stream-errors.ts';
 import { encodeShared, type SharedContent, type SharedOrder } from './shared-order.ts';
 
+/** Of one lane. */
 const MOST_WAITING = 1_000;
+/** States of actors that may be on their way; which of them is stored first is of no account. */
+export const STATES_AT_ONCE = 128;
 /** Of one attempt; the next one has the same id and the same bytes. */
 const ATTEMPT_MS = 1_000;
 const PAUSE_MS = 100;
 
+/** Messages of which one does not wait for those of another lane. */
+interface Lane {
+  /** In the order of the calls; those that are stored already wait for their delivery. */
+  readonly items: Set<Waiting>;
+  /** How many may be on their way. */
+  readonly atOnce: number;
+  underWay: number;
+}
+
 interface Waiting {
   readonly id: string;
   readonly content: SharedContent;
+  readonly lane: Lane;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
   readonly cancel: () => void;
@@ -19,6 +32,7 @@ interface Waiting {
   version: number;
   bytes?: Buffer | undefined;
   state: 'waiting' | 'unknown' | 'stored' | 'delivered';
+  isUnderWay: boolean;
 }
 
 export interface OutgoingOptions {
@@ -36,12 +50,14 @@ export interface OutgoingOptions {
   readonly withinMs: number;
 }
 
-/** What this host has to say to every host: stored one after the other, so that one host's messages keep their order. */
+/**
+ * What this host has to say to every host. Messages of one topic are stored one after the other, so that they keep their order; those of
+ * another topic do not wait for them, e.g. a revocation for slices of limits. States are stored many at once.
+ */
 export class Outgoing {
   readonly #options: OutgoingOptions;
-  /** In the order of the calls; those that are stored already wait for their delivery. */
   readonly #waiting = new Map<string, Waiting>();
-  #isDraining = false;
+  readonly #lanes = new Map<string, Lane>();
   #isConfirming = false;
   #isStopped = false;
   readonly #pauses = new Set<() => void>();
@@ -62,14 +78,27 @@ export class Outgoing {
   async send(id: string, content: SharedContent): Promise<void> {
     const { clock, withinMs } = this.#options;
     if (this.#isStopped) throw isolated(id, 0, 'waiting');
-    if (this.#waiting.size >= MOST_WAITING)
+    const lane = this.#laneOf(content);
+    if (lane.items.size >= MOST_WAITING)
       throw new ClusterError('HF_CLUSTER_BUSY', { stream: 'of messages to every host', most: MOST_WAITING });
     this.#encode(id, content);
     return new Promise((resolve, reject) => {
       const cancel = clock.after(withinMs, () => this.#fail(id, withinMs));
-      this.#waiting.set(id, { id, content, resolve, reject, cancel, version: 0, state: 'waiting' });
-      void this.#drain();
+      const begin = { version: 0, state: 'waiting', isUnderWay: false } as const;
+      const item: Waiting = { id, content, lane, resolve, reject, cancel, ...begin };
+      this.#waiting.set(id, item);
+      lane.items.add(item);
+      this.#drain(lane);
     });
+  }
+
+  #laneOf(content: SharedContent): Lane {
+    const { kind } = content;
+    const name = kind === 'message' ? `message ${content.topic}` : kind;
+    const atOnce = kind === 'state' ? STATES_AT_ONCE : 1;
+    const lane = this.#lanes.get(name) ?? { items: new Set(), atOnce, underWay: 0 };
+    this.#lanes.set(name, lane);
+    return lane;
   }
 
   /** This host has delivered it. */
@@ -85,13 +114,19 @@ export class Outgoing {
     const item = this.#waiting.get(id);
     if (!item) return;
     this.#renew(item);
-    void this.#drain();
+    this.#drain(item.lane);
   }
 
   /** The stream is another one, or has lost messages: what was stored and not delivered yet is written anew. */
   again(): void {
-    for (const item of this.#waiting.values()) this.#renew(item);
-    void this.#drain();
+    for (const item of [...this.#waiting.values()]) this.#rewrite(item);
+    for (const lane of this.#lanes.values()) this.#drain(lane);
+  }
+
+  /** That all was sent holds only where that stands before it. */
+  #rewrite(item: Waiting): void {
+    if (item.content.kind === 'sent') this.#fail(item.id, 0);
+    else this.#renew(item);
   }
 
   #renew(item: Waiting): void {
@@ -120,37 +155,43 @@ export class Outgoing {
 
   #forget(item: Waiting): void {
     this.#waiting.delete(item.id);
+    item.lane.items.delete(item);
     item.cancel();
   }
 
-  async #drain(): Promise<void> {
-    if (this.#isDraining) return;
-    this.#isDraining = true;
-    for (let item = this.#next(); item; item = this.#next()) await this.#attempt(item);
-    this.#isDraining = false;
+  #drain(lane: Lane): void {
+    const atOnce = this.#options.stream() ? lane.atOnce : 1;
+    while (lane.underWay < atOnce) {
+      const next = lane.items.values().find(isOpen);
+      if (!next) return;
+      next.isUnderWay = true;
+      lane.underWay += 1;
+      void this.#attempt(next).finally(() => {
+        next.isUnderWay = false;
+        lane.underWay -= 1;
+        this.#drain(lane);
+      });
+    }
   }
 
-  #next(): Waiting | undefined {
-    return this.#waiting.values().find(({ state }) => state === 'waiting' || state === 'unknown');
-  }
-
+  /** Never rejects. */
   async #attempt(item: Waiting): Promise<void> {
     const stream = this.#options.stream();
     if (!stream) return this.#pause();
-    item.bytes ??= this.#encode(item.id, item.content);
-    const { bytes, version } = item;
+    const { version } = item;
     const before = item.state;
     // Whoever gives up meanwhile does not know whether it was stored.
     item.state = 'unknown';
     try {
-      await stream.append(bytes, { id: `${item.id}.${version}`, timeoutMs: ATTEMPT_MS });
+      item.bytes ??= this.#encode(item.id, item.content);
+      await stream.append(item.bytes, { id: `${item.id}.${version}`, timeoutMs: ATTEMPT_MS });
       if (item.version === version && item.state === 'unknown') item.state = 'stored';
       this.#options.onStored();
     } catch (error) {
       const isOurs = item.version === version && item.state === 'unknown';
       if (!(error instanceof StreamUnknown) && isOurs) item.state = before;
       // On the next stream of this name the old bytes count for nobody.
-      if (error instanceof StreamGone && isOurs) this.#renew(item);
+      if (error instanceof StreamGone && isOurs) this.#rewrite(item);
       await this.#pause();
     }
   }
@@ -211,6 +252,10 @@ export class Outgoing {
       this.#pauses.add(wake);
     });
   }
+}
+
+function isOpen({ state, isUnderWay }: Waiting): boolean {
+  return !isUnderWay && (state === 'waiting' || state === 'unknown');
 }
 
 const OUTCOMES = {

@@ -1,16 +1,17 @@
 import type { ArrivedMessage, ClusterStanding, HostMessage } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
-import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
+import type { EventLog } from '../../../core/kernel/log/event-log.ts';
 import type { ClusterPosition } from '../mirror/position.ts';
 import type { NatsLink } from '../nats/link.ts';
 import { CatchingUp } from './catching-up.ts';
 import { EveryHost } from './every-host.ts';
 import { SharedActors, type SharedActorsOptions } from './shared-actors.ts';
 import type { SharedPlace } from './shared-order.ts';
+import { StateExchange } from './state-exchange.ts';
 import type { ReadPlace } from './told-places.ts';
 
-export interface SharedMessagesOptions extends Pick<SharedActorsOptions, 'ask' | 'others'> {
+export interface SharedMessagesOptions {
   readonly link: NatsLink;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -18,11 +19,15 @@ export interface SharedMessagesOptions extends Pick<SharedActorsOptions, 'ask' |
   readonly name: string;
   readonly host: string;
   readonly replicas?: number | undefined;
-  readonly services: SharedActorsOptions['services'] & Pick<Services, 'log'>;
+  readonly services: SharedActorsOptions['services'] & {
+    readonly log: Pick<EventLog, 'lastSeq' | 'whenDurable'>;
+  };
   /** Where this host was when it stopped, and is noted. */
   readonly position: Pick<ClusterPosition, 'current' | 'set'>;
   /** Takes a message. The next one waits for it; when it throws, it is called again until it does not. */
   readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
+  /** The names of the other hosts that live; undefined while that is not known. */
+  readonly others: () => ReadonlySet<string> | undefined;
 }
 
 /**
@@ -32,27 +37,37 @@ export interface SharedMessagesOptions extends Pick<SharedActorsOptions, 'ask' |
 export class SharedMessages {
   readonly #options: SharedMessagesOptions;
   readonly #everyHost: EveryHost;
-  readonly #actors: SharedActors;
+  readonly #states: StateExchange;
   readonly #catchingUp: CatchingUp;
+  /** The newest place that counts as delivered after a restart. */
+  #place: SharedPlace | undefined;
 
   constructor(options: SharedMessagesOptions) {
-    const { link, clock, logger, name, host, replicas, services, position, deliver, ask, others } = options;
+    const { link, clock, logger, name, host, replicas, services, position, deliver, others } = options;
     const place = position.current.shared;
-    const mark = () => this.#everyHost.mark();
     this.#options = options;
-    this.#catchingUp = new CatchingUp({ clock, logger, mark });
-    this.#actors = new SharedActors({
-      ...{ services, mark, ask, others },
-      send: (ref, state, asOf) => this.#everyHost.sendState(ref, state, asOf),
+    this.#place = place;
+    this.#catchingUp = new CatchingUp({ clock, logger, mark: () => this.#everyHost.mark() });
+    const actors = new SharedActors({
+      ...{ services, host },
+      send: (ref, state) => this.#everyHost.sendState(ref, state),
+    });
+    this.#states = new StateExchange({
+      ...{ clock, logger, host, actors, others },
+      want: (round) => this.#everyHost.want(round),
+      sent: (rounds) => this.#everyHost.sent(rounds),
+      onChange: () => this.#note(),
     });
     this.#everyHost = new EveryHost({
       ...{ link, clock, logger, name, host, replicas, deliver },
       ...(place && { place }),
       remember: (newest) => this.#remember(newest),
-      onState: (state) => this.#actors.take(state, host),
+      onState: (state) => actors.take(state),
+      onWanted: (round, from) => this.#states.wanted(round, from),
+      onSent: (rounds, from) => this.#states.answered(rounds, from),
       onBroken: (reason, first, last) => {
         logger.warn({ reason, first, last }, 'cluster.messages_missed');
-        void this.#actors.complete();
+        this.#states.complete();
       },
     });
   }
@@ -61,25 +76,20 @@ export class SharedMessages {
   start(): void {
     const { shared } = this.#options.position.current;
     this.#everyHost.start();
-    if (!shared) void this.#actors.share();
-    if (shared?.isIncomplete) void this.#actors.complete();
+    if (shared?.isIncomplete) this.#states.complete();
+    else if (shared?.isUnshared ?? true) this.#states.share();
   }
 
   /** Resolves when nothing is delivered any more. What waits to be sent is rejected. */
   async stop(): Promise<void> {
     this.#catchingUp.stop();
-    this.#actors.stop();
+    this.#states.stop();
     await this.#everyHost.stop();
   }
 
   /** Has every host deliver a message, this one too. @throws see `EveryHost.send` */
   send(message: HostMessage): Promise<void> {
     return this.#everyHost.send(message);
-  }
-
-  /** Sends the states of shared actors to every host. @returns whether all of it was sent */
-  share(): Promise<boolean> {
-    return this.#actors.share();
   }
 
   /** This host reaches NATS again. @param awayMs for how long it did not */
@@ -99,7 +109,7 @@ export class SharedMessages {
 
   /** @returns how this host stands, when it hears the others so, and may lack what they said */
   standing(heard: ClusterStanding): ClusterStanding {
-    const { missedMs, isIncomplete } = this.#actors;
+    const { missedMs, isIncomplete } = this.#states;
     const standing = { ...heard, ...(missedMs !== undefined && { missedMs }) };
     const behind = [this.#catchingUp.behindMs, this.#everyHost.behindMs].filter((ms) => ms !== undefined);
     if (behind.length === 0 && !isIncomplete) return standing;
@@ -109,9 +119,16 @@ export class SharedMessages {
 
   /** What is not durable yet would not come again after a crash. */
   #remember(place: SharedPlace): void {
-    const { services, position } = this.#options;
-    const { log } = services;
-    const { isIncomplete } = this.#actors;
-    void log.whenDurable(log.lastSeq()).then(() => position.set({ shared: { ...place, isIncomplete } }));
+    const { log } = this.#options.services;
+    void log.whenDurable(log.lastSeq()).then(() => {
+      this.#place = place;
+      this.#note();
+    });
+  }
+
+  /** Of a host that has not found the stream yet nothing is noted: its next start is the first, too. */
+  #note(): void {
+    const { isIncomplete, isUnshared } = this.#states;
+    if (this.#place) this.#options.position.set({ shared: { ...this.#place, isIncomplete, isUnshared } });
   }
 }

@@ -10,6 +10,8 @@ const EPOCH_STEP = 2 ** 40;
 /** Of an actor's state, bytes. */
 const LARGEST_STATE = 512 * 1024;
 const DIGEST_CHARS = 16;
+/** Hosts that want states at the same time. */
+const MOST_ROUNDS = 200;
 
 /** How far a host has come in the stream of messages to every host. */
 export interface SharedPlace {
@@ -20,8 +22,6 @@ export interface SharedPlace {
   readonly epoch: number;
   /** Digests of the newest bodies up to `seq`, the last one last; empty texts where none is known. */
   readonly trail: readonly string[];
-  /** Messages were missed, and the others' states had not come yet. */
-  readonly isIncomplete?: boolean | undefined;
 }
 
 const text = z.string().max(300);
@@ -37,9 +37,13 @@ const bodies = z.discriminatedUnion('kind', [
     correlation: text,
     cause: z.int().min(0).optional(),
   }),
-  z.object({ ...sender, kind: z.literal('state'), ref: text.min(1), state: json, asOf: z.int().min(0) }),
+  z.object({ ...sender, kind: z.literal('state'), ref: text.min(1), state: json }),
   /** Its sender wants to know that it has read all before it. */
   z.object({ ...sender, kind: z.literal('mark') }),
+  /** Its sender has missed messages: every host sends the states that it has. */
+  z.object({ ...sender, kind: z.literal('wanted'), round: text.min(1) }),
+  /** Its sender has sent all that it had when it had read what was wanted in these rounds. */
+  z.object({ ...sender, kind: z.literal('sent'), rounds: z.array(text).max(MOST_ROUNDS) }),
 ]);
 
 /** A body as hosts send it. */
@@ -70,7 +74,7 @@ export function encodeShared(body: SharedBody): Buffer {
   const bytes = Buffer.from(JSON.stringify(body));
   const most = body.kind === 'state' ? LARGEST_STATE : LARGEST_MESSAGE;
   if (bytes.length <= most) return bytes;
-  const topic = body.kind === 'state' ? body.ref : body.kind === 'mark' ? body.kind : body.topic;
+  const topic = body.kind === 'state' ? body.ref : body.kind === 'message' ? body.topic : body.kind;
   throw new ClusterError('HF_CLUSTER_MESSAGE_SIZE', { topic, bytes: bytes.length, most });
 }
 

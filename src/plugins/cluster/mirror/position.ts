@@ -67,6 +67,8 @@ const position = z.object({
       trail: z.array(z.string()).readonly(),
       /** Messages were missed, and the others' states had not come yet. */
       isIncomplete: z.boolean().optional(),
+      /** The others may lack what this host has. */
+      isUnshared: z.boolean().optional(),
     })
     .readonly()
     .optional(),

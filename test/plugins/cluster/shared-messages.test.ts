@@ -1,0 +1,96 @@
+import test from 'ava';
+import type { ActorDefinition } from '../../../src/core/kernel/actors/definition.ts';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
+import { SharedMessages } from '../../../src/plugins/cluster/messages/shared-messages.ts';
+import type { Position } from '../../../src/plugins/cluster/mirror/position.ts';
+import { openLink, silent } from '../../support/cluster.ts';
+import { clusterName } from '../../support/message-hosts.ts';
+import { startNats } from '../../support/nats.ts';
+import type { Scope } from '../../support/scope.ts';
+import { until } from '../../support/until.ts';
+
+interface Wish {
+  readonly name: string;
+  readonly doors?: readonly string[];
+  readonly position?: Position;
+  readonly others?: readonly string[];
+}
+
+const connected = { hosts: 2, silentMs: 0, isIsolated: false, isBehind: false };
+
+/** What every host hears, at a host that has some doors, which all hosts share. */
+async function open(t: Scope, url: string, host: string, wish: Wish) {
+  const { name, doors = [], position = {}, others = [] } = wish;
+  const link = await openLink(t, url, { name, host, isAlone: true });
+  const notes = { current: position };
+  const heard = new Set<string>();
+  const hear: NonNullable<ActorDefinition['hear']> = () => ({ type: 'HEARD' });
+  const state = (ref: string) => ({
+    ...{ ref, machine: 'door', version: 1, value: 'open', context: { order: 1 }, done: false },
+    ...{ seq: 1, at: 1, timers: {}, effects: {} },
+  });
+  const actors = {
+    states: () => doors.map(state),
+    snapshot: state,
+    deliver: (ref: string) => {
+      heard.add(ref);
+      return { record: undefined, durable: () => Promise.reject(new Error('nobody waits')) };
+    },
+  };
+  const log = { lastSeq: () => 0, whenDurable: async () => {} };
+  const declarations = () => ({ actors: [{ type: 'test.door', hear }] });
+  const common = { link, clock: systemClock, logger: silent };
+  const shared = new SharedMessages({
+    ...{ ...common, name, host, replicas: 1 },
+    services: { ...common, actors, log, declarations },
+    position: {
+      get current() {
+        return notes.current;
+      },
+      set: (part) => {
+        notes.current = { ...notes.current, ...part };
+      },
+    },
+    others: () => new Set(others),
+    deliver: () => {},
+  });
+  t.teardown(() => shared.stop());
+  shared.start();
+  return { shared, notes, heard };
+}
+
+test('[C13] a host whose first start ends before it reaches NATS sends what it has at the next one', async (t) => {
+  const nats = await startNats(t);
+  const name = clusterName();
+  const doors = ['test.door/front', 'test.door/back'];
+  const first = await open(t, 'nats://127.0.0.1:9', 'a', { name, doors });
+  await first.shared.stop();
+  t.is(first.notes.current.shared, undefined, 'the next start is the first one, too');
+  const b = await open(t, nats.url(), 'b', { name });
+  const again = await open(t, nats.url(), 'a', { name, doors, position: first.notes.current });
+  await until('the other host has them', () => b.heard.size === 2);
+  await until('that is noted', () => again.notes.current.shared?.isUnshared === false);
+  // A stop before all was sent is no end of it either.
+  await again.shared.stop();
+  const { shared = { incarnation: '', seq: 0, epoch: 0, trail: [] } } = again.notes.current;
+  b.heard.clear();
+  await open(t, nats.url(), 'a', { name, doors, position: { shared: { ...shared, isUnshared: true } } });
+  await until('the other host has them again', () => b.heard.size === 2);
+});
+
+test('[C13] a host that missed messages has heard all that another one knows when it counts as connected again', async (t) => {
+  const nats = await startNats(t);
+  const name = clusterName();
+  const doors = Array.from({ length: 1_000 }, (_, i) => `test.door/${i}`);
+  const a = await open(t, nats.url(), 'a', { name, doors, others: ['b'] });
+  await until('it has shared them', () => a.notes.current.shared?.isUnshared === false);
+  const place = a.notes.current.shared ?? { incarnation: '', seq: 0, epoch: 0, trail: [] };
+  const b = await open(t, nats.url(), 'b', {
+    ...{ name, others: ['a'] },
+    position: { shared: { ...place, isIncomplete: true } },
+  });
+  t.like(b.shared.standing(connected), { isIsolated: true, isBehind: true });
+  await until('it is complete', () => !b.shared.standing(connected).isBehind);
+  t.is(b.heard.size, 1_000);
+  await until('that is noted', () => b.notes.current.shared?.isIncomplete === false);
+});
