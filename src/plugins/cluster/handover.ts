@@ -43,6 +43,8 @@ interface Work {
   turn: Promise<void>;
   /** The lease that its work runs under, or is about to. */
   lease: Lease | undefined;
+  /** The one under which it comes to its end by plan. */
+  leaving: Lease | undefined;
   isRunning: boolean;
   /** Resolved when the lease is over, while the work comes to its end by plan. */
   hurry?: PromiseWithResolvers<void>;
@@ -65,7 +67,7 @@ export class Handover {
     this.#works = new Map(
       singletons.map((singleton) => [
         singleton.name,
-        { singleton, turn: Promise.resolve(), lease: undefined, isRunning: false },
+        { singleton, turn: Promise.resolve(), lease: undefined, leaving: undefined, isRunning: false },
       ]),
     );
   }
@@ -97,6 +99,7 @@ export class Handover {
     const work = this.#works.get(lease.singleton);
     if (!work || this.#isStopped) return;
     work.lease = lease;
+    work.leaving = undefined;
     delete work.hurry;
     void this.#next(work, () => this.#begin(work, lease, last));
   }
@@ -116,6 +119,7 @@ export class Handover {
     const work = this.#works.get(singleton);
     if (!work) return Promise.resolve();
     work.hurry?.resolve();
+    work.leaving = undefined;
     return this.#end(work, reason, 0);
   }
 
@@ -128,6 +132,7 @@ export class Handover {
     const work = this.#works.get(singleton);
     if (!work) return Promise.resolve();
     work.hurry ??= Promise.withResolvers();
+    work.leaving ??= work.lease;
     return this.#end(work, reason, PATIENCE_MS);
   }
 
@@ -202,7 +207,11 @@ export class Handover {
       if (work.lease !== lease) throw new Error(LOST);
       work.isRunning = true;
       this.#outdated.delete(name);
-      holder.hold(name, token, () => work.lease === lease && this.#stands(lease));
+      holder.hold(name, {
+        token,
+        isHeld: () => work.lease === lease && this.#stands(lease),
+        counts: () => (work.lease ?? work.leaving) === lease && this.#stands(lease),
+      });
       const fenced = inheritance && { fencedAt: inheritance.seq };
       records.singleton(name, { type: 'BEGUN', at: clock.now(), host, ...fenced });
     } catch (error) {

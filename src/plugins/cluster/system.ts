@@ -96,7 +96,8 @@ export class ClusterSystem implements Cluster {
       ...{ ...common, beats: this.beats },
       deliver: async (message) => {
         await deliver(message);
-        await log.whenDurable(log.lastSeq());
+        // In the log of this host alone a successor would not find it.
+        await this.outbox.mirrored(log.lastSeq());
       },
     });
     this.#asks = new Asks({ ...common, beats: this.beats });

@@ -3,6 +3,7 @@ import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { SqliteLog } from '../../../src/core/kernel/log/sqlite-log.ts';
 import type { Software } from '../../../src/machines/cluster/singleton.ts';
 import { Handover } from '../../../src/plugins/cluster/handover.ts';
+import type { HeldLease } from '../../../src/plugins/cluster/messages/holder.ts';
 import { openLink, silent } from '../../support/cluster.ts';
 import { tempDir } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
@@ -13,6 +14,7 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
   const log = new SqliteLog({ dataDir: tempDir(t) });
   t.teardown(() => log.close());
   const happened: string[] = [];
+  const held: HeldLease[] = [];
   const effects = Promise.withResolvers<void>();
   const sent = Promise.withResolvers<void>();
   const doors = {
@@ -37,7 +39,7 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
     },
     ...{ host: 'attic', release: '0.9.0' },
     streams: { link, cluster: 'tests', clock: systemClock, logger: silent },
-    holder: { hold: () => {}, release: () => {} },
+    holder: { hold: (_, lease) => void held.push(lease), release: () => {} },
     leases: {
       release: async (_, reason, _to, withholdMs = 0) =>
         void happened.push(`released: ${reason}${withholdMs > 0 ? `, for ${withholdMs} ms` : ''}`),
@@ -58,7 +60,7 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
       { singleton: 'doors', token: `2026-11-23T00:00:00Z:${number}`, deadline: () => deadline },
       { host: 'attic', run: 'r', number: 1 },
     );
-  return { handover, happened, gain, effects, sent };
+  return { handover, happened, held, gain, effects, sent };
 }
 
 test('[C13] a fence that is found when the host has the singleton again does not end its work', async (t) => {
@@ -130,6 +132,20 @@ test('[C13] a singleton that goes elsewhere by plan has ended when its effects h
   sent.resolve();
   await released;
   t.deepEqual([...handover.running], []);
+});
+
+test('[C13] what the holder has taken counts while the work ends by plan, and not once the lease is lost', async (t) => {
+  const { handover, held, gain, effects } = await setUp(t);
+  gain(9);
+  await handover.settled();
+  const [lease] = held;
+  t.deepEqual([lease?.isHeld(), lease?.counts()], [true, true]);
+  const released = handover.release('doors', 'ann moved it');
+  t.deepEqual([lease?.isHeld(), lease?.counts()], [false, true]);
+  const lost = handover.fenced('doors', '2026-11-23T00:00:00Z:10', 'cellar');
+  t.deepEqual([lease?.isHeld(), lease?.counts()], [false, false]);
+  effects.resolve();
+  await Promise.all([released, lost]);
 });
 
 test('[C13] a lease that is lost during a planned hand-over ends it at once, whatever is under way', async (t) => {

@@ -22,6 +22,7 @@ test.after.always(async () => {
 });
 
 const message = (correlation: string) => ({ topic: 'tests.topic', payload: { n: 1 }, correlation, cause: 7 });
+const lease = (token: string, isHeld = true) => ({ token, isHeld: () => isHeld, counts: () => true });
 const taken = ({ taken: messages }: MessageHost) => messages.map(({ correlation }) => correlation);
 
 async function open(t: Scope, host: string, name: string, wish = {}): Promise<MessageHost> {
@@ -36,7 +37,7 @@ test.serial(
     const first = a.holder.send('reconciler', message('m1'));
     await delay(300);
     t.is(a.holder.waiting, 1);
-    b.holder.hold('reconciler', 'x:1', () => true);
+    b.holder.hold('reconciler', lease('x:1'));
     await first;
     t.deepEqual(b.taken, [
       {
@@ -49,10 +50,10 @@ test.serial(
       },
     ] satisfies ArrivedMessage[]);
     // The lease is over, and nobody has told the old holder yet.
-    b.holder.hold('reconciler', 'x:1', () => false);
+    b.holder.hold('reconciler', lease('x:1', false));
     const sent = ['m2', 'm3', 'm4'].map((id) => a.holder.send('reconciler', message(id)));
     await delay(300);
-    c.holder.hold('reconciler', 'x:2', () => true);
+    c.holder.hold('reconciler', lease('x:2'));
     b.holder.release('reconciler');
     await Promise.all(sent);
     t.deepEqual(taken(c), ['m2', 'm3', 'm4']);
@@ -75,7 +76,7 @@ test.serial(
         await delay(3_000); // longer than one attempt of the sender
       },
     });
-    b.holder.hold('watchdog', 'x:1', () => true);
+    b.holder.hold('watchdog', lease('x:1'));
     await a.holder.send('watchdog', message('slow'));
     t.is(attempts, 1);
     t.deepEqual(taken(b), ['slow']);
@@ -92,7 +93,7 @@ test.serial(
         throw new Error('no such actor');
       },
     });
-    b.holder.hold('alerts', 'x:1', () => true);
+    b.holder.hold('alerts', lease('x:1'));
     await until('b hears a', () => b.beats.live().length === 1);
     const failed = await t.throwsAsync(a.holder.send('alerts', message('m1')), {
       code: 'HF_CLUSTER_UNDELIVERED',
@@ -128,17 +129,53 @@ test.serial('[C13] a message waits while its holder stops, and goes to the next 
       throw new HostError('HF_PLUGIN_ELSEWHERE', { what: 'Singleton alerts', where: 'b does not hold it' });
     },
   });
-  b.holder.hold('alerts', 'x:1', () => true); // the lease is released when everything of the host has stopped
+  b.holder.hold('alerts', lease('x:1')); // the lease is released when everything of the host has stopped
   const sent = a.holder.send('alerts', message('m1'));
   const own = b.holder.send('alerts', message('m2'));
   await until('both were refused, and tried again', () => attempts >= 4);
   const c = await open(t, 'c', name);
-  c.holder.hold('alerts', 'x:2', () => true);
+  c.holder.hold('alerts', lease('x:2'));
   b.holder.release('alerts');
   await Promise.all([sent, own]);
   t.deepEqual(taken(c).toSorted(), ['m1', 'm2']);
   t.deepEqual(taken(b), []);
 });
+
+for (const [how, counts] of [
+  ['is lost', false],
+  ['ends by plan', true],
+] as const) {
+  test.serial(
+    `[C13] a message that is on its way to the stream when the lease ${how} is taken once`,
+    async (t) => {
+      const name = clusterName();
+      const a = await open(t, 'a', name);
+      const mirrored = Promise.withResolvers<void>();
+      let attempts = 0;
+      const b = await open(t, 'b', name, {
+        take: () => {
+          attempts += 1;
+          return mirrored.promise;
+        },
+      });
+      let isHeld = true;
+      b.holder.hold('alerts', { token: 'x:1', isHeld: () => isHeld, counts: () => isHeld || counts });
+      const sent = a.holder.send('alerts', message('m1'));
+      await until('b has it', () => attempts === 1);
+      isHeld = false;
+      mirrored.resolve();
+      if (!counts) {
+        const c = await open(t, 'c', name);
+        c.holder.hold('alerts', lease('x:2'));
+        b.holder.release('alerts');
+        await sent;
+        t.deepEqual(taken(c), ['m1']);
+      }
+      await sent;
+      t.is(attempts, 1);
+    },
+  );
+}
 
 /** A client of the account without the key: it notes what is sent on a subject, and sends it again as it was. */
 async function recorder(t: Scope, name: string, subject: string) {
@@ -168,7 +205,7 @@ const copyOf = ({ data, headers, reply }: Msg): Msg => ({
 test.serial('[C13] a request of a stranger, or an old one sent again, is not taken', async (t) => {
   const name = clusterName();
   const [a, b] = [await open(t, 'a', name), await open(t, 'b', name)];
-  b.holder.hold('backups', 'x:1', () => true);
+  b.holder.hold('backups', lease('x:1'));
   const { stranger, recorded, again } = await recorder(t, name, `hf.${name}.to.backups`);
   await a.holder.send('backups', message('genuine'));
   await until('the one that was taken is recorded', () => recorded.some(namesToken));
@@ -191,18 +228,18 @@ test.serial(
     const name = clusterName();
     const [a, b, c] = [await open(t, 'a', name), await open(t, 'b', name), await open(t, 'c', name)];
     await until('c hears a', () => c.beats.live().some(({ host }) => host === 'a'));
-    b.holder.hold('backups', 'x:1', () => true);
+    b.holder.hold('backups', lease('x:1'));
     const { recorded, again } = await recorder(t, name, `hf.${name}.to.backups`);
     await a.holder.send('backups', message('genuine'));
     await until('the one that was taken is recorded', () => recorded.some(namesToken));
     b.holder.release('backups');
-    c.holder.hold('backups', 'x:2', () => true);
+    c.holder.hold('backups', lease('x:2'));
     await c.link.connected().flush();
     await again(); // still fresh
     await until('c refused it', () => c.holder.dropped > 0);
     await a.holder.send('backups', message('next'));
     c.holder.release('backups');
-    c.holder.hold('backups', 'x:3', () => true);
+    c.holder.hold('backups', lease('x:3'));
     await a.holder.send('backups', message('last'));
     t.deepEqual(taken(b), ['genuine']);
     t.deepEqual(taken(c), ['next', 'last']);

@@ -1,23 +1,107 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
 import { type Cluster, ClusterToken } from '../../../src/core/contracts/cluster.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
-import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
+import { definePlugin, type Services } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
+import { hostActor, singletonActor } from '../../../src/plugins/cluster/actors.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { clusterOptions } from '../../../src/plugins/cluster/options.ts';
 import { ClusterSystem } from '../../../src/plugins/cluster/system.ts';
 import { silent } from '../../support/cluster.ts';
 import { startNats } from '../../support/nats.ts';
 import { tempDir } from '../../support/temp.ts';
+import { until } from '../../support/until.ts';
+
+/** A host whose own program speaks with the cluster. It does the work `doors` while it holds that. */
+async function joinCluster(t: ExecutionContext, servers: string, keyFile: string, host: string) {
+  let services: Services | undefined;
+  const plugin = definePlugin({
+    name: 'test-host',
+    options: z.strictObject({}),
+    start: (given) => {
+      services = given;
+      return given;
+    },
+    register(context) {
+      context.actor(singletonActor);
+      context.actor(hostActor);
+    },
+  });
+  const dataDir = tempDir(t);
+  const runtime = createRuntime({
+    ...resolveConfig({ plugins: [plugin()] }, {}),
+    ...{ dataDir, logger: silent },
+  });
+  await runtime.start();
+  if (!services) throw new Error('the plugin has not started');
+  const options = clusterOptions.parse({ servers, keyFile, name: 'joined', host, leaseMs: 2_000 });
+  const system = await ClusterSystem.join(services, options);
+  t.teardown(async () => {
+    await system.leave();
+    await runtime.stop('test');
+  });
+  return { system, services };
+}
+
+test('[C13] a message is acknowledged when a successor can know of it: the holder has it on its stream', async (t) => {
+  const nats = await startNats(t);
+  const keyFile = keyIn(t);
+  const attic = await joinCluster(t, nats.url(), keyFile, 'attic');
+  const barn = await joinCluster(t, nats.url(), keyFile, 'barn');
+  let recorded: number | undefined;
+  attic.system.onArrived(({ topic }) => {
+    attic.services.actors.send(hostActor, topic, { type: 'LEFT', at: 1 });
+    recorded = attic.services.log.lastSeq();
+  });
+  // The stream takes nothing yet.
+  const stream = Promise.withResolvers<void>();
+  const waitsFor: number[] = [];
+  const { outbox } = attic.system;
+  const mirrored = outbox.mirrored.bind(outbox);
+  outbox.mirrored = async (seq) => {
+    waitsFor.push(seq);
+    await stream.promise;
+    return mirrored(seq);
+  };
+  const nothing = async () => {};
+  attic.system.compete([
+    { name: 'doors', actorTypes: ['test.door'], machines: {}, begin: nothing, end: nothing },
+  ]);
+  let isTaken = false;
+  const message = { topic: 'tests.topic', payload: null, correlation: 'c' };
+  const sent = barn.system.toHolder('doors', message).then(() => {
+    isTaken = true;
+  });
+  await until('the holder has recorded it', () => recorded !== undefined);
+  await attic.services.log.whenDurable(recorded ?? 0);
+  await until('it waits for the stream', () => waitsFor.includes(recorded ?? 0));
+  // Whatever it had answered would be there by now.
+  attic.system.onAsked('tests.ping', () => 'pong');
+  await until('the other host answers', async () => {
+    const { answers } = await barn.system.ask('tests.ping', null, 60_000);
+    return answers.length > 0;
+  });
+  t.false(isTaken);
+  stream.resolve();
+  await sent;
+  t.true(outbox.position.seq >= (recorded ?? 0));
+});
+
+/** The key of a cluster, in a file. */
+function keyIn(t: ExecutionContext): string {
+  const file = join(tempDir(t), 'cluster-key');
+  writeFileSync(file, randomBytes(32), { mode: 0o600 });
+  return file;
+}
 
 test('[C13] a host that has left the cluster competes no more, and stops as any other', async (t) => {
   const nats = await startNats(t);
   const dataDir = tempDir(t);
-  const keyFile = join(tempDir(t), 'cluster-key');
-  writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });
+  const keyFile = keyIn(t);
   let joined: Cluster | undefined;
   const witness = definePlugin({
     name: 'test-witness',

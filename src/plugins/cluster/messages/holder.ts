@@ -11,7 +11,7 @@ import { Remembered } from './remembered.ts';
 
 const MOST_WAITING = 1_000;
 const AGAIN_MS = 250;
-/** Of one attempt: the holder answers when the message is in its log. */
+/** Of one attempt: the holder answers when what it recorded of the message is on its stream. */
 const ATTEMPT_MS = 2_000;
 const WITHIN_MS = 60_000;
 /** Longer than a sender tries, and than a message counts as fresh. */
@@ -47,17 +47,25 @@ export interface HolderOptions {
   readonly host: string;
   readonly beats: Pick<Beats, 'stamp' | 'isFresh'>;
   /**
-   * Takes a message for a singleton that this host holds; it is taken when the promise resolves. HF_PLUGIN_ELSEWHERE says that the
-   * singleton does not run here: the sender tries again.
+   * Takes a message for a singleton that this host holds. When the promise resolves, a successor knows of it. HF_PLUGIN_ELSEWHERE says that
+   * the singleton does not run here, HF_CLUSTER_STOPPED that a successor may not know of it: the sender tries again.
    */
   readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
   /** How long to try; 60,000 unless set. Milliseconds. */
   readonly withinMs?: number;
 }
 
-interface Holding {
+/** The lease under which messages for a singleton are taken. */
+export interface HeldLease {
+  /** A message that was sent to another holder, or under another lease, is not taken. */
   readonly token: string;
+  /** Whether a message may be taken now. */
   readonly isHeld: () => boolean;
+  /** Whether what was taken counts: the lease has stood without a break since. It also does while the work ends by plan. */
+  readonly counts: () => boolean;
+}
+
+interface Holding extends HeldLease {
   readonly end: () => void;
 }
 
@@ -93,18 +101,13 @@ export class HolderMessages {
     return this.#drops.count;
   }
 
-  /**
-   * Takes messages for a singleton from now on.
-   *
-   * @param token of the lease: a message that was sent to another holder, or under another lease, is not taken
-   * @param isHeld whether the lease still stands, asked for each message
-   */
-  hold(singleton: string, token: string, isHeld: () => boolean): void {
+  /** Takes messages for a singleton from now on. */
+  hold(singleton: string, lease: HeldLease): void {
     this.release(singleton);
     const end = this.#options.link.subscribe(this.#subject(singleton), (message) =>
       this.#arrived(singleton, message),
     );
-    this.#holdings.set(singleton, { token, isHeld, end });
+    this.#holdings.set(singleton, { ...lease, end });
   }
 
   release(singleton: string): void {
@@ -174,8 +177,8 @@ export class HolderMessages {
   async #attempt(singleton: string, id: string, message: HostMessage): Promise<string> {
     const { link, host } = this.#options;
     // Its own messages need no connection.
-    if (this.#holdings.get(singleton)?.isHeld())
-      return REASONS[await this.#deliver(singleton, id, { ...message, from: host, singleton })];
+    const own = this.#holdings.get(singleton);
+    if (own?.isHeld()) return REASONS[await this.#deliver(own, id, { ...message, from: host, singleton })];
     try {
       const body = this.#encode(id, message, this.#tokens.get(singleton));
       const reply = await link.request(this.#subject(singleton), body, ATTEMPT_MS);
@@ -219,11 +222,16 @@ export class HolderMessages {
     }
     const { id, from, topic, payload, correlation, cause } = body;
     const arrived = { from, singleton, topic, payload, correlation, ...(cause !== undefined && { cause }) };
-    respond(await this.#deliver(singleton, `${from} ${id}`, arrived));
+    respond(await this.#deliver(holding, `${from} ${id}`, arrived));
   }
 
   /** The same id gets the same answer, while the first delivery is under way and long after. */
-  #deliver(singleton: string, id: string, message: ArrivedMessage): Promise<Answer> {
+  #deliver(
+    holding: Holding,
+    id: string,
+    message: ArrivedMessage & { readonly singleton: string },
+  ): Promise<Answer> {
+    const { singleton } = message;
     const key = `${singleton} ${id}`;
     const known = this.#taken.get(key);
     if (known) return known;
@@ -231,19 +239,20 @@ export class HolderMessages {
       this.#drops.add('too many', { singleton });
       return Promise.resolve('busy');
     }
-    const result = this.#take(message);
+    const result = this.#take(holding, message);
     this.#taken.add(key, result);
     void result.then((taken) => taken === 'not held' && this.#taken.delete(key));
     return result;
   }
 
-  async #take(message: ArrivedMessage): Promise<Answer> {
+  async #take(holding: Holding, message: ArrivedMessage): Promise<Answer> {
     try {
       await this.#options.deliver(message);
-      return 'taken';
+      // Else it may stand behind the fence of a successor, who does not know of it.
+      return holding.counts() ? 'taken' : 'not held';
     } catch (error) {
       // Its work has ended here, or not begun, while the lease still stands: e.g. amid a stop.
-      if (isCoded(error, 'HF_PLUGIN_ELSEWHERE')) return 'not held';
+      if (isCoded(error, 'HF_PLUGIN_ELSEWHERE') || isCoded(error, 'HF_CLUSTER_STOPPED')) return 'not held';
       const { singleton, topic, from } = message;
       this.#options.logger.error({ err: error, singleton, topic, from }, 'cluster.holder.failed');
       return 'failed';
