@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { adoptedBy } from '../../../src/core/kernel/actors/adopted.ts';
+import { takeoverMarkOf } from '../../../src/core/kernel/actors/takeover-mark.ts';
 import { type ActorState, applyRecord } from '../../../src/core/kernel/actors/transition.ts';
 import { isObject } from '../../../src/core/kernel/json.ts';
 import { ADOPT, type LogRecord, parseRecord } from '../../../src/core/kernel/log/record.ts';
@@ -57,7 +57,7 @@ function takeoverViolations(
   record: LogRecord,
 ): string[] {
   if (record.event.type !== ADOPT) return [];
-  const adopted = adoptedBy(record);
+  const adopted = takeoverMarkOf(record);
   const what = `the takeover ${host}:${record.seq} from ${adopted?.host}:${adopted?.seq}`;
   const source = logs.get(adopted?.host ?? '');
   if (!adopted || !source) return [`${what} names nobody's log`];
@@ -90,7 +90,7 @@ function storyOf(logs: Logs, records: ReadonlyMap<string, readonly LogRecord[]>,
     const index = own.findLastIndex(({ event }) => event.type === ADOPT);
     story.unshift(own.slice(Math.max(index, 0)).map((record) => ({ host, record })));
     const begin = own[index];
-    const adopted = begin && adoptedBy(begin);
+    const adopted = begin && takeoverMarkOf(begin);
     if (!adopted) break;
     if (steps > 10_000) {
       found.push('the takeovers run in a circle');

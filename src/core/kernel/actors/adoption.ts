@@ -13,7 +13,7 @@ import {
   TIMER_START,
   timerOf,
 } from '../log/record.ts';
-import type { Adopted } from './adopted.ts';
+import type { TakeoverMark } from './takeover-mark.ts';
 import type { ActorState, Decided } from './transition.ts';
 import { migrated, type Registered, timersOf } from './versions.ts';
 import type { MachineStepper } from './xstate.ts';
@@ -152,7 +152,7 @@ function migratedTimers(
 }
 
 /** A takeover as the states of a log tell it. */
-export interface Takeover extends Adopted {
+export interface Takeover extends TakeoverMark {
   /** The record of its first state here. A state whose newest record is older was not taken over: it counts no more. */
   readonly first: number;
   /** Whether all its states were recorded. When not, the host ended amid it, and takes over from the same record again. */
@@ -170,8 +170,8 @@ export function newestTakeover(
   states: Iterable<Readonly<ActorState>>,
   isOfType: (ref: string) => boolean,
 ): Takeover | undefined {
-  const marks: Adopted[] = [];
-  let newest: Adopted | undefined;
+  const marks: TakeoverMark[] = [];
+  let newest: TakeoverMark | undefined;
   for (const { ref, adopted } of states) {
     if (!adopted) continue;
     marks.push(adopted);

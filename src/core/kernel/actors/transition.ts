@@ -16,8 +16,8 @@ import {
   timerCancelled,
   timerStarted,
 } from '../log/record.ts';
-import { type Adopted, adoptedBy } from './adopted.ts';
 import type { ActorDefinition } from './definition.ts';
+import { type TakeoverMark, takeoverMarkOf } from './takeover-mark.ts';
 import type { MachineStepper, Step } from './xstate.ts';
 
 // One transition of an actor, without any I/O: what its machine decides on an event, the record of it, and what the
@@ -64,7 +64,7 @@ export interface ActorState {
   /** Open effects by `<seq>.<index>`. */
   effects: Record<string, OpenEffect>;
   /** From which host the state was taken over last; absent for one that was always here. */
-  adopted?: Adopted;
+  adopted?: TakeoverMark;
 }
 
 /**
@@ -106,7 +106,7 @@ export function applyRecord(state: ActorState | undefined, record: LogRecord): A
 
 /** What was open before an adoption is not any more: its record asks again for what the other host left open. */
 function adopt(state: ActorState, record: LogRecord): void {
-  const adopted = adoptedBy(record);
+  const adopted = takeoverMarkOf(record);
   if (!adopted) return;
   state.timers = {};
   state.effects = {};

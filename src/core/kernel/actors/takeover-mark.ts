@@ -2,7 +2,7 @@ import { isObject } from '../json.ts';
 import type { LogRecord } from '../log/record.ts';
 
 /** The takeover by which a state came from another host: it says what it stands on, and whether all of it was recorded. */
-export interface Adopted {
+export interface TakeoverMark {
   /** The host that left the state, and the incarnation of its stream. */
   readonly host: string;
   readonly incarnation: string;
@@ -19,7 +19,7 @@ export interface Adopted {
 }
 
 /** The takeover that a record with the event `adopt` is a part of. @returns undefined when the event is none */
-export function adoptedBy({ seq: record, event }: LogRecord): Adopted | undefined {
+export function takeoverMarkOf({ seq: record, event }: LogRecord): TakeoverMark | undefined {
   const { host, incarnation, seq, hash, clockAheadMs = 0, part, parts, state } = event;
   if (typeof host !== 'string' || typeof incarnation !== 'string' || typeof hash !== 'string')
     return undefined;
