@@ -22,7 +22,8 @@ import {
   type EffectRegistration,
 } from './effect.ts';
 import { EffectScope } from './effect-scope.ts';
-import type { ActorSystem, EffectRunner } from './system.ts';
+import type { EffectRunner } from './pending-effects.ts';
+import type { ActorSystem } from './system.ts';
 import { Timers } from './timers.ts';
 import type { ActorState } from './transition.ts';
 

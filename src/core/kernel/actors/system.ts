@@ -1,23 +1,17 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import { type Clock, newCorrelation, RecordClock } from '../clock.ts';
-import { type ClockJump, JUMP_MS, jumpsOf, timeLeft } from '../clock-jumps.ts';
+import type { ClockJump } from '../clock-jumps.ts';
 import { KernelError } from '../errors/kernel-error.ts';
 import { actorRef, FINGERPRINT_PREFIX, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
-import {
-  ADOPT,
-  CLOCK,
-  CLOCK_SET,
-  INIT,
-  type LogEvent,
-  type LogRecord,
-  MIGRATE,
-  type Origin,
-} from '../log/record.ts';
+import { ADOPT, CLOCK, INIT, type LogEvent, type LogRecord, MIGRATE, type Origin } from '../log/record.ts';
 import { adoptionEvents, decideAdoption, type Inheritance, newestTakeover } from './adoption.ts';
+import { ClockFollowing } from './clock-following.ts';
 import type { ActorDefinition, EventOf, UncheckedEvent } from './definition.ts';
 import { Elsewhere } from './elsewhere.ts';
+import { Mailbox, type SendMeta } from './mailbox.ts';
+import { type EffectRunner, PendingEffects } from './pending-effects.ts';
 import type { Recovered } from './recover.ts';
 import {
   type ActorSnapshot,
@@ -32,20 +26,6 @@ import {
 import { decideMigration, type Registered } from './versions.ts';
 import { MachineStepper } from './xstate.ts';
 
-/** Where an event comes from. */
-export interface SendMeta {
-  /** The correlation id that it continues; a new one is made when absent. */
-  readonly correlation?: string | undefined;
-  /** The seq of the record that led to it. */
-  readonly cause?: number | undefined;
-  /** The record of another host that led to it. */
-  readonly origin?: Origin | undefined;
-  /** The effect or timer it is the outcome of. */
-  readonly outcome?: string | undefined;
-  /** Sealed bodies stored in the record's transaction. */
-  readonly blobs?: Blobs | undefined;
-}
-
 /** The result of sending an event. */
 export interface Sent {
   /** The record, unless the event still waits for the log to have room. */
@@ -53,14 +33,6 @@ export interface Sent {
   /** Resolves with the record once it is durable. */
   durable(): Promise<LogRecord>;
 }
-
-/** Runs the effects of a record when it is durable (or queued, for `batched` actors). */
-export interface EffectRunner {
-  run(record: LogRecord): void;
-}
-
-/** How many events may wait for the log; further ones are refused. */
-const MAILBOX_LIMIT = 10_000;
 
 /** The users whose processes began stories, by correlation id; none where no local process did. */
 export interface Senders {
@@ -78,14 +50,6 @@ interface LiveActor extends ActorType {
   snapshot?: AnyMachineSnapshot;
 }
 
-interface Waiting {
-  readonly ref: string;
-  readonly event: LogEvent;
-  readonly meta: SendMeta;
-  readonly decided: (record: LogRecord) => void;
-  readonly refused: (error: unknown) => void;
-}
-
 /**
  * The actors of one runtime. A transition is pure and runs to its end at once, so one mailbox serves all actors in order;
  * it fills only while the log has no room.
@@ -101,13 +65,11 @@ export class ActorSystem {
   readonly #elsewhere = new Elsewhere();
   readonly #dirty = new Set<ActorState>();
   readonly #blobHolders = new Set<ActorState>();
-  readonly #mailbox: Waiting[] = [];
-  /** Records whose effects wait for durability, in order. */
-  readonly #undurable: LogRecord[] = [];
+  readonly #mailbox: Mailbox;
+  readonly #clockFollowing: ClockFollowing;
+  readonly #pendingEffects = new PendingEffects();
   readonly #onFailure: (record: LogRecord) => void;
-  #runner: EffectRunner | undefined;
   #senders: Senders | undefined;
-  readonly #onClockJump: ((jump: ClockJump) => void)[] = [];
   #seq: number;
 
   /**
@@ -125,8 +87,16 @@ export class ActorSystem {
     this.#time = new RecordClock(clock, newest.at);
     this.#seq = newest.seq;
     this.#onFailure = onFailure;
-    log.onDurable((seq) => this.#durable(seq));
-    log.onRoom(() => this.#drain());
+    const transition = this.#transition.bind(this);
+    this.#mailbox = new Mailbox(() => log.hasRoom(), transition);
+    this.#clockFollowing = new ClockFollowing(this.#time, {
+      live: this.#actors,
+      isRecording: () => this.#types.has(CLOCK.type),
+      newestSeq: () => this.#seq,
+      transition,
+    });
+    log.onDurable((seq) => this.#pendingEffects.durable(seq));
+    log.onRoom(() => this.#mailbox.drain());
   }
 
   /** Registers a type of actor, before any actor is restored or sent to. */
@@ -136,7 +106,7 @@ export class ActorSystem {
 
   /** Connects the dispatcher that carries effects out. */
   runEffectsWith(runner: EffectRunner): void {
-    this.#runner = runner;
+    this.#pendingEffects.runWith(runner);
   }
 
   /** Has the records of what comes from outside name who sent it. */
@@ -146,7 +116,7 @@ export class ActorSystem {
 
   /** Calls back each time that the wall clock was set, once it is recorded and the actors know it. */
   onClockJump(listener: (jump: ClockJump) => void): void {
-    this.#onClockJump.push(listener);
+    this.#clockFollowing.onJump(listener);
   }
 
   /**
@@ -177,9 +147,9 @@ export class ActorSystem {
       if (state.version !== type.definition.version) migrations.push(this.#migration(live));
     }
     // Only when all of them are possible, so that a start that is refused does not change the log.
-    const jump = jumpedMs === 0 ? undefined : this.#recordJump(jumpedMs, true);
+    const tellActors = this.#clockFollowing.setWhileStopped(jumpedMs);
     for (const migrate of migrations) migrate();
-    if (jump) this.#followJump(jump);
+    tellActors();
   }
 
   /**
@@ -201,8 +171,7 @@ export class ActorSystem {
       this.#actors.delete(state.ref);
       this.#elsewhere.keep(state);
     }
-    const others = this.#undurable.filter(({ actor }) => !this.#elsewhere.holds(actor));
-    this.#undurable.splice(0, this.#undurable.length, ...others);
+    this.#pendingEffects.leaveOpen((actor) => this.#elsewhere.holds(actor));
   }
 
   /**
@@ -220,7 +189,7 @@ export class ActorSystem {
     types: readonly string[],
     inheritance?: Inheritance,
   ): Promise<readonly Readonly<ActorState>[]> {
-    this.#findJump();
+    this.#clockFollowing.look();
     const named = new Set(types);
     const isNamed = (ref: string) => named.has(parseActorRef(ref).type);
     const live = inheritance ? this.#adopt(isNamed, inheritance) : this.#goOn(isNamed);
@@ -229,7 +198,7 @@ export class ActorSystem {
     const states = live.map(({ state }) => {
       return { ...state, timers: { ...state.timers }, effects: { ...state.effects } };
     });
-    for (const one of live) this.#followMissedJumps(one);
+    for (const one of live) this.#clockFollowing.catchUp(one);
     await this.#log.whenDurable(this.#seq);
     return states;
   }
@@ -294,17 +263,6 @@ export class ActorSystem {
     });
   }
 
-  /** Tells an actor how the clock was set while it took no events, and how far it is from that of the host before. */
-  #followMissedJumps(live: LiveActor): void {
-    const { seq, adopted } = live.state;
-    const aheadMs = adopted?.record === seq ? adopted.clockAheadMs : 0;
-    if (Math.abs(aheadMs) > JUMP_MS) this.#tellClock(live, aheadMs, { cause: seq });
-    const clock = this.snapshot(CLOCK.actor);
-    for (const { after, byMs } of jumpsOf(clock)) {
-      if (after >= seq) this.#tellClock(live, byMs, { cause: clock?.seq });
-    }
-  }
-
   #migration(live: LiveActor): () => void {
     const { stepper, definition, state } = live;
     // Only whether it is possible; the record's time is that of the record.
@@ -349,18 +307,11 @@ export class ActorSystem {
   deliver(ref: string, event: UncheckedEvent, meta: SendMeta = {}): Sent {
     if (!this.#actors.has(ref)) this.#type(ref);
     const plain = recordable(event);
-    if (this.accepting() && this.#mailbox.length === 0) {
+    if (this.#mailbox.isFree()) {
       const record = this.#transition(ref, plain, meta);
       return { record, durable: () => this.#whenDurable(record) };
     }
-    // An outcome is never refused: its effect would stay open until the next start.
-    if (this.#mailbox.length >= MAILBOX_LIMIT && meta.outcome === undefined) {
-      throw new KernelError('HF_ACTOR_OVERLOADED', { limit: MAILBOX_LIMIT });
-    }
-    const decided = new Promise<LogRecord>((resolve, reject) => {
-      this.#mailbox.push({ ref, event: plain, meta, decided: resolve, refused: reject });
-    });
-    decided.catch(() => {}); // the caller of durable() gets the error
+    const decided = this.#mailbox.put(ref, plain, meta);
     return { record: undefined, durable: () => decided.then((record) => this.#whenDurable(record)) };
   }
 
@@ -404,12 +355,12 @@ export class ActorSystem {
 
   /** How long an armed timer still has, milliseconds; however the wall clock was set since. */
   timeLeft(timer: OpenTimer): number {
-    return timeLeft(timer, this.#time.recorded(), jumpsOf(this.snapshot(CLOCK.actor)));
+    return this.#clockFollowing.timeLeft(timer);
   }
 
   /** Records that the wall clock was set, if it was: an idle system makes no record that would find it. */
   lookAtClock(): void {
-    if (this.accepting() && this.#mailbox.length === 0) this.#findJump();
+    if (this.#mailbox.isFree()) this.#clockFollowing.look();
   }
 
   /** Whether actors of a type act on this host; false while another host may hold them. */
@@ -423,7 +374,7 @@ export class ActorSystem {
   }
 
   get mailboxDepth(): number {
-    return this.#mailbox.length;
+    return this.#mailbox.depth;
   }
 
   /** The states that changed since the last call, for a snapshot. */
@@ -456,7 +407,7 @@ export class ActorSystem {
 
   #transition(actor: string, event: LogEvent, meta: SendMeta): LogRecord {
     const { correlation = newCorrelation(), cause, origin, outcome, blobs } = meta;
-    this.#findJump();
+    this.#clockFollowing.look();
     const live = this.#actors.get(actor) ?? this.#start(actor, correlation, cause, origin);
     const { definition, state, stepper } = live;
     live.snapshot ??= stepper.restore(state.value, state.context, state.done);
@@ -503,56 +454,8 @@ export class ActorSystem {
     this.#dirty.add(state);
     if (blobs) this.#blobHolders.add(state);
     if (record.failed !== undefined) this.#onFailure(record);
-    if (record.effects.length === 0) return record;
-    if (record.batched) this.#runner?.run(record);
-    else this.#undurable.push(record);
+    this.#pendingEffects.add(record);
     return record;
-  }
-
-  #durable(seq: number): void {
-    let next = this.#undurable[0];
-    while (next && next.seq <= seq) {
-      this.#undurable.shift();
-      this.#runner?.run(next);
-      next = this.#undurable[0];
-    }
-  }
-
-  #drain(): void {
-    while (this.#mailbox.length > 0 && this.accepting()) {
-      const waiting = this.#mailbox.shift();
-      if (!waiting) return;
-      try {
-        waiting.decided(this.#transition(waiting.ref, waiting.event, waiting.meta));
-      } catch (error) {
-        waiting.refused(error);
-      }
-    }
-  }
-
-  #findJump(): void {
-    if (!this.#types.has(CLOCK.type)) return;
-    const jumpedMs = this.#time.look();
-    if (jumpedMs !== 0) this.#followJump(this.#recordJump(jumpedMs, false));
-  }
-
-  #recordJump(byMs: number, whileStopped: boolean): LogRecord {
-    this.#time.jump();
-    const event = { type: CLOCK.event, byMs, after: this.#seq, whileStopped };
-    return this.#transition(CLOCK.actor, event, {});
-  }
-
-  /** Has every actor that compares times take those that it remembers by the clock as it is set now. */
-  #followJump({ seq, at, event, correlation }: LogRecord): void {
-    const jump: ClockJump = { byMs: Number(event.byMs), after: Number(event.after) };
-    for (const live of this.#actors.values())
-      this.#tellClock(live, jump.byMs, { correlation, cause: seq }, at);
-    for (const listener of this.#onClockJump) listener(jump);
-  }
-
-  #tellClock({ definition, state }: LiveActor, byMs: number, meta: SendMeta, at = this.#time.next()): void {
-    if (state.done || !definition.machine.events.includes(CLOCK_SET)) return;
-    this.#transition(state.ref, { type: CLOCK_SET, at, byMs }, meta);
   }
 }
 
