@@ -2,11 +2,12 @@ import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import { type Clock, newCorrelation, RecordClock } from '../clock.ts';
 import type { ClockJump } from '../clock-jumps.ts';
 import { KernelError } from '../errors/kernel-error.ts';
-import { actorRef, FINGERPRINT_PREFIX, parseActorRef } from '../ids.ts';
+import { actorRef, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
 import { ADOPT, CLOCK, INIT, type LogEvent, type LogRecord, MIGRATE, type Origin } from '../log/record.ts';
 import { adoptionEvents, decideAdoption, type Inheritance, newestTakeover } from './adoption.ts';
+import { BlobHolders } from './blob-holders.ts';
 import { ClockFollowing } from './clock-following.ts';
 import type { ActorDefinition, EventOf, UncheckedEvent } from './definition.ts';
 import { Elsewhere } from './elsewhere.ts';
@@ -64,7 +65,7 @@ export class ActorSystem {
   readonly #carried = new Map<string, ActorState>();
   readonly #elsewhere = new Elsewhere();
   readonly #dirty = new Set<ActorState>();
-  readonly #blobHolders = new Set<ActorState>();
+  readonly #blobHolders = new BlobHolders();
   readonly #mailbox: Mailbox;
   readonly #clockFollowing: ClockFollowing;
   readonly #pendingEffects = new PendingEffects();
@@ -133,7 +134,7 @@ export class ActorSystem {
     for (const state of states.values()) {
       const type = this.#types.get(parseActorRef(state.ref).type);
       if (state.seq > savedSeq) this.#dirty.add(state);
-      if (holdsBlobKeys(state)) this.#blobHolders.add(state);
+      this.#blobHolders.found(state);
       if (!type) {
         this.#carried.set(state.ref, state);
         continue;
@@ -258,7 +259,7 @@ export class ActorSystem {
       // Its effects are left open by the other host: the dispatcher takes them up as those after a crash.
       this.#log.append(record, { durability: 'sync' });
       this.#dirty.add(live.state);
-      if (holdsBlobKeys(live.state)) this.#blobHolders.add(live.state);
+      this.#blobHolders.found(live.state);
       return live;
     });
   }
@@ -391,7 +392,7 @@ export class ActorSystem {
 
   /** The actors that stored bodies belong to; their states name those that are still needed. */
   blobHolders(): Readonly<ActorState>[] {
-    return [...this.#blobHolders];
+    return this.#blobHolders.all();
   }
 
   #type(ref: string): ActorType {
@@ -418,7 +419,7 @@ export class ActorSystem {
     const record = recordOf(this.#nextSeq(), definition, occasion, decision);
     applyRecord(state, record);
     live.snapshot = snapshot;
-    return this.#append(live, record, blobs && namedIn(state, blobs));
+    return this.#append(live, record, blobs && this.#blobHolders.take(state, blobs));
   }
 
   #start(actor: string, correlation: string, cause?: number, origin?: Origin): LiveActor {
@@ -441,7 +442,7 @@ export class ActorSystem {
     const dropped = this.#elsewhere.remove(ref);
     if (!dropped) return;
     this.#dirty.delete(dropped);
-    this.#blobHolders.delete(dropped);
+    this.#blobHolders.forget(dropped);
   }
 
   #nextSeq(): number {
@@ -452,15 +453,10 @@ export class ActorSystem {
   #append({ state }: LiveActor, record: LogRecord, blobs?: Blobs): LogRecord {
     this.#log.append(record, { durability: record.batched ? 'batched' : 'sync', blobs });
     this.#dirty.add(state);
-    if (blobs) this.#blobHolders.add(state);
     if (record.failed !== undefined) this.#onFailure(record);
     this.#pendingEffects.add(record);
     return record;
   }
-}
-
-function holdsBlobKeys(state: Readonly<ActorState>): boolean {
-  return JSON.stringify(state).includes(`"${FINGERPRINT_PREFIX}`);
 }
 
 /** Event types that only the actor system itself makes. */
@@ -475,11 +471,4 @@ function recordable(event: { readonly type: string }): LogEvent {
     path: 'event.type',
     reason: `it is ${String(plain.type) || 'empty'}`,
   });
-}
-
-/** The bodies whose keys the state or its open effects hold; nobody could ever read the others. */
-function namedIn(state: ActorState, blobs: Blobs): Blobs | undefined {
-  const text = JSON.stringify(state);
-  const named = [...blobs].filter(([key]) => text.includes(`"${key}"`));
-  return named.length > 0 ? new Map(named) : undefined;
 }
