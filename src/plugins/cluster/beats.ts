@@ -116,8 +116,6 @@ export class Beats {
   /** When the timer of the beats came due last, and when that was after more than 2 s: this process had stood still. */
   #tickedAt: number;
   #wokeAt = Number.NEGATIVE_INFINITY;
-  /** Since when it hears the others without a break. */
-  #hearsSince: number | undefined;
   #isStarted = false;
   #isStopped = false;
   #cancel: () => void = () => {};
@@ -184,11 +182,6 @@ export class Beats {
     // Requests may come before the timers of a process that was suspended.
     const hasJustWoken = now - this.#tickedAt > ISOLATED_MS || now - this.#wokeAt <= ISOLATED_MS;
     return { hosts: 1 + this.live().length, silentMs, isIsolated, isBehind: isIsolated && hasJustWoken };
-  }
-
-  /** For how long it has heard the others without a break, milliseconds. */
-  get hearsForMs(): number {
-    return this.#hearsSince === undefined ? 0 : this.#options.clock.monotonic() - this.#hearsSince;
   }
 
   /** Since this host sent the newest beat that a quorum of the servers has, milliseconds. */
@@ -305,9 +298,7 @@ export class Beats {
   #proven(sentAt: number): void {
     const { isIsolated, silentMs } = this.standing();
     this.#provenAt = Math.max(this.#provenAt ?? sentAt, sentAt);
-    if (!isIsolated) return;
-    this.#hearsSince = this.#options.clock.monotonic();
-    this.#options.onReturned?.(silentMs);
+    if (isIsolated) this.#options.onReturned?.(silentMs);
   }
 
   /** The stream is in memory: it is gone when all servers were started again. Never rejects. */

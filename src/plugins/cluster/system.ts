@@ -89,8 +89,7 @@ export class ClusterSystem implements Cluster {
     });
     this.shared = new SharedMessages({
       ...{ ...common, replicas, services, deliver, position: this.#position },
-      // Who was just cut off hears of nobody yet.
-      others: () => (this.beats.hearsForMs < HEARD_MS ? undefined : this.beats.present),
+      others: () => this.beats.present,
     });
     this.#holder = new HolderMessages({
       ...{ ...common, beats: this.beats },
@@ -258,8 +257,6 @@ export class ClusterSystem implements Cluster {
   }
 }
 
-/** Who lives is heard within so long. */
-const HEARD_MS = 1_500;
 /** For the others to hear that this host stops. */
 const LEAVE_MS = 300;
 

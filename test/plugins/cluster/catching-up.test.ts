@@ -7,6 +7,7 @@ import { type Cluster, ClusterToken } from '../../../src/core/contracts/cluster.
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
+import { type Clock, systemClock } from '../../../src/core/kernel/clock.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { CatchingUp } from '../../../src/plugins/cluster/messages/catching-up.ts';
 import { ClusterSystem } from '../../../src/plugins/cluster/system.ts';
@@ -18,7 +19,13 @@ import { until } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 /** A host that runs, with nothing but its part of the cluster. */
-async function start(t: Scope, servers: string, keyFile: string, host: string): Promise<ClusterSystem> {
+async function start(
+  t: Scope,
+  servers: string,
+  keyFile: string,
+  host: string,
+  clock: Clock = systemClock,
+): Promise<ClusterSystem> {
   let joined: Cluster | undefined;
   const witness = definePlugin({
     name: 'test-witness',
@@ -32,7 +39,7 @@ async function start(t: Scope, servers: string, keyFile: string, host: string): 
   });
   const plugins = [cluster({ servers, keyFile, name: 'back', host }), witness()];
   const dataDir = tempDir(t);
-  const runtime = createRuntime({ ...resolveConfig({ plugins }, {}), dataDir, logger: silent });
+  const runtime = createRuntime({ ...resolveConfig({ plugins }, {}), dataDir, logger: silent, clock });
   t.teardown(() => runtime.stop('test'));
   await runtime.start();
   if (!(joined instanceof ClusterSystem)) throw new Error('it is another cluster');
@@ -67,6 +74,30 @@ test('[C13] a host that reaches NATS again is not connected before it has read w
   t.deepEqual(read, ['revoked']);
 });
 
+test('[C13,G16] a host that was away for longer than the others count counts them before it serves', async (t) => {
+  const nats = await startNats(t);
+  const keyFile = join(tempDir(t), 'cluster-key');
+  writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });
+  const proxy = await nats.proxyTo(0);
+  let passedMs = 0;
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + passedMs };
+  const a = await start(t, nats.url(), keyFile, 'a');
+  const b = await start(t, proxy.url, keyFile, 'b', clock);
+  await until('both are connected', () => [a, b].every((one) => !one.standing().isIsolated));
+  t.is(b.standing().hosts, 2);
+  proxy.cut();
+  passedMs += 15_000;
+  t.true(b.standing().isIsolated);
+  proxy.heal();
+  const seen: number[] = [];
+  await until('b serves again', () => {
+    const { isIsolated, hosts } = b.standing();
+    if (!isIsolated) seen.push(hosts);
+    return seen.length > 0;
+  });
+  t.deepEqual(seen, [2]);
+});
+
 test('[C13] a host that is cut off while it catches up begins anew, and tries until it succeeds', async (t) => {
   const clock = new VirtualClock();
   const marks: PromiseWithResolvers<void>[] = [];
@@ -89,6 +120,8 @@ test('[C13] a host that is cut off while it catches up begins anew, and tries un
   t.is(catchingUp.behindMs, 7_000, 'what it has read may be older than its return');
   t.is(marks.length, 3);
   marks[2]?.resolve();
+  await clock.advance(499);
+  t.is(catchingUp.behindMs, 7_499, 'the others may not have beaten since its return');
   await clock.advance(1);
   t.is(catchingUp.behindMs, undefined);
 });

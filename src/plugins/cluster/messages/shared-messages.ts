@@ -26,8 +26,8 @@ export interface SharedMessagesOptions {
   readonly position: Pick<ClusterPosition, 'current' | 'set'>;
   /** Takes a message. The next one waits for it; when it throws, it is called again until it does not. */
   readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
-  /** The names of the other hosts that live; undefined while that is not known. */
-  readonly others: () => ReadonlySet<string> | undefined;
+  /** The names of the other hosts that live, as far as it is heard. */
+  readonly others: () => ReadonlySet<string>;
 }
 
 /**
@@ -53,7 +53,9 @@ export class SharedMessages {
       send: (ref, state) => this.#everyHost.sendState(ref, state),
     });
     this.#states = new StateExchange({
-      ...{ clock, logger, host, actors, others },
+      ...{ clock, logger, host, actors },
+      // Who has just come back has not heard all of them yet.
+      others: () => (this.#catchingUp.behindMs === undefined ? others() : undefined),
       want: (round) => this.#everyHost.want(round),
       sent: (rounds) => this.#everyHost.sent(rounds),
       onChange: () => this.#note(),
