@@ -154,6 +154,11 @@ export const ClusterError = defineErrors({
     what: 'The host {host} is not forgotten: {reason}.',
     remedy: 'Stop it first, and wait until another host holds what it held.',
   },
+  HF_CLUSTER_FORGET: {
+    status: 503,
+    what: 'The host {host} is forgotten here, and still listed by {others}, of which no answer came.',
+    remedy: 'Run the same command on each of them when `holdfast cluster hosts` shows it as there.',
+  },
   HF_CLUSTER_BRANCH: {
     status: 404,
     what: 'This host has no orphaned branch {number}.',

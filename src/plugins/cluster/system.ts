@@ -55,6 +55,7 @@ export class ClusterSystem implements Cluster {
   readonly #records: ClusterRecords;
   #handover: Handover | undefined;
   #leaving: Promise<void> | undefined;
+  #leftBecause: Error | undefined;
   #deliver: (message: ArrivedMessage) => void | Promise<void> = () => {};
 
   private constructor(services: Services, options: ClusterOptions, key: ClusterKey, link: NatsLink) {
@@ -84,6 +85,7 @@ export class ClusterSystem implements Cluster {
       onReturned: (awayMs) => this.shared.returned(awayMs),
       onNameTaken: (error) => {
         logger.fatal({ err: error }, 'cluster.name_taken');
+        this.#leftBecause = error;
         void this.leave();
       },
     });
@@ -192,6 +194,11 @@ export class ClusterSystem implements Cluster {
       watched,
       singletons.map(({ name }) => name),
     );
+  }
+
+  /** Why this host has left the cluster, while it goes on alone. */
+  get leftBecause(): Error | undefined {
+    return this.#leftBecause;
   }
 
   /** Why this host leaves singletons to others until it is updated. */

@@ -9,6 +9,8 @@ import { definePlugin, type Services } from '../../../src/core/host/plugin/defin
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { hostActor, singletonActor } from '../../../src/plugins/cluster/actors.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { operated } from '../../../src/plugins/cluster/operate/operated.ts';
+import { clusterView } from '../../../src/plugins/cluster/operate/view.ts';
 import { clusterOptions } from '../../../src/plugins/cluster/options.ts';
 import { ClusterSystem } from '../../../src/plugins/cluster/system.ts';
 import { silent } from '../../support/cluster.ts';
@@ -97,6 +99,26 @@ function keyIn(t: ExecutionContext): string {
   writeFileSync(file, randomBytes(32), { mode: 0o600 });
   return file;
 }
+
+test('[C13] a host whose name another process has taken says so as long as it runs', async (t) => {
+  const nats = await startNats(t);
+  const keyFile = keyIn(t);
+  const proxy = await nats.proxyTo(0);
+  const first = await joinCluster(t, nats.url(), keyFile, 'attic');
+  first.system.compete([]);
+  // The later one starts while it cannot see the first.
+  proxy.refuse();
+  const later = await joinCluster(t, proxy.url, keyFile, 'attic');
+  later.system.compete([]);
+  const view = () => clusterView(operated(later.system, later.services));
+  proxy.heal();
+  await until('it has left', () => later.system.leftBecause);
+  await later.system.leave();
+  later.services.actors.send(hostActor, 'barn', { type: 'LEFT', at: 1 });
+  await later.services.log.whenDurable(later.services.log.lastSeq());
+  t.regex(view().problems[0] ?? '', /^this host has left the cluster.*Another process is the host attic/);
+  t.is(first.system.leftBecause, undefined);
+});
 
 test('[C13] a host that has left the cluster competes no more, and stops as any other', async (t) => {
   const nats = await startNats(t);

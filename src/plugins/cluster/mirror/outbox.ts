@@ -38,6 +38,8 @@ export class Outbox {
   #trouble: Error | undefined;
   #stopping: Wanted['stopping'] = 'no';
   #running: Promise<void> | undefined;
+  /** What was not on the stream at the stop. */
+  #left: LagFigures | undefined;
 
   constructor(options: OutboxOptions) {
     const { dataDir, clock, log } = options;
@@ -93,9 +95,9 @@ export class Outbox {
     return this.#trouble;
   }
 
-  /** What is not on the stream yet. */
+  /** What is not on the stream yet; after the stop, what was not by then. */
   lag(): LagFigures {
-    return this.#lag.figures(this.position.seq, this.#durable);
+    return this.#left ?? this.#lag.figures(this.position.seq, this.#durable);
   }
 
   /** Records that this host made in the name of a singleton that was no longer its own. */
@@ -132,6 +134,7 @@ export class Outbox {
     await this.#running;
     cancel();
     this.#stopNow();
+    this.#left = this.lag();
     this.#reader.close();
   }
 

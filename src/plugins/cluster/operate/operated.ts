@@ -9,7 +9,7 @@ import { answerOperations, type OperatedCluster } from './operations.ts';
 /** This host in the cluster, as far as it is shown and operated. */
 export interface Joined
   extends Pick<Cluster, 'name' | 'host' | 'standing' | 'ask' | 'onAsked'>,
-    Pick<OperatedCluster, 'link' | 'leases' | 'outdated'> {
+    Pick<OperatedCluster, 'link' | 'leases' | 'leftBecause' | 'outdated'> {
   readonly beats: OperatedCluster['beats'] &
     Parameters<typeof announceHeld>[0] & { forget(host: string): void };
   readonly outbox: OperatedCluster['outbox'] & { orphanExported(number: number, at: number): void };
@@ -24,6 +24,9 @@ export function operated(
   const cluster: OperatedCluster = {
     ...{ name, host, version, clock, link, beats, leases, outbox },
     standing: () => joined.standing(),
+    get leftBecause() {
+      return joined.leftBecause;
+    },
     get outdated() {
       return joined.outdated;
     },

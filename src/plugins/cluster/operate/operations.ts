@@ -84,7 +84,7 @@ export function answerOperations(cluster: OperatedCluster): void {
 type Move = z.output<typeof moveBody>;
 
 /**
- * Moves a singleton to another host, and waits until somebody else holds it.
+ * Moves a singleton to another host, and waits until that one holds it, or any other where none is named.
  *
  * @throws HF_CLUSTER_SINGLETON, HF_CLUSTER_HOST, HF_CLUSTER_MOVE
  */
@@ -118,6 +118,7 @@ async function move(cluster: OperatedCluster, wanted: Move, signal: AbortSignal)
   for (;;) {
     const holder = holderOf(cluster, singleton);
     if (holder !== undefined && holder !== from) {
+      if (to !== undefined && holder !== to) throw failed(singleton, `${to} did not take it, ${holder} did`);
       await sinceKnown(cluster, [singleton], signal);
       return clusterView(cluster);
     }
@@ -153,7 +154,8 @@ async function drain(
 /**
  * Has all hosts forget one that does not come back.
  *
- * @throws HF_CLUSTER_HOST_UNKNOWN nobody has heard of it; HF_CLUSTER_HOST_LIVES it is heard, or holds something
+ * @throws HF_CLUSTER_HOST_UNKNOWN nobody has heard of it; HF_CLUSTER_HOST_LIVES it is heard, or holds something;
+ * HF_CLUSTER_FORGET a host that may live did not answer, and lists it still
  */
 async function forget(
   cluster: OperatedCluster,
@@ -175,7 +177,9 @@ async function forget(
   if (holds.length > 0)
     throw new ClusterError('HF_CLUSTER_HOST_LIVES', { host, reason: `it holds ${holds.join(', ')}` });
   cluster.forget(host, act);
-  await cluster.ask(FORGET, { host, ...act } as Json, ASK_MS);
+  const { unanswered } = await cluster.ask(FORGET, { host, ...act } as Json, ASK_MS);
+  const others = unanswered.filter((other) => other !== host);
+  if (others.length > 0) throw new ClusterError('HF_CLUSTER_FORGET', { host, others: others.join(', ') });
   return clusterView(cluster);
 }
 

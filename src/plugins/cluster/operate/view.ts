@@ -51,6 +51,8 @@ export interface ClusterParts {
     lag(): LagView;
     orphans(): readonly Orphan[];
   };
+  /** Why this host has left the cluster, while it goes on alone: another process has its name. */
+  readonly leftBecause: Error | undefined;
   /** Why this host leaves singletons to others: its machines are older than those that did their work last. */
   readonly outdated: readonly HoldfastError[];
   /** Since when a host has held a singleton, where that is known; epoch milliseconds. */
@@ -286,12 +288,15 @@ type Shown = Pick<
 
 function problemsOf(
   view: Shown,
-  { leases: { refusal, trouble }, outdated, version }: ClusterParts,
+  { leases: { refusal, trouble }, leftBecause, outdated, version }: ClusterParts,
 ): string[] {
   const { host, mirror, orphans, leases } = view;
   const open = orphans.filter(({ exportedAt }) => exportedAt === undefined);
   const vacant = leases.filter(({ holder, isUnknown }) => holder === undefined && !isUnknown);
   return [
+    ...(leftBecause
+      ? [`this host has left the cluster until it is started again: ${textOf(leftBecause)}`]
+      : []),
     ...isolationOf(view),
     ...(mirror.problem === undefined ? [] : [`the log is not mirrored: ${mirror.problem}`]),
     ...(mirror.ms > LAGGING_MS
@@ -313,10 +318,13 @@ function problemsOf(
 }
 
 function ledgerProblem(trouble: Error, leases: readonly LeaseView[]): string {
-  const why = isCoded(trouble) ? `${trouble.what} ${trouble.remedy}` : trouble.message;
   const unknown = leases.filter(({ isUnknown }) => isUnknown);
   const whose = unknown.length > 0 ? `, and who holds ${namesOf(unknown)} is unknown` : '';
-  return `this host takes nothing over${whose}: ${why}`;
+  return `this host takes nothing over${whose}: ${textOf(trouble)}`;
+}
+
+function textOf(error: Error): string {
+  return isCoded(error) ? `${error.what} ${error.remedy}` : error.message;
 }
 
 /** Says what is not known, instead of what was so once. */

@@ -43,6 +43,7 @@ class TestHost implements OperatedCluster {
   isDrained = false;
   isAlive = true;
   isUnread = false;
+  takesNothing = false;
   exports: number[] = [];
 
   constructor(host: string, shared: Shared) {
@@ -57,6 +58,7 @@ class TestHost implements OperatedCluster {
   }
 
   readonly outdated = [];
+  readonly leftBecause = undefined;
   heldSince: (singleton: string, holder: string) => number | undefined = () => 1_000;
   hasStopped: (host: string) => boolean = () => false;
   forgottenBy: unknown;
@@ -102,9 +104,11 @@ class TestHost implements OperatedCluster {
       release: async (singleton, reason, to) => {
         this.reasons.push(reason);
         const other = [...hosts.values()].find(
-          ({ host, isAlive, isDrained }) => host !== this.host && isAlive && !isDrained,
+          ({ host, isAlive, isDrained, takesNothing }) =>
+            host !== this.host && isAlive && !isDrained && !takesNothing,
         );
-        holders.set(singleton, to ?? other?.host ?? this.host);
+        const named = to !== undefined && hosts.get(to)?.takesNothing ? undefined : to;
+        holders.set(singleton, named ?? other?.host ?? this.host);
         this.#shared.tokens += 1;
       },
       drain: async (reason = '') => {
@@ -119,7 +123,9 @@ class TestHost implements OperatedCluster {
   }
 
   async ask(question: string, body: Json) {
-    const others = [...this.#shared.hosts.values()].filter((other) => other !== this);
+    const others = [...this.#shared.hosts.values()].filter(
+      (other) => other !== this && !this.forgotten.has(other.host),
+    );
     const answers = others
       .filter((other) => other.isAlive)
       .map((other) => ({ host: other.host, answer: other.answer(question, body) }))
@@ -239,6 +245,25 @@ test('[C13] cluster forget takes a lost host out of all lists, and refuses one t
   t.is(forgotten.code, 0, forgotten.err);
   t.false(forgotten.out.includes('three'));
   t.true(one.forgotten.has('three') && two.forgotten.has('three'));
+});
+
+test('[C13] cluster move fails when another host took what one was named for', async (t) => {
+  const { run, two, shared } = await operate(t);
+  new TestHost('three', shared);
+  two.takesNothing = true;
+  const moved = await run('move', 'reconciler', '--to', 'two');
+  t.is(moved.code, 1, moved.out);
+  t.regex(moved.err, /HF_CLUSTER_MOVE\n {2}reconciler was not moved: two did not take it, three did\./);
+});
+
+test('[C13] cluster forget names the hosts that gave no answer: they list the lost one still', async (t) => {
+  const { run, one, two, shared } = await operate(t);
+  const three = new TestHost('three', shared);
+  [two.isAlive, three.isAlive] = [false, false];
+  const forgotten = await run('forget', 'three');
+  t.is(forgotten.code, 1, forgotten.out);
+  t.regex(forgotten.err, /HF_CLUSTER_FORGET\n {2}The host three is forgotten here, and still listed by two,/);
+  t.true(one.forgotten.has('three'));
 });
 
 test('[C13] a host that is cut off neither moves what it does not hold nor forgets a host: it does not know', async (t) => {

@@ -18,7 +18,7 @@ const heard = (clock: VirtualClock, ago: number) => ({
 
 type Wish = {
   [K in 'link' | 'beats' | 'leases' | 'outbox']?: Partial<ClusterParts[K]>;
-} & Partial<Pick<ClusterParts, 'standing' | 'outdated'>>;
+} & Partial<Pick<ClusterParts, 'standing' | 'outdated' | 'leftBecause'>>;
 
 /** A host `one` that holds the reconciler, with `two` beside it; the wish changes what its parts say. */
 function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
@@ -27,6 +27,7 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
     heldSince: () => 1_000,
     hasStopped: () => false,
     outdated: wish.outdated ?? [],
+    leftBecause: wish.leftBecause,
     link: {
       ...{
         isUp: true,
@@ -98,6 +99,15 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
       standing: () => ({ hosts: 1, silentMs: 7_400, isIsolated: true, isBehind: false }),
     },
     /cut off from the others since 20.* UTC \(nats:.*no answer for 2 s\): which hosts are there is unknown/,
+  ],
+  [
+    'has left because another process has its name',
+    {
+      leftBecause: new ClusterError('HF_CLUSTER_NAME_TAKEN', { host: 'one', since: '2026-11-23' }),
+      link: { isUp: false, problem: 'it is closed' },
+      standing: () => ({ hosts: 1, silentMs: 7_400, isIsolated: true, isBehind: false }),
+    },
+    /this host has left the cluster until it is started again: Another process is the host one.*HOLDFAST_CLUSTER_HOST/,
   ],
   [
     'hears beats and cannot read what the others changed',
