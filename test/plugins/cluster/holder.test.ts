@@ -113,6 +113,8 @@ test.serial(
       code: 'HF_CLUSTER_UNDELIVERED',
       message: /1000 messages wait already/,
     });
+    b.holder.hold('rotation', lease('x:1'));
+    await t.throwsAsync(a.holder.send('rotation', message('m4')), { message: /could not take it/ });
     a.holder.stop();
     await Promise.all(waiting);
     t.is(a.holder.waiting, 0);

@@ -22,7 +22,7 @@ export interface Placement {
 
 type Routed = Pick<RuntimeServices, 'bus' | 'actors' | 'pendingReplies' | 'log' | 'logger' | 'metrics'>;
 
-/** Messages that are on their way to other hosts; further ones are dropped. */
+/** Messages of one topic that are on their way to other hosts; further ones are dropped. */
 const MOST_UNDER_WAY = 1_000;
 
 /**
@@ -40,7 +40,8 @@ export class Routes {
   #cluster: Cluster | undefined;
   /** Messages to every host that were published before the other hosts were known. */
   #early: Envelope[] | undefined = [];
-  #underWay = 0;
+  /** How many are on their way to other hosts, by `<singleton> <topic>`, or the topic of routes to every host. */
+  readonly #underWay = new Map<string, number>();
 
   /** @param placement absent without a cluster: all actors are here */
   constructor(routes: readonly Owned<Route>[], services: Routed, placement?: Placement) {
@@ -104,7 +105,7 @@ export class Routes {
     }
     this.#moving.set(name, [route]);
     this.#services.bus.subscribe(topic, `routes to ${singleton}`, (envelope: Envelope) => {
-      if (!isHere()) this.#send(envelope, (cluster, message) => cluster.toHolder(singleton, message));
+      if (!isHere()) this.#send(name, envelope, (cluster, message) => cluster.toHolder(singleton, message));
     });
   }
 
@@ -116,21 +117,24 @@ export class Routes {
     if (this.#isRefused(envelope)) return;
     const { pendingReplies } = this.#services;
     this.#send(
+      envelope.topic,
       envelope,
       (cluster, message) => cluster.toEveryHost(message),
       (error) => pendingReplies.fail(envelope.correlation, error),
     );
   }
 
-  /** @param failed hears why it did not get there, beside the log */
+  /** @param way `<singleton> <topic>`, or the topic @param failed hears why it did not get there, beside the log */
   #send(
+    way: string,
     envelope: Envelope,
     send: (cluster: Cluster, message: HostMessage) => Promise<void>,
     failed: (error: unknown) => void = () => {},
   ): void {
     const { topic, payload, correlation, cause } = envelope;
     const cluster = this.#cluster;
-    const refusal = this.#refusal(envelope);
+    const underWay = this.#underWay.get(way) ?? 0;
+    const refusal = this.#refusal(envelope, underWay);
     const drop = (error: unknown) => {
       failed(error);
       this.#drop(topic, { correlation }, error);
@@ -139,7 +143,7 @@ export class Routes {
       drop(refusal);
       return;
     }
-    this.#underWay += 1;
+    this.#underWay.set(way, underWay + 1);
     const sent = async () =>
       send(cluster, {
         topic,
@@ -150,14 +154,14 @@ export class Routes {
     void sent()
       .catch(drop)
       .finally(() => {
-        this.#underWay -= 1;
+        this.#underWay.set(way, (this.#underWay.get(way) ?? 1) - 1);
       });
   }
 
   /** Why a message cannot go to other hosts. */
-  #refusal({ topic, blobs }: Envelope): Error | undefined {
+  #refusal({ topic, blobs }: Envelope, underWay: number): Error | undefined {
     if (blobs) return new Error('a message with sealed bodies stays on its host');
-    if (this.#cluster && this.#underWay < MOST_UNDER_WAY) return undefined;
+    if (this.#cluster && underWay < MOST_UNDER_WAY) return undefined;
     const where = this.#cluster ? 'too many messages wait for other hosts' : 'the other hosts are not known';
     return new HostError('HF_PLUGIN_ELSEWHERE', { what: `What ${topic} is for`, where });
   }

@@ -9,6 +9,7 @@ import type { LinkMessage, NatsLink } from '../nats/link.ts';
 import { Drops, json, LARGEST_MESSAGE, readBody } from './body.ts';
 import { Remembered } from './remembered.ts';
 
+/** For one singleton. */
 const MOST_WAITING = 1_000;
 const AGAIN_MS = 250;
 /** Of one attempt: the holder answers when what it recorded of the message is on its stream. */
@@ -82,7 +83,8 @@ export class HolderMessages {
   /** The token of each singleton's lease, as its holder named it last. */
   readonly #tokens = new Map<string, string>();
   readonly #pauses = new Set<() => void>();
-  #waiting = 0;
+  /** Messages that wait for their holder, by singleton. */
+  readonly #waiting = new Map<string, number>();
   #isStopped = false;
 
   constructor(options: HolderOptions) {
@@ -93,7 +95,7 @@ export class HolderMessages {
 
   /** Messages that wait for their holder. */
   get waiting(): number {
-    return this.#waiting;
+    return this.#waiting.values().reduce((sum, count) => sum + count, 0);
   }
 
   /** Messages that were dropped or refused. */
@@ -129,14 +131,15 @@ export class HolderMessages {
    */
   async send(singleton: string, message: HostMessage): Promise<void> {
     const { clock, withinMs = WITHIN_MS } = this.#options;
-    if (this.#waiting >= MOST_WAITING)
+    const waiting = this.#waiting.get(singleton) ?? 0;
+    if (waiting >= MOST_WAITING)
       throw this.#undelivered(singleton, 0, `${MOST_WAITING} messages wait already`);
     const { topic } = message;
     const id = newCorrelation();
     const bytes = this.#encode(id, message).length;
     if (bytes > LARGEST_MESSAGE)
       throw new ClusterError('HF_CLUSTER_MESSAGE_SIZE', { topic, bytes, most: LARGEST_MESSAGE });
-    this.#waiting += 1;
+    this.#waiting.set(singleton, waiting + 1);
     const until = clock.monotonic() + withinMs;
     const before = this.#queues.get(singleton) ?? Promise.resolve();
     const sent = before.then(() => this.#send(singleton, id, message, until));
@@ -148,7 +151,7 @@ export class HolderMessages {
     try {
       await sent;
     } finally {
-      this.#waiting -= 1;
+      this.#waiting.set(singleton, (this.#waiting.get(singleton) ?? 1) - 1);
       if (this.#queues.get(singleton) === settled) this.#queues.delete(singleton);
     }
   }

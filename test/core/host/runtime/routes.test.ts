@@ -3,8 +3,9 @@ import test from 'ava';
 import { z } from 'zod';
 import { defineTopic, type Topic } from '../../../../src/bus/topic.ts';
 import { definePlugin, type PluginEntry } from '../../../../src/core/host/plugin/definition.ts';
+import { defineActor } from '../../../../src/core/kernel/actors/definition.ts';
 import { newCorrelation } from '../../../../src/core/kernel/clock.ts';
-import { door } from '../../../support/door.ts';
+import { door, doorMachine } from '../../../support/door.ts';
 import { MemoryCluster, startHost, type TestHost } from '../../../support/two-hosts.ts';
 import { read, until } from '../../../support/until.ts';
 
@@ -164,6 +165,35 @@ test('[C13] what does not reach the holder is counted, and the publisher hears n
     () => dropped(a),
     (count) => count === '1',
   );
+});
+
+test('[C13] messages that wait for a holder keep none of another topic from every host', async (t) => {
+  const knockedAtGate = defineTopic('test.knock_at_gate', knock.schema, 'Somebody wants in.');
+  const gate = defineActor({
+    ...{ type: 'test.gate', machine: doorMachine, version: 1 },
+    input: () => ({ closeAfterMs: 1_000 }),
+  });
+  const gates = definePlugin({
+    name: 'gates',
+    options: z.strictObject({}),
+    singleton: 'gates',
+    start: () => ({}),
+    register(context) {
+      context.actor(gate);
+      context.route(knockedAtGate, gate, ({ payload }) => [
+        { key: 'one', event: { type: 'OPEN', ...payload } },
+      ]);
+    },
+  });
+  const { a, b } = await pair(t, doors(), gates());
+  const { bus, metrics } = a.runtime.services;
+  for (let count = 0; count < 1_001; count += 1) bus.publish(knockedAtGate, { by: 'ann' });
+  const droppedOf = async (topic: string) =>
+    new RegExp(`events_dropped_total\\{topic="${topic}"\\} (\\d+)`).exec(await metrics.text())?.[1];
+  t.is(await droppedOf('test.knock_at_gate'), '1', 'there is an end to what may wait');
+  publish(a, 'bob');
+  await until('it came', () => opened(b).length === 1);
+  t.deepEqual(opened(b), ['1 bob']);
 });
 
 test('[C13] a route that takes what each host sees by itself takes the messages of the holder alone', async (t) => {
