@@ -34,6 +34,21 @@ export interface InterfaceView {
   };
 }
 
+/** Proof of which writer came later, of work that one host of a cluster does at a time (docs/cluster.md). @experimental */
+export interface WriteFence {
+  readonly singleton: string;
+  /** As the effect got it that writes. */
+  readonly token: string;
+}
+
+/** What a write comes from. @experimental */
+export interface WriteOrigin {
+  /** The seq of the record that requested the write, if a record did. */
+  readonly cause?: number;
+  /** An embedded router refuses one whose token is older than another of that singleton that it has seen; other routers do not look. */
+  readonly fence?: WriteFence;
+}
+
 /**
  * A router's config API, embedded or remote: it serves the active config whole, and takes whole configs.
  *
@@ -47,9 +62,13 @@ export interface RouterApi {
    * (`transactionOp`, `transID`, `ignoreNcid`, `reqId`) are dropped, so nobody can bypass the check (R4).
    *
    * @param correlation under which the embedded router records the write
-   * @param cause the seq of the record that requested the write, if a record did
    */
-  set(config: NetworkConfig, correlation: string, signal?: AbortSignal, cause?: number): Promise<SetAnswer>;
+  set(
+    config: NetworkConfig,
+    correlation: string,
+    signal?: AbortSignal,
+    origin?: WriteOrigin,
+  ): Promise<SetAnswer>;
   /**
    * Reads one interface, `GET /v1/config/interfaces/<intf>`.
    *
@@ -63,7 +82,7 @@ export interface RouterApi {
    *
    * @param correlation under which the embedded router records the request
    */
-  reapply(correlation: string, signal?: AbortSignal): Promise<ReapplyAnswer>;
+  reapply(correlation: string, signal?: AbortSignal, origin?: WriteOrigin): Promise<ReapplyAnswer>;
   /** Base URL of a router elsewhere; absent where the router is part of this process. */
   readonly place?: string;
   /** Whether the subscription to its channels is acknowledged now; absent where they are part of this process. */

@@ -21,6 +21,8 @@ export const UNKNOWN: ConfigVersion = { ncid: '', fingerprint: '' };
 const DEFAULTS: Required<ConfigInput> = { windowMs: 120_000, retryMs: 10_000, queueLimit: 64 };
 /** Ended transIDs that are remembered: each must be fresh. */
 const USED_KEPT = 64;
+/** Singletons whose newest fence is remembered: those whose holders came last. */
+const FENCES_KEPT = 16;
 
 const NONE_TEXT = 'No ongoing config change transaction context, cannot commit or revert';
 const PENDING_TEXT =
@@ -120,7 +122,23 @@ const refusal = (code: string, text: string): Refusal => ({ status: 400, code, t
 /** Why the first request of the queue is not carried out. */
 export function nextRefusal(context: ConfigContext, refusalOf: RefusalOf): Refusal | undefined {
   const [request] = context.queue;
-  return request && refusalOf(context, request);
+  return request && (fenceRefusal(context, request) ?? refusalOf(context, request));
+}
+
+/** Its writer believes that it still holds a lease which another host has by now, and that one has written. */
+function fenceRefusal({ fences = {} }: ConfigContext, { fence }: WriteRequest): Refusal | undefined {
+  if (!fence || fence.number >= (fences[fence.singleton] ?? 0)) return undefined;
+  const text = `a later holder of ${fence.singleton} has written here, so this write is refused`;
+  return { status: 409, code: 'HF_ROUTER_FENCED', text };
+}
+
+/** With the fence of a request, also of one that is refused for another reason. */
+export function withFence({ fences = {} }: ConfigContext, event: ConfigEvent): Pick<ConfigContext, 'fences'> {
+  const fence = 'fence' in event ? event.fence : undefined;
+  if (!fence || fence.number <= (fences[fence.singleton] ?? 0)) return {};
+  const all = Object.entries({ ...fences, [fence.singleton]: fence.number });
+  const kept = all.sort(([, one], [, other]) => other - one).slice(0, FENCES_KEPT);
+  return { fences: Object.fromEntries(kept) };
 }
 
 export const whileFree: RefusalOf = (context, request) => {

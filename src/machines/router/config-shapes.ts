@@ -20,6 +20,12 @@ export interface AppliedChanges {
   readonly apcOnly?: true;
 }
 
+/** Of two writes of a singleton the one with the larger number came later. */
+export type Fence = {
+  readonly singleton: string;
+  readonly number: number;
+};
+
 type Op = 'save' | 'append' | 'commit' | 'revert' | 'reapply';
 
 /** A request that waits for its decision. */
@@ -36,6 +42,7 @@ export interface WriteRequest {
   readonly ignoreNcid?: true;
   readonly current?: string;
   readonly fingerprint?: string;
+  readonly fence?: Fence;
 }
 
 /** The write that is being carried out. */
@@ -82,6 +89,8 @@ export interface ConfigContext {
   readonly queue: readonly WriteRequest[];
   /** The transIDs that ended last. */
   readonly used: readonly string[];
+  /** The largest number that came of each singleton. */
+  readonly fences?: Readonly<Record<string, number>>;
   /** Present in the states `pending` and `expired`. */
   readonly pending?: Pending | undefined;
   /** Present in the states `busy`. */
@@ -113,6 +122,7 @@ export interface SetEvent {
   readonly fingerprint?: string;
   /** Paths that differ from the config that was active when the request came; for people who read the log. */
   readonly changed?: readonly string[];
+  readonly fence?: Fence;
 }
 
 export type ConfigEvent =
@@ -124,6 +134,7 @@ export type ConfigEvent =
       readonly who: string;
       /** How many callers this one apply answers; absent: 1. */
       readonly callers?: number;
+      readonly fence?: Fence;
     }
   /** The operator's settings differ from those that the actor was started with. */
   | ({ readonly type: 'CONFIGURE' } & Required<ConfigInput>)

@@ -26,6 +26,7 @@ import {
   whilePending,
   whileReverting,
   withEnded,
+  withFence,
   withSettings,
 } from './config-rules.ts';
 import type {
@@ -127,6 +128,7 @@ export const routerConfig = setup({
       event.type === 'CONFIGURE' ? withSettings(event, context) : {},
     ),
     enqueue: assign({ queue: ({ context, event }) => [...context.queue, ...requestsOf(event)] }),
+    noteFence: assign(({ context, event }) => withFence(context, event)),
     next: assign({ queue: ({ context }) => context.queue.slice(1) }),
     begin: assign(({ context }) => {
       const [request, ...queue] = context.queue;
@@ -210,8 +212,11 @@ export const routerConfig = setup({
   }),
   initial: 'unread',
   on: {
-    SET: [{ guard: 'full', actions: replyFull }, { actions: 'enqueue' }],
-    APPLY_CURRENT: [{ guard: 'full', actions: replyFull }, { actions: 'enqueue' }],
+    SET: [{ guard: 'full', actions: ['noteFence', replyFull] }, { actions: ['noteFence', 'enqueue'] }],
+    APPLY_CURRENT: [
+      { guard: 'full', actions: ['noteFence', replyFull] },
+      { actions: ['noteFence', 'enqueue'] },
+    ],
     CONFIGURE: { actions: 'configure' },
   },
   states: {
@@ -222,7 +227,7 @@ export const routerConfig = setup({
     free: {
       initial: 'idle',
       // Also while another one is being applied: its result cannot make this one match.
-      on: { SET: { guard: 'tooLate', actions: replyTooLate } },
+      on: { SET: { guard: 'tooLate', actions: ['noteFence', replyTooLate] } },
       states: {
         /** Choice: does the store hold a transaction of another router? */
         adopting: {

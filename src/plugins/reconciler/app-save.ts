@@ -20,6 +20,7 @@ import { ReconcilerError } from './errors.ts';
 import { type LegState, stateOf } from './leg-status.ts';
 import { normaliseCidr, readLeg, withAddresses, withEntry } from './legs.ts';
 import type { Unit } from './unit.ts';
+import { type Write, writeOf } from './write.ts';
 
 export const APP_SAVE_PATH = '/reconciler/app-save';
 /** The longest wait for a return, milliseconds. */
@@ -58,13 +59,13 @@ export function registerAppSave(context: PluginContext<Started>): void {
   const options = { onRecovery: 'fail', adapter: RouterApiToken.name } as const;
   context.effect<AppSaveRequest>(
     'reconciler.drill_save',
-    async ({ run, intf, address, to }, { correlation, cause, signal }, { dropped, get, clock }) => {
+    async ({ run, intf, address, to }, effect, { dropped, get, clock }) => {
       const save = (config: NetworkConfig) => {
         const change = asTheAppSaves(config, intf, address, to);
         if (typeof change !== 'string') dropped.willPost(change.body, config);
         return change;
       };
-      return saved(get(RouterApiToken), save, { run, clock, correlation, cause, signal });
+      return saved(get(RouterApiToken), save, { run, clock, ...writeOf(effect) });
     },
     { ...options, deadlineMs: POST_DEADLINE_MS },
   );
@@ -75,16 +76,13 @@ export function registerAppSave(context: PluginContext<Started>): void {
   );
   context.effect<AppSaveLeg>(
     'reconciler.drill_restore',
-    async (
-      { run, intf, address },
-      { correlation, cause, signal },
-      { get, clock },
-    ): Promise<AppSaveOutcome> => {
+    async ({ run, intf, address }, effect, { get, clock }): Promise<AppSaveOutcome> => {
       const api = get(RouterApiToken);
+      const { correlation, signal, origin } = writeOf(effect);
       const config = await api.active(signal);
       const body = restored(config, intf, address);
       if (body === config) return { type: 'RESTORED', run, at: clock.now(), changed: false };
-      const answer = await api.set(body, correlation, signal, cause);
+      const answer = await api.set(body, correlation, signal, origin);
       if (answer.kind === 'applied') return { type: 'RESTORED', run, at: clock.now(), changed: true };
       return { type: 'NOT_RESTORED', run, at: clock.now(), reason: answer.kind };
     },
@@ -150,18 +148,15 @@ function drillable(services: Started, wanted: string | undefined) {
   return leg;
 }
 
-interface Save {
+interface Save extends Write {
   readonly run: number;
   readonly clock: Clock;
-  readonly correlation: string;
-  readonly cause: number;
-  readonly signal: AbortSignal;
 }
 
 async function saved(
   api: RouterApi,
   save: (config: NetworkConfig) => { body: NetworkConfig; name: string } | string,
-  { run, clock, correlation, cause, signal }: Save,
+  { run, clock, correlation, signal, origin }: Save,
 ): Promise<AppSaveOutcome> {
   const not = (reason: string, sent: boolean) =>
     ({ type: 'NOT_SAVED', run, at: clock.now(), reason: maskText(reason, 300), sent }) as const;
@@ -170,7 +165,7 @@ async function saved(
   for (let tries = 0; answer.kind === 'conflict' && tries < 5; tries += 1) {
     const change = save(await api.active(signal));
     if (typeof change === 'string') return not(change, false);
-    const given = await api.set(change.body, correlation, signal, cause);
+    const given = await api.set(change.body, correlation, signal, origin);
     if (given.kind === 'applied') return { type: 'SAVED', run, at: clock.now(), name: change.name };
     answer = given;
   }

@@ -11,6 +11,7 @@ import type { LegAddress } from './legs.ts';
 import { isOnLink, linkDoubt } from './link.ts';
 import { settleReapply } from './reapply.ts';
 import type { LegPoster, PostResult } from './router-access.ts';
+import { writeOf } from './write.ts';
 
 /** A router needs eight seconds and more to apply a config, and its own time-out must come before this one. */
 const POST_DEADLINE_MS = 90_000;
@@ -73,10 +74,10 @@ export function registerEffects(context: PluginContext<Started>): void {
 
   context.effect<LegAddress & { ncid: string }>(
     'reconciler.add_address',
-    async ({ ncid, ...leg }, { correlation, cause, signal }, { adoption, poster, legMetrics }) => {
+    async ({ ncid, ...leg }, effect, { adoption, poster, legMetrics }) => {
       // A second fence: the machine of a leg that is not adopted never asks for this.
       if (adoption.isObserving()) return { type: 'REFUSED', errors: ['the legs are not adopted'], jitter: 0 };
-      const result = await poster.add({ leg, ncid, correlation, cause, signal });
+      const result = await poster.add({ leg, ncid, ...writeOf(effect) });
       legMetrics.tries.inc({ intf: leg.intf, answer: result.answer.kind });
       return outcomeOf(result, leg.intf, ncid);
     },

@@ -33,6 +33,7 @@ import { registerReapply } from './reapply.ts';
 import { deployUla, drillUla } from './rollout.ts';
 import { LegPoster } from './router-access.ts';
 import { registerUnit, resyncRequested, Unit } from './unit.ts';
+import { SINGLETON } from './write.ts';
 
 /** Every host is connected to the router and hears it. */
 const SEEN_BY_EACH_HOST = { ownHost: true } as const;
@@ -53,7 +54,7 @@ export const reconciler = definePlugin({
   errors: ReconcilerError,
   requires: [RouterApiToken],
   wants: [UptimeMonitorToken, TelemetryToken],
-  singleton: 'reconciler',
+  singleton: SINGLETON,
   start(services, options) {
     const { clock, log, metrics } = services;
     const { batchMs, pushMonitor: monitor, pushIdleMs: idleMs } = options;

@@ -6,6 +6,7 @@ import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { reapply } from '../../machines/reconciler/reapply.ts';
 import { UNIT_KEY } from './actors.ts';
 import { describeReapply } from './words.ts';
+import { writeOf } from './write.ts';
 
 const reapplyActor = defineActor({
   type: 'reconciler.reapply',
@@ -34,8 +35,9 @@ export function registerReapply(context: PluginContext<Services>, times: Reapply
   );
   context.effect(
     'reconciler.reapply',
-    async (_params, { correlation, signal }, { get, logger }) => {
-      const answer = await get(RouterApiToken).reapply(correlation, signal);
+    async (_params, effect, { get, logger }) => {
+      const { correlation, signal, origin } = writeOf(effect);
+      const answer = await get(RouterApiToken).reapply(correlation, signal, origin);
       logger.info({ answer: answer.kind }, 'router.reapply_requested');
       switch (answer.kind) {
         case 'applied':

@@ -1,5 +1,5 @@
 /** The legs' access to the router: requests of one moment share one read, or one post. */
-import type { NetworkConfig, RouterApi, SetAnswer } from '../../core/contracts/router.ts';
+import type { NetworkConfig, RouterApi, SetAnswer, WriteOrigin } from '../../core/contracts/router.ts';
 import { Coalescer, Mutex } from '../../core/host/concurrency.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { withHeld } from './kept-fields.ts';
@@ -30,8 +30,7 @@ export interface AddressRequest {
   readonly leg: LegAddress;
   readonly ncid: string;
   readonly correlation: string;
-  /** The record that requested it. */
-  readonly cause?: number;
+  readonly origin?: WriteOrigin;
   readonly signal: AbortSignal;
 }
 
@@ -86,7 +85,7 @@ export class LegPoster {
     const [first] = requests;
     const config = first && (await this.reader.withNcid(ncid, first.signal));
     if (!config) return { answer: { kind: 'conflict' }, posted: [], jitter };
-    const { correlation, cause, signal } = first;
+    const { correlation, origin, signal } = first;
     const legs = requests.map(({ leg }) => leg);
     const { body, added, refused: refusedLegs } = withHeld(config, legs, this.#access.never ?? []);
     const refused = refusedLegs.size > 0 && { refused: refusedLegs };
@@ -94,7 +93,7 @@ export class LegPoster {
     // Nothing is missing in this config; the reading that follows confirms it.
     if (added.length === 0) return { answer: { kind: 'applied', ncid }, posted, ...refused, jitter };
     const forget = this.#access.onPost?.(body, config);
-    const answer = await Promise.race([api.set(body, correlation, signal, cause), timedOut(signal)]);
+    const answer = await Promise.race([api.set(body, correlation, signal, origin), timedOut(signal)]);
     if (answer.kind === 'conflict' || answer.kind === 'pending') forget?.();
     return { answer, posted, ...refused, jitter };
   }

@@ -32,6 +32,12 @@ export const RouterError = defineErrors({
     what: 'This transID has been committed or reverted before.',
     remedy: 'Make a fresh transID for every transaction.',
   },
+  HF_ROUTER_FENCED: {
+    status: 409,
+    what: 'A later holder of the same work has written to this router, so the write of an earlier one is refused.',
+    remedy:
+      'Nothing, as a rule: that host ends the work when it hears that it lost the lease. `holdfast cluster leases` shows who holds it.',
+  },
   HF_ROUTER_REQUEST_INVALID: {
     status: 400,
     what: 'The request is not understood: {reason}.',

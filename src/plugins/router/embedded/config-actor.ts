@@ -32,6 +32,8 @@ const origin = {
   request: z.string(),
   /** The client, for people. */
   who: z.string(),
+  /** Of a writer that has to hold a lease. */
+  fence: z.object({ singleton: z.string(), number: z.int() }).exactOptional(),
 };
 
 /** A posted config as a projection; its body travels sealed, beside the message. */

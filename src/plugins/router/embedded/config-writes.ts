@@ -6,7 +6,7 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { Blobs } from '../../../core/kernel/log/event-log.ts';
-import type { SetEvent } from '../../../machines/router/config-shapes.ts';
+import type { Fence, SetEvent } from '../../../machines/router/config-shapes.ts';
 import { changedPaths, withoutControlFields } from '../config/network-config.ts';
 import { validateConfig } from '../config/validate.ts';
 import { RouterError } from '../errors.ts';
@@ -90,6 +90,8 @@ export interface Writer {
   readonly cause?: number | undefined;
   /** For people. */
   readonly who: string;
+  /** Of a writer that has to hold a lease. */
+  readonly fence?: Fence | undefined;
 }
 
 /** A step over a config of a megabyte takes some 50 ms, one over a usual config less than one. */
@@ -186,11 +188,15 @@ export class ConfigWrites {
   #request(
     facts: Pick<SetEvent, 'current' | 'fingerprint' | 'changed'>,
     control: Omit<ConfigRequest, 'config'>,
-    { request, who, correlation, cause }: Writer,
+    { request, who, correlation, cause, fence }: Writer,
     blobs?: Blobs,
   ): void {
     const { changed, ...others } = facts;
-    const payload = { request, who, ...control, ...others, ...(changed && { changed: [...changed] }) };
+    const payload = {
+      ...{ request, who, ...control, ...others },
+      ...(changed && { changed: [...changed] }),
+      ...(fence && { fence }),
+    };
     this.#bus.publish(setRequested, payload, {
       correlation,
       ...(cause !== undefined && { cause }),
@@ -226,13 +232,14 @@ export class ConfigWrites {
   /** `POST /v1/config/apply_current_config`. @throws as `set` does */
   async applyCurrent(writer: Writer): Promise<Reply> {
     await this.#reported(this.#router.active(), writer); // a lost store is reported at once, before anything is begun
-    return this.#reapplies.add(writer);
+    // An answer that others share would be refused to them, or given to one that is to be refused.
+    return writer.fence ? this.#applyOnce(writer, 1) : this.#reapplies.add(writer);
   }
 
-  #applyOnce({ request, correlation, who }: Writer, callers: number): Promise<Reply> {
+  #applyOnce({ request, correlation, who, fence }: Writer, callers: number): Promise<Reply> {
     const reply = this.#pendingReplies.open(request, this.#replyTimeoutMs);
     const count = callers > 1 ? { callers } : {};
-    this.#bus.publish(applyRequested, { request, who, ...count }, { correlation });
+    this.#bus.publish(applyRequested, { request, who, ...count, ...(fence && { fence }) }, { correlation });
     return reply;
   }
 }

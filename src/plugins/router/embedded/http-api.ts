@@ -6,6 +6,7 @@ import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import { interfaceOf } from '../config/network-config.ts';
 import { RouterError } from '../errors.ts';
+import { fenceFrom } from '../fence.ts';
 import { CONFIG_KEY, configActor } from './config-actor.ts';
 import type { ConfigWrites, Writer } from './config-writes.ts';
 import type { EmbeddedRouter, RouterAccess } from './embedded-router.ts';
@@ -123,7 +124,8 @@ function writerOf(request: FastifyRequest): Writer {
   const [client = ''] = /^[\w.\-/]{1,40}/.exec(request.headers['user-agent'] ?? '') ?? [];
   const from = sourceOf(request);
   const who = client ? `${from} ${client}` : from;
-  return { request: request.id, correlation: request.id, who };
+  const fence = fenceFrom(request.headers);
+  return { request: request.id, correlation: request.id, who, fence };
 }
 
 function answer(reply: FastifyReply, { status, body, headers = {} }: Reply): FastifyReply {

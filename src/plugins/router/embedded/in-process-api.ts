@@ -49,7 +49,7 @@ export function inProcessApi({
     async active() {
       return JSON.parse((await router.active()).body);
     },
-    set: (config, correlation, signal, cause) =>
+    set: (config, correlation, signal, { cause } = {}) =>
       write({ correlation, cause }, signal, (writer) => writes.set(withoutControlFields(config), writer)),
     interfaceState: (intf) => interfaceState(router, watch, intf),
     async reapply(correlation, signal) {

@@ -5,6 +5,8 @@ import type {
   ReapplyAnswer,
   RouterApi,
   SetAnswer,
+  WriteFence,
+  WriteOrigin,
 } from '../../../core/contracts/router.ts';
 import {
   type HttpAnswer,
@@ -17,6 +19,7 @@ import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { withoutControlFields } from '../config/network-config.ts';
 import { RouterError } from '../errors.ts';
+import { fenceHeaders } from '../fence.ts';
 import { activeOf, interfaceOf, isTransactionPending, reapplyAnswerOf, setAnswerOf } from './answers.ts';
 
 interface RemoteRouterOptions {
@@ -50,6 +53,11 @@ interface ReadOptions {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
   readonly observer?: ApiObserver | undefined;
+}
+
+interface WriteOptions {
+  readonly signal: AbortSignal | undefined;
+  readonly fence?: WriteFence | undefined;
 }
 
 /** Writes follow one another, but a read must not wait behind one that takes eight seconds. */
@@ -109,23 +117,33 @@ export class RemoteRouter implements RouterApi {
     return answer.status === 404 ? undefined : this.#usable(interfaceOf(answer));
   }
 
-  async set(config: NetworkConfig, _correlation: string, signal?: AbortSignal): Promise<SetAnswer> {
+  async set(
+    config: NetworkConfig,
+    _correlation: string,
+    signal?: AbortSignal,
+    { fence }: WriteOrigin = {},
+  ): Promise<SetAnswer> {
     const body = withoutControlFields(config);
     // A body without an ncid would overwrite any config.
     if (typeof body.ncid !== 'string' || body.ncid === '')
       return { kind: 'refused', errors: ['the config bears no ncid, so it was not posted'] };
-    const answer = await this.#write('/v1/config/set', body, signal, setAnswerOf);
+    const answer = await this.#write('/v1/config/set', body, { signal, fence }, setAnswerOf);
     if (answer.kind === 'applied') this.#options.observer?.written();
     return answer;
   }
 
-  async reapply(_correlation: string, signal?: AbortSignal): Promise<ReapplyAnswer> {
+  async reapply(
+    _correlation: string,
+    signal?: AbortSignal,
+    { fence }: WriteOrigin = {},
+  ): Promise<ReapplyAnswer> {
     // Nobody has this transID, and no config this ncid: a router takes neither, and says whether one is pending.
     const transID = randomUUID();
     const question = { transactionOp: 'commit', transID, ncid: transID };
-    const pending = await this.#write('/v1/config/set', question, signal, isTransactionPending);
+    const pending = await this.#write('/v1/config/set', question, { signal }, isTransactionPending);
     if (pending === true) return { kind: 'pending' };
-    if (pending === false) return this.#write('/v1/config/apply_current_config', {}, signal, reapplyAnswerOf);
+    if (pending === false)
+      return this.#write('/v1/config/apply_current_config', {}, { signal, fence }, reapplyAnswerOf);
     const reason = typeof pending === 'object' && 'reason' in pending ? `: ${pending.reason}` : '';
     return { kind: 'unknown', reason: `it does not say whether a transaction is pending${reason}` };
   }
@@ -164,12 +182,12 @@ export class RemoteRouter implements RouterApi {
   async #write<T>(
     url: string,
     body: object,
-    signal: AbortSignal | undefined,
+    { signal, fence }: WriteOptions,
     understood: (answer: HttpAnswer) => T,
   ): Promise<T | Extract<SetAnswer, { kind: 'unknown' | 'refused' }>> {
     const { writeTimeoutMs: timeoutMs, onCall, observer } = this.#options;
     if (signal?.aborted) return { kind: 'unknown', reason: 'it was given up before it was posted' };
-    const headers = { 'content-type': 'application/json' };
+    const headers = { 'content-type': 'application/json', ...fenceHeaders(fence) };
     const call = { method: 'POST', url, headers, body: JSON.stringify(body), timeoutMs, signal } as const;
     try {
       const answer = understood(await this.#call(call));

@@ -55,7 +55,10 @@ test.serial(
     const { rig, api } = await start(t);
     const story = newCorrelation();
     const config = await api.active();
-    const answers = await Promise.all([api.set(config, story, undefined, 1), api.set(config, story)]);
+    const answers = await Promise.all([
+      api.set(config, story, undefined, { cause: 1 }),
+      api.set(config, story),
+    ]);
     t.deepEqual(answers.map(({ kind }) => kind).toSorted(), ['applied', 'conflict']);
     await rig.settled();
     const records = (await rig.records()).filter(({ correlation }) => correlation === story);
