@@ -71,6 +71,12 @@ async function namedStreams({ link, cluster }: LogStreams): Promise<ReadonlyMap<
   );
 }
 
+/**
+ * A host begins no stream with more messages before its own: looking for the beginning takes time, and whoever may write to NATS
+ * could let it take any.
+ */
+export const MOST_BEFORE_BEGIN = 1_000;
+
 /** Whether a host has begun the stream of an incarnation. */
 export async function isBegun(
   { link, cluster, clock, logger }: LogStreams,
@@ -81,7 +87,8 @@ export async function isBegun(
   const stream = await LinearStream.existing(link, name, { clock, logger });
   if (!stream) return false;
   const { seq, firstSeq } = await stream.last();
-  for await (const { headers } of stream.read(firstSeq, seq)) if (isOfHost(headers)) return true;
+  const to = Math.min(seq, firstSeq + MOST_BEFORE_BEGIN);
+  for await (const { headers } of stream.read(firstSeq, to)) if (isOfHost(headers)) return true;
   return false;
 }
 

@@ -11,6 +11,7 @@ import {
   isBegun,
   type LogStreamNames,
   type LogStreams,
+  MOST_BEFORE_BEGIN,
   namesOf,
   newestIncarnation,
   openLogStream,
@@ -144,6 +145,7 @@ export class OwnStream {
         return this.#writable(this.#writer(opened), { seq, hash }, standing.first);
       }
       case 'empty': {
+        if (standing.last - standing.first >= MOST_BEFORE_BEGIN) return 'somebody else filled it';
         const writable = await this.#begin(opened, standing.first);
         const from = writable.sent.seq + 1;
         if (left !== undefined) this.#options.onIncarnation({ incarnation, reason: left, from });

@@ -1,6 +1,7 @@
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { NatsLink } from './link.ts';
+import { ReadWindow } from './read-window.ts';
 import { StreamGap, StreamGone, StreamRewound } from './stream-errors.ts';
 import type { StreamEnds, StreamMessage } from './stream-message.ts';
 
@@ -15,12 +16,20 @@ export interface FollowOptions {
   readonly pollMs?: number;
 }
 
+/** What stands at a place of a stream. */
+export interface Looked {
+  /** Undefined when it is forged. */
+  readonly message: StreamMessage | undefined;
+  /** Of its body. */
+  readonly bytes: number;
+}
+
 /** What of a stream is needed to follow it. */
 interface Followed {
   readonly name: string;
   readonly subjects: readonly string[];
   last(): Promise<StreamEnds>;
-  look(seq: number): Promise<{ readonly message: StreamMessage | undefined } | undefined>;
+  look(seq: number): Promise<Looked | undefined>;
 }
 
 interface Following extends FollowOptions {
@@ -31,7 +40,6 @@ interface Following extends FollowOptions {
 const POLL_MS = 2_000;
 /** A hint comes before its message is stored on most servers: looks after it, milliseconds each. */
 const HINTED_MS = [1, 2, 4, 8, 16, 32, 64, 125, 250, 500];
-const LARGEST_WINDOW = 64;
 /** Until a handler that has thrown gets its message again. */
 const AGAIN_MS = 500;
 
@@ -123,12 +131,14 @@ export class Follower {
   /** Takes what is there. @returns how many */
   async #takeAll(): Promise<number> {
     let taken = 0;
-    for (let window = 1; !this.#isEnded; window = Math.min(window * 2, LARGEST_WINDOW)) {
-      const asked = Array.from({ length: window }, (_, i) => this.#stream.look(this.#next + i));
+    const window = new ReadWindow(1);
+    while (!this.#isEnded) {
+      const asked = Array.from({ length: window.size }, (_, i) => this.#stream.look(this.#next + i));
       for (const look of asked) look.catch(() => {});
       for (const look of asked) {
         const there = await look;
         if (there === undefined || this.#isEnded) return taken;
+        window.came(there.bytes);
         if (there.message) await this.#hand(there.message);
         if (this.#isEnded) return taken;
         this.#next += 1;

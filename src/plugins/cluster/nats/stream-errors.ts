@@ -77,6 +77,7 @@ const WRONG_STREAM = 10060;
 const STREAM_NOT_FOUND = 10059;
 const NO_MESSAGE = 10037;
 const STREAM_OFFLINE = 10118;
+const SUBJECTS_OVERLAP = 10065;
 /** Limits of the stream, of the account, of the server's disk and memory. */
 const FULL = new Set([10077, 10047, 10028, 10023, 10002]);
 /** Leaders are missing or changing. */
@@ -117,6 +118,13 @@ export function appendError(error: unknown, stream: string, expected: number | u
   if (error instanceof ClusterError) return error;
   if (isForbidden(error)) return refused(stream, text, NOT_PERMITTED);
   return new StreamUnknown(stream, nameOf(error) === 'TimeoutError' ? 'no answer in time' : text);
+}
+
+/** @returns what it means that a stream could not be made */
+export function makeError(error: unknown, stream: string): Error {
+  if (apiCode(error) !== SUBJECTS_OVERLAP) return appendError(error, stream, undefined);
+  const differences = 'some of its subjects belong to a stream of another name';
+  return new ClusterError('HF_CLUSTER_STREAM_DIFFERS', { stream, differences });
 }
 
 /** @returns what a failed reading means */

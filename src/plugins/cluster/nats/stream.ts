@@ -2,13 +2,15 @@ import type { StoredMsg, StreamInfo } from '@nats-io/jetstream';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { ClusterError } from '../errors.ts';
-import { Follower, type FollowOptions } from './follow.ts';
+import { Follower, type FollowOptions, type Looked } from './follow.ts';
 import type { LinkHandler, NatsLink } from './link.ts';
+import { ReadWindow } from './read-window.ts';
 import { EXPECTED_LAST, type Headers, MESSAGE_ID, Seal } from './seal.ts';
 import {
   appendError,
   isMissingMessage,
   isMissingStream,
+  makeError,
   readError,
   StreamGap,
   StreamGone,
@@ -43,9 +45,6 @@ export interface AppendOptions {
 const APPEND_TIMEOUT_MS = 5_000;
 /** Appends that may wait for their acknowledgement. */
 const MOST_IN_FLIGHT = 8_192;
-/** Reads under way at once, and the bytes that they may bring. */
-const WINDOW = 128;
-const WINDOW_BYTES = 8 * 1024 * 1024;
 
 /**
  * A stream of JetStream as one line of messages (docs/cluster.md, "The log on a stream"): appended at its end and nowhere else, read without gaps, by its
@@ -88,7 +87,7 @@ export class LinearStream {
   /**
    * Opens a stream and makes it where there is none.
    *
-   * @throws HF_CLUSTER_STREAM_DIFFERS there is one with other settings
+   * @throws HF_CLUSTER_STREAM_DIFFERS there is one with other settings, or one of another name has its subjects
    * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_STREAM_UNAVAILABLE, HF_CLUSTER_STREAM_REFUSED, HF_CLUSTER_STREAM_FULL
    */
   static async open(
@@ -229,17 +228,17 @@ export class LinearStream {
   async *read(from: number, to?: number): AsyncGenerator<StreamMessage, void, undefined> {
     const end = to ?? (await this.last()).seq;
     const under: Promise<StoredMsg | undefined>[] = [];
-    let window = WINDOW;
+    const window = new ReadWindow();
     let next = from;
     try {
       for (let seq = from; seq <= end; seq += 1) {
-        for (; next <= end && under.length < window; next += 1) {
+        for (; next <= end && under.length < window.size; next += 1) {
           const asked = this.#stored({ seq: next });
           asked.catch(() => {}); // it is awaited in its turn, or never when an earlier one fails
           under.push(asked);
         }
         const stored = (await under.shift()) ?? (await this.#again(seq));
-        window = Math.max(4, Math.min(WINDOW, Math.floor(WINDOW_BYTES / (stored.data.length + 512))));
+        window.came(stored.data.length);
         const message = this.#opened(stored);
         if (message) yield message;
       }
@@ -289,9 +288,9 @@ export class LinearStream {
    *
    * @returns undefined when it is not there (yet)
    */
-  async look(seq: number): Promise<{ readonly message: StreamMessage | undefined } | undefined> {
+  async look(seq: number): Promise<Looked | undefined> {
     const stored = await this.#stored({ seq });
-    return stored && { message: this.#opened(stored) };
+    return stored && { message: this.#opened(stored), bytes: stored.data.length };
   }
 
   async #stored(query: { seq: number } | { last_by_subj: string }): Promise<StoredMsg | undefined> {
@@ -360,6 +359,6 @@ async function make(link: NatsLink, settings: StreamSettings): Promise<StreamInf
     // Another host was faster, perhaps with other settings; or it was stored although no answer came.
     const there = await infoOf(link, settings.name);
     if (there) return there;
-    throw appendError(error, settings.name, undefined);
+    throw makeError(error, settings.name);
   }
 }

@@ -81,6 +81,35 @@ test('[C13] a host that finds the stream of somebody without the key under the n
   t.is(host.outbox.position.incarnation, 3);
 });
 
+test('[C13] a host passes over streams that somebody without the key has filled, or put in front of its next ones', async (t) => {
+  const { link, streams, stranger, manager, make } = await open(t);
+  const host = new MirroredHost(t, link);
+  await host.mirror(20);
+  await manager.streams.add({ name: 'FRONT', subjects: ['hf.tests.log.one.2.>'] });
+  const subject = await make('one', 3, AS_OURS);
+  for (let sent = 0; sent <= 1_000; sent += 1) stranger.publish(subject, 'x');
+  await stranger.flush();
+  t.true(await manager.streams.delete('HF_tests_LOG_one_1'));
+  await host.mirror(1);
+  t.is(host.outbox.position.incarnation, 4);
+  t.is((await placeFence(streams, 'one', FENCE)).incarnation, 4);
+});
+
+test('[C13] large messages of somebody without the key keep nobody from reading a log or mirroring it', async (t) => {
+  const { link, stranger } = await open(t);
+  const reader = await openLink(t, link.shown, { host: 'two' });
+  const host = new MirroredHost(t, link);
+  await host.mirror(50);
+  // More than a server keeps for a connection that does not read: 64 MiB.
+  for (let sent = 0; sent < 80; sent += 1)
+    await stranger.request('hf.tests.log.one.1.records', new Uint8Array(1_000_000));
+  const log = await openHostLog(streamsOf(reader), 'one');
+  log.reader.close();
+  t.is(log.end.seq, 50);
+  await host.mirror(5);
+  t.is(host.outbox.position.incarnation, 1);
+});
+
 test('[C13] a stream that was set back behind what its host said of it in the ledger is taken over by nobody', async (t) => {
   const { link, streams } = await open(t);
   const host = new MirroredHost(t, link);
