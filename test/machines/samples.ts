@@ -167,6 +167,9 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'RENEWED', order: 3, from: 'a', to: 'b' },
       { type: 'RETIRED', order: 4, current: 'a' },
       { type: 'RETIRED', order: 5, current: 'b' },
+      { type: 'HEARD', from: 'a', keys: { order: 6, current: 'd', previous: 'c', retired: 'b' } },
+      { type: 'HEARD', from: 'a', keys: { order: 6, current: 'd' } },
+      { type: 'HEARD', from: 'a', keys: { order: 7, current: 'd', retired: 'c' } },
     ],
   },
   'collector-finding': {

@@ -10,7 +10,7 @@ import {
 } from '../../src/core/contracts/cluster.ts';
 import { resolveConfig } from '../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../src/core/host/logging/logger.ts';
-import { definePlugin, type PluginEntry } from '../../src/core/host/plugin/definition.ts';
+import { definePlugin, type PluginEntry, type Services } from '../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../src/core/host/runtime/runtime.ts';
 import type { Inheritance } from '../../src/core/kernel/actors/adoption.ts';
 import { recover } from '../../src/core/kernel/actors/recover.ts';
@@ -20,6 +20,7 @@ import { parseActorRef } from '../../src/core/kernel/ids.ts';
 import type { Json } from '../../src/core/kernel/json.ts';
 import { SqliteReader } from '../../src/core/kernel/log/sqlite-reader.ts';
 import { ClusterError } from '../../src/plugins/cluster/errors.ts';
+import { SharedActors } from '../../src/plugins/cluster/messages/shared-actors.ts';
 import type { Scope } from './scope.ts';
 import { tempDir } from './temp.ts';
 
@@ -41,6 +42,8 @@ export class MemoryCluster {
   readonly shared: Omit<ArrivedMessage, 'singleton'>[] = [];
   /** What happened, in order; tests add to it. */
   readonly story: string[] = [];
+  /** So many of them have made room for newer ones. */
+  gone = 0;
   #tokens = 0;
   /** Hosts get what nobody holds as soon as they compete, unless a test deals it out itself. */
   deals = true;
@@ -107,7 +110,7 @@ export class Member implements Cluster {
   readonly #answers = new Map<string, (body: Json, from: string) => unknown>();
   readonly #figures = new Map<string, () => Json>();
   #deliver: ((message: ArrivedMessage) => void) | undefined;
-  #applied = 0;
+  #applied: number;
   /** Nothing goes out or comes in. */
   isCut = false;
   /** It was cut off, and has not read what it missed. */
@@ -115,11 +118,13 @@ export class Member implements Cluster {
   /** Records that wait for the stream, while it takes none. */
   #unmirrored: (() => void)[] | undefined;
   runtime: Runtime | undefined;
+  services: Services | undefined;
 
   constructor(cluster: MemoryCluster, host: string, dataDir: string) {
     this.#cluster = cluster;
     this.host = host;
     this.#dataDir = dataDir;
+    this.#applied = cluster.gone;
   }
 
   key(purpose: string): Buffer {
@@ -171,6 +176,27 @@ export class Member implements Cluster {
   /** A message that was delivered comes again. */
   hear(message: ArrivedMessage): void {
     this.#deliver?.(clone(message));
+  }
+
+  /** What was sent while it was away, or was not there, has made room for newer messages: it hears of the others what they know. */
+  async missed(): Promise<void> {
+    this.isCut = false;
+    this.#cluster.gone = this.#cluster.shared.length;
+    this.#applied = this.#cluster.gone;
+    const own = this.#sharedActors(async () => {});
+    for (const other of this.#cluster.members.values()) {
+      if (other === this) continue;
+      const shared = other.#sharedActors(async (ref, state) =>
+        own.take({ from: other.host, ref, state: clone(state) }),
+      );
+      await shared.send(() => false);
+    }
+  }
+
+  #sharedActors(send: (ref: string, state: Json) => Promise<void>): SharedActors {
+    const { services, host } = this;
+    if (!services) throw new Error(`${this.host} does not run`);
+    return new SharedActors({ services, host, send });
   }
 
   takeShared(): void {
@@ -291,7 +317,10 @@ export function joining(member: Member): PluginEntry {
     options: z.strictObject({}),
     provides: [ClusterToken],
     fingerprintKey: () => member.key('fingerprints'),
-    start: (): Cluster => member,
+    start(services): Cluster {
+      member.services = services;
+      return member;
+    },
     register(context) {
       context.provide(ClusterToken, (started) => started);
       context.onStop(() => member.leave());

@@ -17,26 +17,34 @@ export type IngestKeyEvent =
   /** A rotation makes another key beside the present one. Where another key is in use by now, it changes nothing. */
   | { readonly type: 'RENEWED'; readonly order: number; readonly from: string; readonly to: string }
   /** The overlap is over: of the two only the newer one admits. */
-  | { readonly type: 'RETIRED'; readonly order: number; readonly current: string };
+  | { readonly type: 'RETIRED'; readonly order: number; readonly current: string }
+  /** Another host knows of a change that this one missed. */
+  | { readonly type: 'HEARD'; readonly from: string; readonly keys: IngestKeyContext };
 
-/** The name of the key before the first rotation. */
-export const FIRST_KEY = 'first';
+interface Args {
+  readonly context: IngestKeyContext;
+  readonly event: IngestKeyEvent;
+}
 
-const renewed = {
-  guard: 'renews',
-  target: 'overlap',
-  reenter: true,
-  actions: [
-    'renew',
-    {
-      type: 'collector.store_shared_key',
-      params: ({ context }: { readonly context: IngestKeyContext }) => ({
-        from: context.previous ?? FIRST_KEY,
-        to: context.current,
-      }),
-    },
-  ],
+/** Before the first rotation. */
+export const NO_ROTATION: IngestKeyContext = { order: 0, current: 'first' };
+
+/** Whether another host knows of a change that this one missed. Of two that know as much, all hosts take the same. */
+export function isNews(own: IngestKeyContext, heard: IngestKeyContext): boolean {
+  return heard.order > own.order || (heard.order === own.order && heard.current > own.current);
+}
+
+/** The key in use after an event. */
+const keyAfter = ({ context, event }: Args): string =>
+  event.type === 'RENEWED' ? event.to : event.type === 'HEARD' ? event.keys.current : context.current;
+
+/** Stands before what changes the context. */
+const store = {
+  type: 'collector.store_shared_key',
+  params: (args: Args) => ({ from: args.context.current, to: keyAfter(args) }),
 } as const;
+
+const renewed = { guard: 'renews', target: 'overlap', reenter: true, actions: [store, 'renew'] } as const;
 
 /** The ingest key of a cluster whose hosts are their own collectors (C13, O9): each host takes the same changes in the same order. */
 export const ingestKey = setup({
@@ -49,21 +57,27 @@ export const ingestKey = setup({
       event.order > context.order &&
       event.current === context.current &&
       context.previous !== undefined,
+    isNews: ({ context, event }) => event.type === 'HEARD' && isNews(context, event.keys),
+    isNewsOfOverlap: ({ context, event }) =>
+      event.type === 'HEARD' && event.keys.previous !== undefined && isNews(context, event.keys),
   },
   actions: {
     'collector.store_shared_key': effect<{ from: string; to: string }>(),
     renew: assign(({ context, event }) =>
       event.type === 'RENEWED' ? { order: event.order, current: event.to, previous: context.current } : {},
     ),
-    retire: assign(({ context, event }) => ({
-      order: event.order,
-      previous: undefined,
-      retired: context.previous,
-    })),
+    retire: assign(({ context, event }) =>
+      event.type === 'RETIRED' ? { order: event.order, previous: undefined, retired: context.previous } : {},
+    ),
+    hear: assign(({ event }) => {
+      if (event.type !== 'HEARD') return {};
+      const { order, current, previous, retired } = event.keys;
+      return { order, current, previous, retired };
+    }),
   },
 }).createMachine({
   id: 'collector-ingest-key',
-  context: { order: 0, current: FIRST_KEY },
+  context: NO_ROTATION,
   initial: 'one',
   states: {
     one: { on: { RENEWED: renewed } },
@@ -74,5 +88,11 @@ export const ingestKey = setup({
         RETIRED: { guard: 'retires', target: 'one', actions: 'retire' },
       },
     },
+  },
+  on: {
+    HEARD: [
+      { guard: 'isNewsOfOverlap', target: '.overlap', actions: [store, 'hear'] },
+      { guard: 'isNews', target: '.one', actions: [store, 'hear'] },
+    ],
   },
 });

@@ -8,7 +8,13 @@ import type { Services } from '../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../core/host/secrets/token-file.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { createSecretFile, removeSecretFile, replaceSecretFile } from '../../core/kernel/secret-file.ts';
-import { FIRST_KEY, type IngestKeyContext, ingestKey } from '../../machines/collector/ingest-key.ts';
+import {
+  type IngestKeyContext,
+  type IngestKeyEvent,
+  ingestKey,
+  isNews,
+  NO_ROTATION,
+} from '../../machines/collector/ingest-key.ts';
 import { CollectorError } from './errors.ts';
 import type { RingKeys } from './key-ring.ts';
 import { INGEST_KEY_NAME, type KeyMaker, type KeySource, ownKeyFile } from './key-source.ts';
@@ -19,15 +25,30 @@ const LOOK_MS = 250;
 /** So often until a change of the key has to have come back. */
 const MOST_LOOKS = 20;
 
+const VERSION = 1;
+
+const name = z.string().min(1).max(64);
+/** The keys in force, as they are in a log or come from another host. */
+const keys = z.object({
+  ...{ order: z.number(), current: name },
+  ...{ previous: name.optional(), retired: name.optional() },
+});
+
 /** Its only actor has the key `INGEST_KEY_NAME`; it is on every host. */
 export const ingestKeyActor = defineActor({
   type: 'collector.ingest_key',
   machine: ingestKey,
-  version: 1,
+  version: VERSION,
+  hear: (own, { version, context, from }): IngestKeyEvent | undefined => {
+    const heard = keys.safeParse(context).data;
+    const known = own ? keys.parse(own.context) : NO_ROTATION;
+    if (version !== VERSION || !heard || !isNews(known, heard)) return undefined;
+    return { type: 'HEARD', from, keys: heard };
+  },
+  tell: ({ context }) => ({ ...context, changed: context.order ?? 0 }),
   describe: describeIngestKeyRecord,
 });
 
-const name = z.string().min(1).max(64);
 const change = z.discriminatedUnion('type', [
   z.object({ type: z.literal('RENEWED'), from: name, to: name }),
   z.object({ type: z.literal('RETIRED'), current: name }),
@@ -61,8 +82,8 @@ export class SharedKey implements KeyMaker {
   }
 
   /** The names of the keys in force. */
-  get names(): Pick<IngestKeyContext, 'current' | 'previous' | 'retired'> {
-    return this.#services.actors.get(ingestKeyActor, INGEST_KEY_NAME)?.context ?? { current: FIRST_KEY };
+  get names(): IngestKeyContext {
+    return this.#services.actors.get(ingestKeyActor, INGEST_KEY_NAME)?.context ?? NO_ROTATION;
   }
 
   /** @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID, HF_CONFIG_SECRET_FOLDER */

@@ -77,6 +77,8 @@ export function describeIngestKeyRecord({ event, ignored }: RecordOf<typeof inge
       return 'another key is in use on every host; the one before it still admits';
     case 'RETIRED':
       return 'the key before it is retired on every host';
+    case 'HEARD':
+      return `${event.from} knows of a change that this host missed`;
     default:
       return DEFAULT_WORDS;
   }

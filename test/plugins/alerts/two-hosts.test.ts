@@ -33,7 +33,7 @@ const full = setup({
   },
 });
 
-const actor = defineActor({ type: 'test.full', machine: full, version: 1 });
+const actor = defineActor({ type: 'test.full', machine: full, version: 1, hear: () => undefined });
 const measured = defineTopic('test.measured', z.object({ isFull: z.boolean() }), 'How full it is.');
 
 /** @param place whose it is: each host's own, or work that one host does */

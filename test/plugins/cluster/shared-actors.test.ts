@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { ActorDefinition } from '../../../src/core/kernel/actors/definition.ts';
 import type { ActorState } from '../../../src/core/kernel/actors/transition.ts';
+import { isObject, type Json } from '../../../src/core/kernel/json.ts';
 import { ClusterError } from '../../../src/plugins/cluster/errors.ts';
 import { SharedActors } from '../../../src/plugins/cluster/messages/shared-actors.ts';
 import { silent } from '../../support/cluster.ts';
@@ -16,11 +17,12 @@ interface Wish {
   readonly others?: readonly string[];
   /** What happens on the host while each state is on its way. */
   readonly onSent?: ((own: Map<string, ActorState>) => void)[];
-  readonly send?: (ref: string) => Promise<void>;
+  readonly send?: (ref: string, state: Json) => Promise<void>;
+  readonly tell?: ActorDefinition['tell'];
 }
 
 /** A host that has shared actors, with a type that stays its own beside them. */
-function host({ others = [], onSent = [], send }: Wish = {}) {
+function host({ others = [], onSent = [], send, tell }: Wish = {}) {
   const clock = new VirtualClock();
   const refs = ['test.door/front', ...others];
   const own = new Map(refs.map((ref) => [ref, state(ref, 4)]));
@@ -31,7 +33,7 @@ function host({ others = [], onSent = [], send }: Wish = {}) {
     known?.context.order === context.order
       ? undefined
       : { type: 'HEARD', from, aheadMs, order: context.order, known: known?.context.order };
-  const declared = [{ type: 'test.door', hear }, { type: 'test.lamp' }];
+  const declared = [{ type: 'test.door', hear, ...(tell && { tell }) }, { type: 'test.lamp' }];
   const actors = {
     states: (type?: string) => [...own.values()].filter(({ ref }) => ref.startsWith(`${type}/`)),
     snapshot: (ref: string) => own.get(ref),
@@ -43,8 +45,8 @@ function host({ others = [], onSent = [], send }: Wish = {}) {
   const shared = new SharedActors({
     host: 'cellar',
     services: { actors, clock, logger: silent, declarations: () => ({ actors: declared }) },
-    send: async (ref) => {
-      await send?.(ref);
+    send: async (ref, state) => {
+      await send?.(ref, state);
       sent.push(ref);
       onSent.shift()?.(own);
     },
@@ -121,4 +123,20 @@ test('[C13] a state that is too large to be sent is not tried again, and the oth
   });
   t.false(await shared.send(never));
   t.deepEqual(sent, ['test.door/back']);
+});
+
+test('[C13] of an actor that tells the others a part, that part is sent, and again when it was changed on its way', async (t) => {
+  const told: Json[] = [];
+  const change = (own: Map<string, ActorState>) =>
+    void own.set('test.door/front', state('test.door/front', 9));
+  const { shared } = host({
+    tell: ({ context: { order = 0 } }) => ({ newest: order, changed: order }),
+    send: async (_ref, sent) => void told.push(isObject(sent) ? (sent.context ?? null) : sent),
+    onSent: [change],
+  });
+  t.true(await shared.send(never));
+  t.deepEqual(told, [
+    { newest: 4, changed: 4 },
+    { newest: 9, changed: 9 },
+  ]);
 });

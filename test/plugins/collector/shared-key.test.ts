@@ -5,12 +5,13 @@ import { z } from 'zod';
 import { type IngestKeys, IngestKeysToken } from '../../../src/core/contracts/ingest-keys.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { collector } from '../../../src/plugins/collector/index.ts';
+import { ingestKeyChanged } from '../../../src/plugins/collector/shared-key.ts';
 import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
 import { call } from '../../support/cli.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { MemoryCluster, startHost } from '../../support/two-hosts.ts';
-import { until } from '../../support/until.ts';
+import { read, until } from '../../support/until.ts';
 import { quick } from './rig.ts';
 
 const ROTATION = 'collector.key_rotation/otel_ingest_api_key';
@@ -126,4 +127,44 @@ test('[C13,O9] the key that a host had before it joined admits there until the n
   for (const producer of ['scraper', 'late']) a.admits(await a.current(), producer);
   await until('the rotation is over', () => a.rotation() === 'done');
   await until('it admits no more', () => !a.admits(before, 'later'));
+});
+
+test('[C13,O9] a host that missed rotations of the ingest key, or is new, admits by the key in force and follows the next', async (t) => {
+  const cluster = new MemoryCluster();
+  const a = await host(t, cluster, 'a');
+  const b = await host(t, cluster, 'b');
+  const old = await a.current();
+  mkdirSync(join(b.dataDir, 'secrets/store/observability'), { recursive: true, mode: 0o700 });
+  writeFileSync(join(b.dataDir, 'secrets/store/observability/otel_ingest_api_key'), `${old}\n`, {
+    mode: 0o600,
+  });
+  const renew = (from: string, to: string) =>
+    a.runtime.services.bus.publish(ingestKeyChanged, { type: 'RENEWED', from, to });
+  const currentOnA = (before: string) => read('another key is in force', a.current, (key) => key !== before);
+
+  b.member.isCut = true;
+  renew('first', 'second');
+  a.runtime.services.bus.publish(ingestKeyChanged, { type: 'RETIRED', current: 'second' });
+  const second = await currentOnA(old);
+  await until('it is retired', () => !a.admits(old, 'late'));
+  renew('second', 'third');
+  const third = await currentOnA(second);
+
+  t.true(b.admits(old, 'late'), 'it was away');
+  await b.member.missed();
+  const c = await host(t, cluster, 'c');
+  t.is(await c.current(), old, 'it is new');
+  await c.member.missed();
+  for (const one of [b, c]) {
+    await until('it has the key in force', async () => (await one.current()) === third);
+    t.true(one.admits(second, 'late'), 'the one before it is not retired');
+    t.false(one.admits(old, 'late'));
+  }
+  await until('its folder has it', () => b.stored() === third);
+
+  renew('third', 'fourth');
+  const fourth = await currentOnA(third);
+  for (const one of [b, c]) await until('it follows', async () => (await one.current()) === fourth);
+  a.runtime.services.bus.publish(ingestKeyChanged, { type: 'RETIRED', current: 'fourth' });
+  for (const one of [a, b, c]) await until('only the newest admits', () => !one.admits(third, 'late'));
 });

@@ -111,9 +111,14 @@ export interface ActorDefinition<M extends AnyStateMachine = AnyStateMachine> {
   readonly upcast?: (event: LogEvent, fromVersion: number) => EventOf<M>;
   /**
    * Of actors that live on every host of a cluster: the event by which one hears what another host knows of it, after one of them has
-   * missed messages; undefined when that is nothing new. Pure.
+   * missed messages or joined; undefined when that is nothing new. What another host sends is checked here. Pure.
    */
   readonly hear?: (own: MachineState | undefined, heard: HeardState) => EventOf<M> | undefined;
+  /**
+   * What the other hosts are told of it, where that is not its whole context: what `hear` of theirs gets. `changed` of it is the order
+   * of the newest message that changed it. Pure.
+   */
+  readonly tell?: (own: MachineState) => JsonObject;
   /** What its records mean. */
   readonly describe?: Words<M>;
 }

@@ -26,16 +26,24 @@ const AGAIN_MS = 1_000;
 export interface SharedActorsOptions {
   readonly services: Pick<Services, 'clock' | 'logger'> & {
     readonly actors: Pick<ActorSystem, 'states' | 'snapshot' | 'deliver'>;
-    readonly declarations: () => { readonly actors: readonly Pick<ActorDefinition, 'type' | 'hear'>[] };
+    readonly declarations: () => {
+      readonly actors: readonly Pick<ActorDefinition, 'type' | 'hear' | 'tell'>[];
+    };
   };
   readonly host: string;
   /** Has every host hear a state. Rejects when that is not certain in time. */
   readonly send: (ref: string, state: Json) => Promise<void>;
 }
 
+interface SharedActor {
+  readonly ref: string;
+  readonly tell: ActorDefinition['tell'];
+}
+
 /**
  * The actors that live on every host, because their definitions `hear` those of others: e.g. the gateway's keys. Each host takes the same
- * changes in the same order; what a host has that the others cannot know is sent to them as a whole (docs/cluster.md, "What is guaranteed, and what not").
+ * changes in the same order; what a host has that the others cannot know is sent to them (docs/cluster.md, "What is guaranteed, and what not"):
+ * as a whole, or what their definitions `tell` of it.
  */
 export class SharedActors {
   readonly #options: SharedActorsOptions;
@@ -53,7 +61,7 @@ export class SharedActors {
   async send(isOver: () => boolean): Promise<boolean> {
     const { actors } = this.#options.services;
     const refs = this.#shared()
-      .flatMap(({ type }) => actors.states(type).map(({ ref }) => ref))
+      .flatMap(({ type, tell }) => actors.states(type).map(({ ref }) => ({ ref, tell })))
       .values();
     const { logger } = this.#options.services;
     let isWhole = true;
@@ -63,24 +71,24 @@ export class SharedActors {
       logger[failures === 1 ? 'warn' : 'debug']({ actor: ref, err: error }, 'cluster.state_not_shared');
     };
     const sender = async () => {
-      for (const ref of refs) if (!(await this.#sendUntilTaken(ref, isOver, failed))) isWhole = false;
+      for (const one of refs) if (!(await this.#sendUntilTaken(one, isOver, failed))) isWhole = false;
     };
     await Promise.all(Array.from({ length: STATES_AT_ONCE }, sender));
     return isWhole;
   }
 
   async #sendUntilTaken(
-    ref: string,
+    one: SharedActor,
     isOver: () => boolean,
     failed: (ref: string, error: unknown) => void,
   ): Promise<boolean> {
     const { clock } = this.#options.services;
     while (!isOver()) {
       try {
-        await this.#sendNewest(ref);
+        await this.#sendNewest(one);
         return true;
       } catch (error) {
-        failed(ref, error);
+        failed(one.ref, error);
         if (isCoded(error, 'HF_CLUSTER_MESSAGE_SIZE')) return false;
         await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
       }
@@ -89,13 +97,16 @@ export class SharedActors {
   }
 
   /** Sends an actor, and once more when it was changed on the way: who did not have it could not take that change. */
-  async #sendNewest(ref: string): Promise<void> {
+  async #sendNewest({ ref, tell }: SharedActor): Promise<void> {
     const { services, send } = this.#options;
     for (let sent: number | undefined; ; ) {
       const state = services.actors.snapshot(ref);
-      if (!state || changedBy(state) === sent) return;
-      sent = changedBy(state);
-      const { machine, version, value, context } = state;
+      if (!state) return;
+      const { machine, version, value } = state;
+      const known = contextOf(state);
+      const context = tell ? tell({ value, context: known }) : known;
+      if (changedBy(context) === sent) return;
+      sent = changedBy(context);
       await send(ref, toPlain({ machine, version, value, context, at: services.clock.now() }, 'state'));
     }
   }
@@ -121,12 +132,11 @@ export class SharedActors {
   #shared() {
     return this.#options.services
       .declarations()
-      .actors.flatMap(({ type, hear }) => (hear === undefined ? [] : [{ type, hear }]));
+      .actors.flatMap(({ type, hear, tell }) => (hear === undefined ? [] : [{ type, hear, tell }]));
   }
 }
 
 const contextOf = ({ context }: Readonly<ActorState>): JsonObject => (isObject(context) ? context : {});
 
 /** The newest message to every host that changed an actor. */
-const changedBy = (state: Readonly<ActorState>): number =>
-  z.number().catch(0).parse(contextOf(state).changed);
+const changedBy = ({ changed }: JsonObject): number => z.number().catch(0).parse(changed);

@@ -111,3 +111,15 @@ test('[C13] every actor type of the shipped configuration is a singleton’s, bo
   }
   t.deepEqual([...found].sort(), Object.keys(ON_EVERY_HOST).sort());
 });
+
+test('[C13] what the shipped plugins send to every host reaches actors that can hear of what their host missed', async (t) => {
+  const { default: shipped } = await import('../../../../plugins.config.ts');
+  const configured = resolveConfig({ plugins: shipped.plugins }, { env: {} }).plugins;
+  const { actors, routes } = new PluginHost(configured).register();
+  const everywhere = routes.filter(({ everyHost }) => everyHost);
+  t.true(everywhere.length > 4);
+  for (const { to, ownState } of everywhere) {
+    const actor = actors.find(({ type }) => type === to);
+    t.true(ownState || actor?.hear !== undefined, to);
+  }
+});

@@ -3,7 +3,11 @@ import { z } from 'zod';
 import { defineTopic } from '../../../../src/bus/topic.ts';
 import { ClusterToken } from '../../../../src/core/contracts/cluster.ts';
 import { defineToken } from '../../../../src/core/contracts/token.ts';
-import type { PluginContext, PluginDefinition } from '../../../../src/core/host/plugin/definition.ts';
+import type {
+  PluginContext,
+  PluginDefinition,
+  RouteOptions,
+} from '../../../../src/core/host/plugin/definition.ts';
 import { PluginHost } from '../../../../src/core/host/plugin/host.ts';
 import { defineActor } from '../../../../src/core/kernel/actors/definition.ts';
 import { idleMachine, plugin } from './fixture.ts';
@@ -13,7 +17,7 @@ const View = defineToken<string>('test.view');
 const cluster = plugin('cluster', (context) => context.provide(ClusterToken, () => fail()), {
   provides: [ClusterToken],
 });
-const idle = defineActor({ type: 'test.idle', machine: idleMachine, version: 1 });
+const idle = defineActor({ type: 'test.idle', machine: idleMachine, version: 1, hear: () => undefined });
 
 function fail(): never {
   throw new Error('nothing is started here');
@@ -90,4 +94,22 @@ test('[C13] what others cannot do without is no part of a singleton', (t) => {
     context.route(topic, idle, () => [], { everyHost: true });
   });
   t.regex(refused(everywhere) ?? '', /test.bell leads to every host/);
+});
+
+test('[C13] a route leads to every host only where its actors can hear of what their host missed', (t) => {
+  const topic = defineTopic('test.bell', z.object({}), 'It rings.');
+  const deaf = defineActor({ type: 'test.deaf', machine: idleMachine, version: 1 });
+  const clerk = (actor: typeof deaf, options: RouteOptions) =>
+    new PluginHost([
+      one('clerk', {}, (context) => {
+        context.actor(actor);
+        context.route(topic, actor, () => [], options);
+      }),
+    ]);
+  const { message } = t.throws(() => clerk(deaf, { everyHost: true }).register(), {
+    code: 'HF_PLUGIN_EVERY_HOST',
+  });
+  t.regex(message, /route of test\.bell in plugin clerk .* actors of type test\.deaf/);
+  t.notThrows(() => clerk(deaf, {}).register());
+  t.notThrows(() => clerk(idle, { everyHost: true }).register());
 });

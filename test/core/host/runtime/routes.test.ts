@@ -5,7 +5,7 @@ import { defineTopic, type Topic } from '../../../../src/bus/topic.ts';
 import { definePlugin, type PluginEntry } from '../../../../src/core/host/plugin/definition.ts';
 import { defineActor } from '../../../../src/core/kernel/actors/definition.ts';
 import { newCorrelation } from '../../../../src/core/kernel/clock.ts';
-import { door, doorMachine } from '../../../support/door.ts';
+import { doorMachine, door as doorOfOneHost } from '../../../support/door.ts';
 import { MemoryCluster, startHost, type TestHost } from '../../../support/two-hosts.ts';
 import { read, until } from '../../../support/until.ts';
 
@@ -16,6 +16,8 @@ const counted = defineTopic(
   z.object({ by: z.string(), times: z.bigint().optional() }),
   'Somebody wants in.',
 );
+
+const door = defineActor({ ...doorOfOneHost, hear: () => undefined });
 
 /** Doors on every host, or on one, that open at a knock. */
 function doors(

@@ -45,6 +45,12 @@ export const runtimeErrors = {
     remedy:
       'Let what all hosts need be a plugin of its own without `singleton`, or use `wants` and do without it while that singleton is elsewhere.',
   },
+  HF_PLUGIN_EVERY_HOST: {
+    status: 500,
+    what: 'The route of {topic} in plugin {plugin} leads to every host, and actors of type {actor} cannot hear of what their host missed.',
+    remedy:
+      'Give the definition of the actor a `hear`, and a `tell` where other hosts cannot use all that it knows: a host that joins, or was away for long, gets no old message.',
+  },
   HF_PLUGIN_ELSEWHERE: {
     status: 409,
     what: '{what} does not run on this host: {where}.',
