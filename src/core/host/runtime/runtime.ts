@@ -1,12 +1,9 @@
 import { resolve } from 'node:path';
 import { Bus } from '../../../bus/bus.ts';
 import { type Clock, newCorrelation, systemClock } from '../../kernel/clock.ts';
-import { jumpsOf } from '../../kernel/clock-jumps.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { lockDataDir } from '../../kernel/log/lock.ts';
-import { CLOCK } from '../../kernel/log/record.ts';
 import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
-import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
 import { version } from '../../kernel/version.ts';
 import { CertificateWatch } from '../certificates/watch.ts';
 import { ClockLooks } from '../clock/looks.ts';
@@ -15,25 +12,20 @@ import { HostError } from '../errors/host-error.ts';
 import type { Place } from '../http/contract.ts';
 import { makeSenders } from '../http/peer.ts';
 import { PendingReplies } from '../http/pending-replies.ts';
-import { BackgroundCheck } from '../integrity/background-check.ts';
 import { compareBeforeStart, noteAtStop } from '../integrity/compare.ts';
-import { type DataCheckResult, textOf } from '../integrity/findings.ts';
+import { textOf } from '../integrity/findings.ts';
 import { beginRun } from '../lifecycle/run.ts';
 import { createLogger, type Logger } from '../logging/logger.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import type { ConfiguredPlugin, OptionsFile } from '../plugin/definition.ts';
 import { PluginHost, type RuntimeServices } from '../plugin/host.ts';
 import type { Registrations } from '../plugin/registrations.ts';
-import { AutomaticRetention } from '../retention/automatic.ts';
-import { storageFact } from '../retention/growth.ts';
-import { DiskReserve } from '../retention/reserve.ts';
-import { archiveFolder, noteSettings, type RetentionSettings } from '../retention/settings.ts';
+import type { RetentionSettings } from '../retention/settings.ts';
 import { openVault, type Vault } from '../secrets/vault.ts';
-import { WitnessSender } from '../witness/sender.ts';
-import { type WitnessSettings, witnessPath } from '../witness/settings.ts';
-import { openWitness } from '../witness/witness.ts';
+import type { WitnessSettings } from '../witness/settings.ts';
 import { AlertsOfHost } from './alerts-of-host.ts';
 import { Checkpoints } from './checkpoints.ts';
+import { DataUpkeep } from './data-upkeep.ts';
 import { MovingControls } from './moving-controls.ts';
 import { type RecoveredEffects, recoverActors } from './recover-actors.ts';
 import { Routes } from './routes.ts';
@@ -91,9 +83,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   return new Runtime(options);
 }
 
-/** As the parts of the runtime have them that tell a person of this host. */
-type OwnServices = Omit<RuntimeServices, 'bus'> & { readonly bus: Pick<Bus, 'publish'> };
-
 /** One running Holdfast: the log, the actors, the plugins and their surfaces. @public */
 export class Runtime {
   readonly registrations: Registrations;
@@ -111,8 +100,7 @@ export class Runtime {
   #stopping: Promise<readonly HoldfastError[]> | undefined;
   #reason = '';
   #isReady = false;
-  #witness: WitnessSender | undefined;
-  #check: BackgroundCheck | undefined;
+  readonly #upkeep: DataUpkeep;
   #stopErrors: readonly HoldfastError[] = [];
 
   constructor({ plugins, dataDir, configFile, ...rest }: RuntimeOptions) {
@@ -130,6 +118,8 @@ export class Runtime {
     };
     this.#host = new PluginHost(plugins, { clock: this.#options.clock });
     this.registrations = this.#host.register();
+    const overwritten = this.registrations.overwrittenFiles.map(({ path }) => path);
+    this.#upkeep = new DataUpkeep({ ...this.#options, overwritten });
     this.#singletons = this.#host.isClustered ? new Singletons(this.#host) : undefined;
   }
 
@@ -214,7 +204,7 @@ export class Runtime {
       logger.error({ ...finding, text: textOf(finding) }, 'data.finding');
     // What a start leaves that was refused is no state to compare the next one with.
     // When the log is closed, it has signed its last record.
-    this.#undo.push(() => this.#witness?.finish());
+    this.#undo.push(() => this.#upkeep.sendLastHead());
     this.#undo.push(() => (this.#isReady ? noteAtStop(dataDir) : undefined));
     const vault = openVault(dataDir, this.#host.fingerprintKey());
     const log = new SqliteLog({ dataDir, lingerMs, signEvery, patienceMs, checkpointEvery, clock });
@@ -283,7 +273,7 @@ export class Runtime {
       this.#host.started(this.registrations.surfaces),
       this.#host.started(this.registrations.listeners),
       [
-        { owner: 'core', build: (surface) => dataControl(surface, services, () => this.#checkData()) },
+        { owner: 'core', build: (surface) => dataControl(surface, services, () => this.#upkeep.check()) },
         ...this.#host.alwaysHere(this.registrations.controls),
       ],
       moving,
@@ -295,39 +285,17 @@ export class Runtime {
     await surfaces.listen();
   }
 
-  /** What happens by the clock: the plugins' schedules, the check of the data folder, and the archiving of old records. */
+  /** What happens by the clock: the plugins' schedules, looks at the clock, and the upkeep of the data folder. */
   #startRecurringWork(services: RuntimeServices): void {
-    const { actors, bus, clock, dataDir } = services;
+    const { actors, bus, clock } = services;
     const schedules = this.#host.alwaysHere(this.registrations.schedules);
     this.#undo.push(startSchedules(schedules, bus, clock, (listener) => actors.onClockJump(listener)));
     const watch = new ClockLooks(services);
     this.#host.addFact('clock', () => watch.fact());
     this.#undo.push(() => watch.stop());
-    const { retention, witness } = this.#options;
-    const archives = retention?.folder ?? archiveFolder(dataDir);
-    const file = witness && witnessPath(witness);
-    const place = file === undefined ? {} : { witness: file };
-    const overwritten = this.registrations.overwrittenFiles.map(({ path }) => path);
-    const check = new BackgroundCheck({ dataDir, archives, overwritten, ...place }, services);
-    this.#check = check;
-    this.#host.addFact('data', () => check.fact());
-    const kept = retention ?? { folder: archives };
-    noteSettings(dataDir, kept);
-    const reader = new SqliteReader(dataDir);
-    const jumps = () => jumpsOf(services.actors.snapshot(CLOCK.actor));
-    let automatic: AutomaticRetention | undefined;
-    this.#host.addFact('storage', () =>
-      storageFact(reader, dataDir, kept, clock.now(), jumps(), automatic?.problem),
-    );
-    this.#undo.push(() => reader.close());
-    this.#undo.push(() => check.stop());
-    const own = { ...services, bus: this.#alertsOfHost().publisher(bus) };
-    this.#sendToWitness(own);
-    this.#reserveDisk(own);
-    if (!retention) return;
-    automatic = new AutomaticRetention(services, retention);
-    const ended = automatic;
-    this.#undo.push(() => ended.stop());
+    const addFact = this.#host.addFact.bind(this.#host);
+    const onStop = (step: () => unknown) => void this.#undo.push(step);
+    this.#upkeep.start(services, { publisher: this.#alertsOfHost().publisher(bus), addFact, onStop });
   }
 
   #movingControls(): MovingControls {
@@ -347,28 +315,6 @@ export class Runtime {
     if (!singletons || !cluster) return;
     this.#undo.push(() => singletons.stop(this.#reason));
     singletons.compete({ cluster, services, effects, controls });
-  }
-
-  async #checkData(): Promise<DataCheckResult> {
-    if (!this.#check) throw new HostError('HF_DATA_CHECK', { reason: 'the instance is still starting' });
-    return this.#check.run();
-  }
-
-  #reserveDisk(services: OwnServices): void {
-    const { reserveBytes, dataDir } = this.#options;
-    if (reserveBytes === undefined) return;
-    const reserve = new DiskReserve(dataDir, reserveBytes, services);
-    this.#host.addFact('reserve', () => reserve.fact());
-    this.#undo.push(() => reserve.stop());
-  }
-
-  #sendToWitness(services: OwnServices): void {
-    const { witness, dataDir } = this.#options;
-    if (!witness) return;
-    const sender = new WitnessSender(openWitness(witness), dataDir, services);
-    this.#witness = sender;
-    this.#host.addFact('witness', () => sender.fact());
-    this.#undo.push(() => sender.stop());
   }
 
   /** Lets other processes find this one, and the plugins begin what needs all of it. */
