@@ -431,11 +431,13 @@ const RECONNECTED_MS = 2_000;
 
 /**
  * @returns why a host that is cut off refuses: others may have revoked the key meanwhile. What may change something waits at
- * once, the rest after a while; the end of a session is never refused
+ * once, the rest after a while
  */
-function cutOff({ cluster, writes, method }: CallRequest): Verdict | undefined {
-  if (cluster?.isolatedMs === undefined || method === 'close') return undefined;
-  const { isolatedMs, graceMs = 0 } = cluster;
+export function cutOff(
+  { isolatedMs, graceMs = 0 }: Pick<ClusterFacts, 'isolatedMs' | 'graceMs'>,
+  writes = false,
+): Verdict | undefined {
+  if (isolatedMs === undefined) return undefined;
   return writes || isolatedMs >= graceMs
     ? { rule: 'host_isolated', retryAfterMs: RECONNECTED_MS }
     : undefined;
@@ -512,7 +514,8 @@ export function judge(context: KeyContext, call: CallRequest): Verdict {
   if (call.relay && call.authorization === 'virtual_key') return { rule: 'key_misplaced' };
   if (call.relay && call.authorization === undefined) return { rule: 'identity_required' };
   if (!call.routes.some((route) => terms.servers.includes(route))) return { rule: 'not_entitled' };
-  const cut = cutOff(call);
+  // The end of a session is never refused.
+  const cut = call.cluster && call.method !== 'close' ? cutOff(call.cluster, call.writes) : undefined;
   if (cut) return cut;
   if (call.method !== 'tools/call') return overOpen(context, call) ?? { rule: 'admitted' };
   if (call.toolUnlisted || (terms.tools && !terms.tools.includes(call.tool ?? ''))) {

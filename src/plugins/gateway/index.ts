@@ -259,7 +259,7 @@ async function startGateway(services: Services, settings: Settings) {
   const graceMs = settings.isolationGraceMs;
   const standing = cluster && new HostStanding(cluster, { graceMs, usage, keys });
   const decisions = new Decisions(services, usage, standing);
-  const approvals = new Approvals(services, settings.approvals);
+  const approvals = new Approvals(services, settings.approvals, standing);
   const approvalsElsewhere =
     cluster &&
     new ApprovalsElsewhere(cluster, {
@@ -297,7 +297,7 @@ async function startGateway(services: Services, settings: Settings) {
       sharedKey: cluster?.key('gateway approval link'),
       deadlineMs: settings.approvals.deadlineMs,
     }),
-    openCalls: new OpenCalls(clock),
+    openCalls: new OpenCalls(clock, standing),
     usage,
     rejections: new RejectionLimiter(services, decisions, settings.strangerBudget),
     keys,

@@ -3,11 +3,11 @@ import { unlessAborted } from '../../../core/host/deadline.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { ActorSnapshot } from '../../../core/kernel/actors/transition.ts';
 import type { approval } from '../../../machines/gateway/approval.ts';
-import type { ForwardParams } from '../../../machines/gateway/key.ts';
+import type { ForwardParams, Verdict } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { keyActor } from '../keys/virtual-keys.ts';
-import { INVALID_REQUEST, rpcError, toolError, toolRefusal } from '../mcp/answers.ts';
+import { INVALID_REQUEST, plainRefusal, rpcError, toolError, toolRefusal } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import { eraOf } from '../mcp/protocol.ts';
 import { KEY_ENDED, stopped } from '../upstream/failures.ts';
@@ -49,6 +49,12 @@ interface Standing {
   readonly id: string;
 }
 
+/** Whether this host may carry a call out now, though it was admitted earlier. */
+interface HostStanding {
+  /** @param writes whether its route may change something @returns why not; undefined when it may */
+  refusal(writes: boolean): Verdict | undefined;
+}
+
 type ApprovalServices = Pick<Services, 'actors' | 'clock' | 'log' | 'vault'>;
 
 /**
@@ -58,14 +64,17 @@ type ApprovalServices = Pick<Services, 'actors' | 'clock' | 'log' | 'vault'>;
 export class Approvals {
   readonly #services: ApprovalServices;
   readonly #limits: ApprovalLimits;
+  readonly #hostStanding: HostStanding | undefined;
   /** Who waits, by the id of the request. */
   readonly #waiting = new Map<string, Set<() => void>>();
   /** Calls that wait, by the request of their client. */
   readonly #parked = new Map<string, HeldCall>();
 
-  constructor(services: ApprovalServices, limits: ApprovalLimits) {
+  /** @param hostStanding to the other hosts of a cluster; undefined without one */
+  constructor(services: ApprovalServices, limits: ApprovalLimits, hostStanding?: HostStanding) {
     this.#services = services;
     this.#limits = limits;
+    this.#hostStanding = hostStanding;
   }
 
   /**
@@ -111,6 +120,13 @@ export class Approvals {
         toolRefusal(message.id, { rule: 'tool_not_allowed', revision: params.revision }, era(call)),
       );
       return { outcome: 'answered', refusal: 'tool_not_allowed' };
+    }
+    // While it waited, this host may have been cut off: then it would not know that the key was revoked.
+    const cutOff = this.#hostStanding?.refusal(called.route.entry.writes === true);
+    const refusal = cutOff && plainRefusal({ ...cutOff, revision: params.revision }, message);
+    if (refusal) {
+      call.exchange.send(refusal);
+      return { outcome: 'answered', refusal: 'host_isolated' };
     }
     return this.#carryOutOnce(call, standing, () => {
       parked.endWait();

@@ -92,10 +92,19 @@ export abstract class GatewayCall<Services extends CallServices = CallServices> 
 
   /** Whether it would go on after a stop of the gateway began: a stream, or a call that waits for a person. */
   get isLasting(): boolean {
-    return slotOf(this.facts.method) === 'stream' || this.#isHeld;
+    return this.isStream || this.#isHeld;
   }
 
-  /** Ends it early. @param reason `KEY_ENDED`, or any other, which the client sees as a stop of the gateway */
+  get isStream(): boolean {
+    return slotOf(this.facts.method) === 'stream';
+  }
+
+  /** Whether it goes to a route that may change something. */
+  get writes(): boolean {
+    return this.facts.writes === true;
+  }
+
+  /** Ends it early. @param reason `KEY_ENDED`, `HOST_ISOLATED`, or any other, which the client sees as a stop of the gateway */
   abort(reason: unknown): void {
     this.#ending.abort(reason);
   }

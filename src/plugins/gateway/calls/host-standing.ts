@@ -1,6 +1,6 @@
 import type { Cluster } from '../../../core/contracts/cluster.ts';
 import { isObject, type Json } from '../../../core/kernel/json.ts';
-import { slotOf } from '../../../machines/gateway/key-rules.ts';
+import { cutOff, slotOf, type Verdict } from '../../../machines/gateway/key-rules.ts';
 import type { ClusterFacts } from '../../../machines/gateway/shares.ts';
 import type { KeyDirectory } from '../keys/virtual-keys.ts';
 import type { KeyUsage } from './key-usage.ts';
@@ -41,17 +41,36 @@ export class HostStanding {
   /** @param key of the call @param method as in `CallRequest` */
   facts(key: string, method: string): ClusterFacts {
     const { host } = this.#cluster;
-    const { hosts, isIsolated, isBehind, silentMs, missedMs = CLOSED_MS } = this.#cluster.standing();
+    const { hosts, isIsolated, missedMs = CLOSED_MS } = this.#cluster.standing();
     this.#hosts = isIsolated ? Math.max(hosts, this.#hosts) : hosts;
-    // The grace is for a host that is cut off: one that reads what it missed knows in a moment.
-    const graceMs = isBehind ? 0 : this.#options.graceMs;
     return {
       host,
       hosts: this.#hosts,
-      ...(isIsolated && { isolatedMs: Math.round(silentMs), graceMs }),
+      ...this.#isolation(),
       ...(missedMs < CLOSED_MS && { closedMs: Math.ceil(CLOSED_MS - missedMs) }),
       ...this.#open(key, method),
     };
+  }
+
+  /** @returns why a call that was admitted earlier must not begin now; undefined when it may */
+  refusal(writes: boolean): Verdict | undefined {
+    return cutOff(this.#isolation(), writes);
+  }
+
+  /**
+   * Whether a call that is open must end, because the end of its key may be unknown here: a stream of a route that writes at once,
+   * the others after the grace. What an upstream is carrying out comes to its end meanwhile, for nobody knows what a part of it did.
+   */
+  ends({ isStream, writes }: { readonly isStream: boolean; readonly writes: boolean }): boolean {
+    const { isIsolated, silentMs } = this.#cluster.standing();
+    return isIsolated && ((isStream && writes) || silentMs >= this.#options.graceMs);
+  }
+
+  #isolation(): Pick<ClusterFacts, 'isolatedMs' | 'graceMs'> {
+    const { isIsolated, isBehind, silentMs } = this.#cluster.standing();
+    // The grace is for a host that is cut off: one that reads what it missed knows in a moment.
+    const graceMs = isBehind ? 0 : this.#options.graceMs;
+    return isIsolated ? { isolatedMs: Math.round(silentMs), graceMs } : {};
   }
 
   /** What the hosts last said to have open of a key that may only have so much open. */

@@ -1,12 +1,15 @@
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { CallEnded, ConfineParams, ForwardParams } from '../../../machines/gateway/key.ts';
-import { KEY_ENDED } from '../upstream/failures.ts';
+import { HOST_ISOLATED, KEY_ENDED } from '../upstream/failures.ts';
 import type { GatewayCall } from './call.ts';
+import type { HostStanding } from './host-standing.ts';
 
 /** The surface waits 5 s for what is open when it stops: a call that takes longer is answered before its connection ends. */
 const DRAIN_MS = 4_000;
 /** Timers do not follow a wall clock that is set, so it is read again this often, milliseconds. */
 const CHECK_EVERY_MS = 60_000;
+/** How often a host of a cluster looks whether it is cut off, milliseconds. */
+const LOOK_EVERY_MS = 500;
 
 interface OpenCall {
   readonly call: GatewayCall;
@@ -20,7 +23,8 @@ interface OpenCall {
 
 /**
  * The admitted calls that go on, by the actor of their key. A revoked key, a smaller scope or an expiry ends a stream
- * that would otherwise go on for hours; so does a stop of the gateway.
+ * that would otherwise go on for hours; so does a stop of the gateway, and on a host of a cluster that it is cut off, because it
+ * would not hear of any of these.
  */
 export class OpenCalls {
   readonly #clock: Clock;
@@ -31,9 +35,12 @@ export class OpenCalls {
   readonly #byActor = new Map<string, OpenCall[]>();
   readonly #stops = new Set<AbortSignal>();
   #endDraining: () => void = () => {};
+  #endLooking: () => void = () => {};
 
-  constructor(clock: Clock) {
+  /** @param standing to the other hosts of a cluster; undefined without one */
+  constructor(clock: Clock, standing?: Pick<HostStanding, 'ends'>) {
     this.#clock = clock;
+    if (standing) this.#look(standing);
   }
 
   /** Ends all calls, and each that comes later, when a signal is aborted. */
@@ -61,6 +68,7 @@ export class OpenCalls {
   /** Nothing is open any more. */
   stop(): void {
     this.#endDraining();
+    this.#endLooking();
   }
 
   /** Carries a call out for as long as its key admits it. @param actor of the key */
@@ -89,6 +97,11 @@ export class OpenCalls {
       if (open.routes.every((route) => servers.includes(route))) this.#endAt(open, until);
       else open.call.abort(KEY_ENDED);
     }
+  }
+
+  #look(standing: Pick<HostStanding, 'ends'>): void {
+    for (const { call } of this.#all()) if (standing.ends(call)) call.abort(HOST_ISOLATED);
+    this.#endLooking = this.#clock.after(LOOK_EVERY_MS, () => this.#look(standing));
   }
 
   #all(): OpenCall[] {

@@ -74,7 +74,8 @@ export function plainRefusal(
 }
 
 const CUT_OFF =
-  'This host is cut off from the others of its cluster, so that what they changed of keys may be unknown here. Nothing was called: try again, or call another host.';
+  'This host is cut off from the others of its cluster, so that what they changed of keys may be unknown here.';
+const REFUSED = `${CUT_OFF} Nothing was called: try again, or call another host.`;
 
 /** Whatever was asked for: no model need read of it, and a client or what stands before it may call another host. */
 function cutOff(
@@ -82,8 +83,8 @@ function cutOff(
   message: { readonly id?: RequestId | undefined } | undefined,
 ): Answer {
   const headers = { 'retry-after': String(secondsOf(retryAfterMs)) };
-  if (!message) return { status: 503, body: { detail: CUT_OFF }, headers };
-  return { ...rpcError(503, message.id ?? null, SERVER_ERROR, CUT_OFF, { retryAfterMs }), headers };
+  if (!message) return { status: 503, body: { detail: REFUSED }, headers };
+  return { ...rpcError(503, message.id ?? null, SERVER_ERROR, REFUSED, { retryAfterMs }), headers };
 }
 
 /** Whole seconds of a wait, at least one. */
@@ -104,6 +105,14 @@ const LIMITS: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
     'Too many streams of this key are open at once. Close one, or ask its owner to raise max_streams.',
   too_many_bytes_open:
     'The open requests of this key are too large together. Wait until one has ended, or send them one after the other.',
+};
+
+/** To a call that was open when this host was cut off from the others for too long. */
+export const endedByIsolation: Answer = {
+  status: 503,
+  body: {
+    detail: `${CUT_OFF} The call was ended while it ran: see what became of it, then call another host.`,
+  },
 };
 
 /** To a call that was open when its key was revoked, changed or expired. */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
 import { type UpstreamAnswer, UpstreamFault } from '../fast-path/upstream-request.ts';
-import { INTERNAL_ERROR, keyEnded, rpcError, UNAUTHORIZED } from '../mcp/answers.ts';
+import { endedByIsolation, INTERNAL_ERROR, keyEnded, rpcError, UNAUTHORIZED } from '../mcp/answers.ts';
 import { challengesIn, written } from '../mcp/challenge.ts';
 import type { Message } from '../mcp/message.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
@@ -12,6 +12,9 @@ import { allowOf, headerOf, isEvents } from './request.ts';
 
 /** The reason with which a call is aborted whose key no longer admits it. */
 export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');
+
+/** The reason with which a call is aborted when this host is cut off from the others, and would not hear that its key has ended. */
+export const HOST_ISOLATED: unique symbol = Symbol('this host is cut off from the others');
 
 /** Codes of undici's own time limits. */
 const LATE = /^UND_ERR_(?:HEADERS|CONNECT)_TIMEOUT$/;
@@ -150,16 +153,18 @@ export function refuseCaller(call: UpstreamCall, code: string): CallOutcome {
 const SURELY_READ = 64 * 1024;
 
 /**
- * Ends a call whose client has left, whose key was ended, or that a stop cuts short.
+ * Ends a call whose client has left, whose key was ended or may have been, or that a stop cuts short.
  *
  * @param asEvents a stream may end at any event; anything else would look whole. For a client that has stopped reading it is
  * cut, for it would not see the end
  */
 export function stopped(exchange: Exchange, { reason }: AbortSignal, asEvents: boolean): CallOutcome {
   if (exchange.hasLeft) return { outcome: 'cancelled' };
+  const mayRead = reason !== KEY_ENDED && reason !== HOST_ISOLATED;
   if (!exchange.begun && reason === KEY_ENDED) exchange.send(keyEnded);
+  else if (!exchange.begun && reason === HOST_ISOLATED) exchange.send(endedByIsolation);
   else if (!exchange.begun) exchange.send({ status: 503, body: { detail: 'The gateway is stopping.' } });
-  else if (reason === KEY_ENDED && (exchange.isBehind || exchange.bytes > SURELY_READ)) exchange.reset();
+  else if (!mayRead && (exchange.isBehind || exchange.bytes > SURELY_READ)) exchange.reset();
   else if (asEvents && !exchange.isBehind) exchange.end();
   else exchange.cut();
   return { outcome: 'cut' };
