@@ -55,7 +55,10 @@ export const clusterOptions = z
       .default({}),
     /** Allows plaintext to servers of NATS beyond this machine: on a network that is encrypted by other means. */
     insecure: insecureOption,
-    /** How long a host holds what it runs alone after it was last heard; from 5,000, because an election of NATS takes some seconds. */
+    /**
+     * How long a host holds what it runs alone after it was last heard; from 1,000. An election of NATS takes up to 12 s: one that is to outlast
+     * it has 15,000 or more.
+     */
     leaseMs: z.int().min(1_000).max(600_000).default(15_000),
     /** Copies of each stream: 1, 3 or 5, at most as many as there are servers. Three where `servers` names three or more, else one, unless set. */
     replicas: z.union([z.literal(1), z.literal(3), z.literal(5)]).optional(),

@@ -5,7 +5,7 @@ import { version as ownVersion } from '../../core/kernel/version.ts';
 import { isMirrorBehind } from '../../machines/cluster/host.ts';
 import { hostActor, singletonActor } from './actors.ts';
 import type { HeardHost } from './beats.ts';
-import type { OrphanedBranch } from './mirror/position.ts';
+import type { OrphanedBranch } from './mirror/orphans.ts';
 
 /** How often the other hosts and the mirror are looked at, milliseconds. */
 const LOOK_MS = 1_000;

@@ -3,14 +3,12 @@ import { HostError } from '../../../core/host/errors/host-error.ts';
 import { askInstance, operatorName } from '../../../core/host/operations/control-client.ts';
 import type { CommandRun } from '../../../core/host/plugin/command.ts';
 import { recover } from '../../../core/kernel/actors/recover.ts';
-import { systemClock } from '../../../core/kernel/clock.ts';
 import { portableHeader, portableLines } from '../../../core/kernel/log/portable/export.ts';
 import { writePortable } from '../../../core/kernel/log/portable/file.ts';
 import { findLogKey } from '../../../core/kernel/log/signing.ts';
 import { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { ClusterError } from '../errors.ts';
-import { exportPartOf, OrphanedBranches } from '../mirror/orphans.ts';
-import { ClusterPosition, type OrphanedBranch } from '../mirror/position.ts';
+import { exportPartOf, type OrphanedBranch, OrphanedBranches } from '../mirror/orphans.ts';
 import { type ClusterView, PATHS } from '../operate/view.ts';
 
 /** `holdfast cluster orphans export`: one orphaned branch as a portable log, which the commands over logs read. */
@@ -24,8 +22,7 @@ export const exportOrphan: CommandRun = async ([number = '', path = ''], { reaso
   const reader = new SqliteReader(dataDir);
   let [branch, bytes]: [OrphanedBranch | undefined, number] = [undefined, 0];
   try {
-    const position = ClusterPosition.open(dataDir, systemClock, () => {});
-    branch = new OrphanedBranches(position, reader).list()[Number(number) - 1];
+    branch = new OrphanedBranches(dataDir, reader, () => {}).list()[Number(number) - 1];
     if (!branch) throw new ClusterError('HF_CLUSTER_BRANCH', { number });
     const part = exportPartOf(reader, branch);
     const header = portableHeader(reader, part, Date.now());

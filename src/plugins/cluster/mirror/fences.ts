@@ -1,9 +1,8 @@
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { numberOf } from '../leases/ledger.ts';
 import { KeptFences } from './kept-fences.ts';
-import { OrphanedBranches } from './orphans.ts';
+import { type OrphanedBranch, OrphanedBranches } from './orphans.ts';
 import type { OutboxOptions } from './outbox-options.ts';
-import type { OrphanedBranch } from './position.ts';
 import type { FoundFence } from './standing.ts';
 
 /** Whoever ends the work of a singleton that another host took over gets so long, until the mirroring goes on. */
@@ -12,7 +11,7 @@ const FENCED_MS = 15_000;
 export interface FencesOptions
   extends Pick<
     OutboxOptions,
-    'dataDir' | 'position' | 'log' | 'clock' | 'logger' | 'typesOf' | 'begunBy' | 'onFenced' | 'onOrphaned'
+    'dataDir' | 'log' | 'clock' | 'logger' | 'typesOf' | 'begunBy' | 'onFenced' | 'onOrphaned'
   > {
   readonly reader: SqliteReader;
 }
@@ -24,11 +23,11 @@ export class Fences {
   readonly kept: KeptFences;
 
   constructor(options: FencesOptions) {
+    const { dataDir, reader, logger } = options;
+    const onError = (error: unknown) => logger.warn({ err: error }, 'cluster.mirror.fences');
     this.#options = options;
-    this.#orphans = new OrphanedBranches(options.position, options.reader);
-    this.kept = new KeptFences(options.dataDir, options.reader, (error) =>
-      options.logger.warn({ err: error }, 'cluster.mirror.fences'),
-    );
+    this.#orphans = new OrphanedBranches(dataDir, reader, onError);
+    this.kept = new KeptFences(dataDir, reader, onError);
   }
 
   /** Records that this host made in the name of a singleton that was no longer its own. */
@@ -37,13 +36,18 @@ export class Fences {
   }
 
   /** Notes that one was written to a file. @param number of `orphans`, from 1 @throws HF_CLUSTER_BRANCH */
-  exported(number: number, at: number): void {
+  async exported(number: number, at: number): Promise<void> {
     this.#orphans.exported(number, at);
+    await this.#orphans.saved();
   }
 
   /** After a crash: what was fenced then has ended by now. @param upTo the newest record */
   start(upTo: number): void {
     for (const branch of this.#orphans.endAll(upTo)) this.#tell(branch);
+    // What cannot be written now is ended again at the next start.
+    this.#orphans
+      .saved()
+      .catch((error) => this.#options.logger.warn({ err: error }, 'cluster.mirror.fences'));
   }
 
   /** Resolves when the work that a fence ends has ended. @param incarnation of the stream that it was read on */
@@ -51,14 +55,18 @@ export class Fences {
     const { typesOf, clock, log, logger } = this.#options;
     const { singleton, by, atSeq, token } = fence;
     await this.kept.keep(fence, incarnation, typesOf(singleton));
+    // Its end may have been written in vain.
+    await this.#orphans.saved();
     if (!this.#orphans.isNew(fence) || this.#isLate(fence)) return;
     logger.info({ singleton, by, fencing: token, atSeq }, 'cluster.mirror.fenced');
     this.#orphans.begin(fence, incarnation, typesOf(singleton));
+    await this.#orphans.saved();
     const given = new Promise<void>((resolve) => clock.after(FENCED_MS, resolve));
     await Promise.race([this.#ended(fence), given]);
     const upTo = log.lastSeq();
     await Promise.race([log.whenDurable(upTo).catch(() => {}), given]);
     this.#tell(this.#orphans.end(fence, upTo));
+    await this.#orphans.saved();
   }
 
   /** Whoever placed it had lost the lease by then: the work here began by a later one, and goes on. */

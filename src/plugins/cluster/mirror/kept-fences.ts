@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import { DurableList } from './durable-list.ts';
 import type { FoundFence } from './standing.ts';
 
 const FILE = 'cluster-fences.json';
@@ -38,36 +37,37 @@ interface Readable {
  * behind a fence in it must not count in the next: so the fence goes there, too.
  */
 export class KeptFences {
-  readonly #file: string;
+  readonly #fences: DurableList<KeptFence>;
   readonly #log: Pick<SqliteReader, 'hashBefore'>;
-  #fences: readonly KeptFence[];
 
   /** @param onError hears of a file that cannot be read, which counts as none */
   constructor(dataDir: string, log: Pick<SqliteReader, 'hashBefore'>, onError: (error: unknown) => void) {
-    this.#file = join(dataDir, FILE);
+    this.#fences = new DurableList(join(dataDir, FILE), keptFence, onError);
     this.#log = log;
-    this.#fences = read(this.#file, onError);
   }
 
   /** The newest of each singleton. */
   get newest(): readonly KeptFence[] {
-    return [...new Map(this.#fences.map((fence) => [fence.singleton, fence])).values()];
+    return [...new Map(this.#fences.current.map((fence) => [fence.singleton, fence])).values()];
   }
 
   /** Keeps one that was read on the stream. Resolves when it is on the disk. */
   async keep(found: FoundFence, incarnation: number, types: readonly string[]): Promise<void> {
     const { singleton, token, by, atSeq, streamSeq } = found;
     const stands = { incarnation, streamSeq };
-    const known = this.#fences.find((fence) => fence.singleton === singleton && fence.token === token);
+    const known = this.#fences.current.find(
+      (fence) => fence.singleton === singleton && fence.token === token,
+    );
     if (known) return this.placed(known, stands);
     const hash = this.#log.hashBefore(atSeq + 1);
     const kept = { singleton, token, by, atSeq, ...(hash !== undefined && { hash }), types, stands };
-    await this.#set([...this.#fences, kept].slice(-MOST));
+    this.#fences.set([...this.#fences.current, kept].slice(-MOST));
+    await this.#fences.saved();
   }
 
   /** The next one that has to be placed behind a record, or a later one. */
   next(after: number, { incarnation, begin }: Readable): KeptFence | undefined {
-    return this.#fences
+    return this.#fences.current
       .filter(({ stands }) => stands.incarnation !== incarnation || stands.streamSeq < begin)
       .filter(({ atSeq, hash }) => hash === undefined || (this.#log.hashBefore(atSeq + 1) ?? hash) === hash)
       .sort((one, other) => Math.max(one.atSeq, after) - Math.max(other.atSeq, after))[0];
@@ -75,32 +75,11 @@ export class KeptFences {
 
   /** Notes where one stands now. */
   async placed({ singleton, token }: KeptFence, stands: KeptFence['stands']): Promise<void> {
-    await this.#set(
-      this.#fences.map((fence) =>
+    this.#fences.set(
+      this.#fences.current.map((fence) =>
         fence.singleton === singleton && fence.token === token ? { ...fence, stands } : fence,
       ),
     );
-  }
-
-  /** A reader finds the old file or the new one. */
-  async #set(fences: readonly KeptFence[]): Promise<void> {
-    this.#fences = fences;
-    const file = await open(`${this.#file}.new`, 'w', 0o600);
-    try {
-      await file.writeFile(JSON.stringify(fences));
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(`${this.#file}.new`, this.#file);
-  }
-}
-
-function read(file: string, onError: (error: unknown) => void): readonly KeptFence[] {
-  try {
-    return z.array(keptFence).parse(JSON.parse(readFileSync(file, 'utf8')));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') onError(error);
-    return [];
+    await this.#fences.saved();
   }
 }

@@ -1,27 +1,58 @@
+import { join } from 'node:path';
+import { z } from 'zod';
 import { parseActorRef } from '../../../core/kernel/ids.ts';
 import type { ExportPart } from '../../../core/kernel/log/portable/export.ts';
 import { ADOPT, parseRecord } from '../../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { ClusterError } from '../errors.ts';
-import type { ClusterPosition, OrphanedBranch } from './position.ts';
+import { DurableList } from './durable-list.ts';
 import type { FoundFence } from './standing.ts';
 
 type Log = Pick<SqliteReader, 'pages'>;
 
+const FILE = 'cluster-orphans.json';
 /** Older ones are forgotten: their records stay in the local log. */
 const MOST = 100;
 
+const orphanedBranch = z.object({
+  singleton: z.string(),
+  token: z.string(),
+  /** The host that took the singleton over. */
+  by: z.string(),
+  /** Of this host's stream. */
+  incarnation: z.int().min(1),
+  /** The last record that counts. */
+  after: z.int().min(0),
+  /** Types of its actors. */
+  types: z.array(z.string()).readonly(),
+  /** The newest record when the singleton had ended here; absent until then. */
+  to: z.int().min(0).optional(),
+  /** How many records of those types lie between; counted at the end. */
+  records: z.int().min(0).optional(),
+  /** When an operator wrote it to a file; epoch milliseconds. */
+  exportedAt: z.int().optional(),
+});
+
+/** Records that a host made for a singleton after another one had taken it over: never merged into the story. */
+export type OrphanedBranch = Readonly<z.output<typeof orphanedBranch>>;
+
 /**
- * The orphaned branches of this host (docs/cluster.md, "Takeover"): what it recorded for a singleton after another host had taken that over. Its effects
+ * The orphaned branches of this host, `<dataDir>/cluster-orphans.json` (docs/cluster.md, "Takeover"): what it recorded for a singleton after another host had taken that over. Its effects
  * never ran, because its records were not on the stream before the fence. They stay in its own log.
  */
 export class OrphanedBranches {
-  readonly #file: ClusterPosition;
+  readonly #branches: DurableList<OrphanedBranch>;
   readonly #log: Log;
 
-  constructor(file: ClusterPosition, log: Log) {
-    this.#file = file;
+  /** @param onError hears of a branch that cannot be read, which counts as absent */
+  constructor(dataDir: string, log: Log, onError: (error: unknown) => void) {
+    this.#branches = new DurableList(join(dataDir, FILE), orphanedBranch, onError);
     this.#log = log;
+  }
+
+  /** Resolves when the file says what was changed last. */
+  saved(): Promise<void> {
+    return this.#branches.saved();
   }
 
   /** Those that hold records, the newest last. */
@@ -37,9 +68,7 @@ export class OrphanedBranches {
   begin(fence: FoundFence, incarnation: number, types: readonly string[]): void {
     const { singleton, token, by, atSeq: after } = fence;
     const others = this.#all().filter((branch) => !isOf(branch, fence));
-    this.#file.set({
-      orphans: [...others, { singleton, token, by, incarnation, after, types }].slice(-MOST),
-    });
+    this.#branches.set([...others, { singleton, token, by, incarnation, after, types }].slice(-MOST));
   }
 
   /** Closes a branch whose singleton has ended here. @param upTo the newest record then */
@@ -52,9 +81,7 @@ export class OrphanedBranches {
   exported(number: number, at: number): void {
     const branch = this.list()[number - 1];
     if (!branch) throw new ClusterError('HF_CLUSTER_BRANCH', { number });
-    this.#file.set({
-      orphans: this.#all().map((one) => (one === branch ? { ...one, exportedAt: at } : one)),
-    });
+    this.#branches.set(this.#all().map((one) => (one === branch ? { ...one, exportedAt: at } : one)));
   }
 
   /** After a crash: what was open then has ended by now. @param upTo the newest record */
@@ -66,12 +93,12 @@ export class OrphanedBranches {
 
   #close(branch: OrphanedBranch, to: number): OrphanedBranch {
     const closed = { ...branch, to, records: actorsBetween(this.#log, { ...branch, to }).records };
-    this.#file.set({ orphans: this.#all().map((one) => (one === branch ? closed : one)) });
+    this.#branches.set(this.#all().map((one) => (one === branch ? closed : one)));
     return closed;
   }
 
   #all(): readonly OrphanedBranch[] {
-    return this.#file.current.orphans ?? [];
+    return this.#branches.current;
   }
 }
 

@@ -3,7 +3,8 @@ import type { Clock } from '../../../core/kernel/clock.ts';
 import type { EventLog } from '../../../core/kernel/log/event-log.ts';
 import type { NatsLink } from '../nats/link.ts';
 import type { LogStreamLimits } from './incarnations.ts';
-import type { ClusterPosition, OrphanedBranch } from './position.ts';
+import type { OrphanedBranch } from './orphans.ts';
+import type { ClusterPosition } from './position.ts';
 import type { FoundFence } from './standing.ts';
 
 /** The states of actors after a record. */

@@ -4,9 +4,9 @@ import { ClusterError } from '../errors.ts';
 import { StreamConflict } from '../nats/stream-errors.ts';
 import { Fences } from './fences.ts';
 import { Lag, type LagFigures } from './lag.ts';
+import type { OrphanedBranch } from './orphans.ts';
 import type { OutboxOptions } from './outbox-options.ts';
 import { OwnStream } from './own-stream.ts';
-import type { OrphanedBranch } from './position.ts';
 import { Sender, type Wanted } from './sender.ts';
 
 /** Between two attempts, growing with failures in a row. */
@@ -106,8 +106,8 @@ export class Outbox {
   }
 
   /** Notes that one was written to a file. @param number of `orphans`, from 1 @throws HF_CLUSTER_BRANCH */
-  orphanExported(number: number, at: number): void {
-    this.#fences.exported(number, at);
+  orphanExported(number: number, at: number): Promise<void> {
+    return this.#fences.exported(number, at);
   }
 
   /**

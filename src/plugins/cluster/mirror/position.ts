@@ -8,28 +8,6 @@ const FILE = 'cluster-position.json';
 /** A change is written so long after it was made, together with others; milliseconds. */
 const WRITE_AFTER_MS = 1_000;
 
-const orphanedBranch = z.object({
-  singleton: z.string(),
-  token: z.string(),
-  /** The host that took the singleton over. */
-  by: z.string(),
-  /** Of this host's stream. */
-  incarnation: z.int().min(1),
-  /** The last record that counts. */
-  after: z.int().min(0),
-  /** Types of its actors. */
-  types: z.array(z.string()).readonly(),
-  /** The newest record when the singleton had ended here; absent until then. */
-  to: z.int().min(0).optional(),
-  /** How many records of those types lie between; counted at the end. */
-  records: z.int().min(0).optional(),
-  /** When an operator wrote it to a file; epoch milliseconds. */
-  exportedAt: z.int().optional(),
-});
-
-/** Records that a host made for a singleton after another one had taken it over: never merged into the story. */
-export type OrphanedBranch = Readonly<z.output<typeof orphanedBranch>>;
-
 const begin = z
   .object({
     /** The first message of the newest `begin`. */
@@ -57,7 +35,6 @@ const position = z.object({
     })
     .readonly()
     .optional(),
-  orphans: z.array(orphanedBranch).readonly().optional(),
   /** The stream of messages to every host: the newest that was delivered here. */
   shared: z
     .object({
@@ -129,7 +106,7 @@ export class ClusterPosition {
     this.#writing = this.#writing.then(() => this.#write(text)).catch((error) => this.#onError(error));
   }
 
-  /** A reader finds the old file or the new one. No fsync: an older position only means work done twice. */
+  /** A reader finds the old file or the new one. No fsync: an older position, or none, only means work done twice. */
   async #write(text: string): Promise<void> {
     await writeFile(`${this.#file}.new`, text, { mode: 0o600 });
     await rename(`${this.#file}.new`, this.#file);

@@ -12,7 +12,7 @@ export interface Joined
     Pick<OperatedCluster, 'link' | 'leases' | 'leftBecause' | 'outdated'> {
   readonly beats: OperatedCluster['beats'] &
     Parameters<typeof announceHeld>[0] & { forget(host: string): void };
-  readonly outbox: OperatedCluster['outbox'] & { orphanExported(number: number, at: number): void };
+  readonly outbox: OperatedCluster['outbox'] & { orphanExported(number: number, at: number): Promise<void> };
 }
 
 /** Makes this host one that commands, health and console ask, and answers the operations of other hosts. */

@@ -20,7 +20,7 @@ export interface OperatedCluster extends ClusterParts, Pick<Cluster, 'ask' | 'on
     host(name: string, event: EventOf<typeof hostActor.machine>): void;
   };
   /** Notes that a branch was exported. @param number as `OrphanView` numbers it */
-  exported(number: number, at: number): void;
+  exported(number: number, at: number): Promise<void>;
 }
 
 const MOVE = 'cluster.move';
@@ -54,10 +54,10 @@ export function registerOperations<S>(
     serveOperation(surface, PATHS.move, moveBody, (body, { signal }) => move(cluster, body, signal));
     serveOperation(surface, PATHS.drain, drainBody, (body) => drain(cluster, body));
     serveOperation(surface, PATHS.forget, forgetBody, (body) => forget(cluster, body));
-    serveOperation(surface, PATHS.exported, exportedBody, ({ number, ...act }) => {
+    serveOperation(surface, PATHS.exported, exportedBody, async ({ number, ...act }) => {
       const at = cluster.clock.now();
       const branch = clusterView(cluster).orphans.find((one) => one.number === number);
-      cluster.exported(number, at);
+      await cluster.exported(number, at);
       if (branch) cluster.record.singleton(branch.singleton, { type: 'BRANCH_EXPORTED', at, number, ...act });
       return clusterView(cluster);
     });

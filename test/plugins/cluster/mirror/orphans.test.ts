@@ -1,10 +1,10 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { exportPartOf, OrphanedBranches } from '../../../../src/plugins/cluster/mirror/orphans.ts';
-import { ClusterPosition } from '../../../../src/plugins/cluster/mirror/position.ts';
 import { appendRecords, doorRecord } from '../../../support/plain-log.ts';
 import { tempDir } from '../../../support/temp.ts';
-import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 test('[C13] an orphaned branch holds the records of its singleton up to its return, and a crash does not lose it', async (t) => {
   const dataDir = tempDir(t);
@@ -18,15 +18,14 @@ test('[C13] an orphaned branch holds the records of its singleton up to its retu
   ]);
   const reader = new SqliteReader(dataDir);
   t.teardown(() => reader.close());
-  const open = () => ClusterPosition.open(dataDir, new VirtualClock(), (error) => t.fail(String(error)));
-  const position = open();
-  const branches = new OrphanedBranches(position, reader);
+  const open = () => new OrphanedBranches(dataDir, reader, (error) => t.fail(String(error)));
+  const branches = open();
   const fence = { singleton: 'doors', token: '1:7', by: 'two', atSeq: 3, streamSeq: 12 };
   t.true(branches.isNew(fence));
   branches.begin(fence, 1, ['test.door']);
-  await position.close();
+  await branches.saved();
 
-  const after = new OrphanedBranches(open(), reader);
+  const after = open();
   t.true(after.isNew(fence));
   const [branch] = after.endAll(8);
   t.like(branch, { singleton: 'doors', by: 'two', after: 3, records: 2 });
@@ -38,4 +37,37 @@ test('[C13] an orphaned branch holds the records of its singleton up to its retu
     to: 6,
     actors: new Set(['test.door/1', 'test.door/0']),
   });
+});
+
+test('[C13] an orphaned branch that the file of them does not say well is told, and hides none of the others', async (t) => {
+  const dataDir = tempDir(t);
+  await appendRecords(
+    dataDir,
+    [1, 2, 3, 4].map((seq) => doorRecord(seq)),
+  );
+  const reader = new SqliteReader(dataDir);
+  t.teardown(() => reader.close());
+  const told: unknown[] = [];
+  const open = () => new OrphanedBranches(dataDir, reader, (error) => told.push(error));
+  const branches = open();
+  for (const number of [7, 8, 9]) {
+    const fence = { singleton: 'doors', token: `1:${number}`, by: 'two', atSeq: 2, streamSeq: number };
+    branches.begin(fence, 1, ['test.door']);
+    branches.end(fence, 4);
+  }
+  branches.exported(1, 1_000);
+  await branches.saved();
+  const file = join(dataDir, 'cluster-orphans.json');
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, text.replace('"token":"1:8"', '"token":8'));
+  t.deepEqual(
+    open()
+      .list()
+      .map(({ token, exportedAt }) => [token, exportedAt]),
+    [
+      ['1:7', 1_000],
+      ['1:9', undefined],
+    ],
+  );
+  t.is(told.length, 1);
 });

@@ -9,8 +9,7 @@ import {
   type PlacedFence,
   placeFence,
 } from '../../../../src/plugins/cluster/mirror/inheritance.ts';
-import { exportPartOf } from '../../../../src/plugins/cluster/mirror/orphans.ts';
-import type { OrphanedBranch } from '../../../../src/plugins/cluster/mirror/position.ts';
+import { exportPartOf, type OrphanedBranch } from '../../../../src/plugins/cluster/mirror/orphans.ts';
 import { EXPECTED_LAST } from '../../../../src/plugins/cluster/nats/seal.ts';
 import { LinearStream } from '../../../../src/plugins/cluster/nats/stream.ts';
 import { openLink } from '../../../support/cluster.ts';

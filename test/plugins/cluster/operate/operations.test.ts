@@ -146,7 +146,7 @@ class TestHost implements OperatedCluster {
     this.forgottenBy = act;
   }
 
-  exported(number: number): void {
+  async exported(number: number): Promise<void> {
     if (number !== 1) throw new ClusterError('HF_CLUSTER_BRANCH', { number });
     this.exports.push(number);
   }
