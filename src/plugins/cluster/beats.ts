@@ -7,10 +7,11 @@ import type { Json } from '../../core/kernel/json.ts';
 import { ClusterError } from './errors.ts';
 import { Drops, json, LARGEST_MESSAGE, readBody, readJson } from './messages/body.ts';
 import type { LinkMessage, NatsLink } from './nats/link.ts';
-import { Seal } from './nats/seal.ts';
+import { QuorumProof } from './nats/quorum-proof.ts';
 import { SecondProof } from './nats/second-proof.ts';
 import { LinearStream } from './nats/stream.ts';
 import type { StreamSettings } from './nats/stream-settings.ts';
+import { Trouble } from './nats/trouble.ts';
 
 const BEAT_MS = 500;
 /** Of the stream: one beat of each host. */
@@ -23,9 +24,9 @@ const GONE_MS = 10_000;
 const FORGOTTEN_MS = 3_600_000;
 /** The beat before was not acknowledged: another stream is asked. */
 const UNACKNOWLEDGED_MS = 1.5 * BEAT_MS;
-/** A beat whose acknowledgement takes longer proves nothing. */
+/** How long to wait for the acknowledgement of a beat, and then to read it back. */
 const ACKNOWLEDGED_WITHIN_MS = 1_500;
-const MOST_UNDER_WAY = 4;
+const MOST_UNDER_WAY = 8;
 /** A message may be so much older than its sender's clock says by its beats. */
 const FRESH_MS = 30_000;
 const CHALLENGE_MS = 1_000;
@@ -97,8 +98,8 @@ export class Beats {
   readonly run = randomUUID();
   readonly #options: BeatsOptions;
   readonly #drops: Drops;
-  readonly #seal: Seal;
   readonly #secondProof: SecondProof;
+  readonly #trouble: Trouble;
   readonly #began: number;
   readonly #startedAt: number;
   readonly #heard = new Map<string, HeardHost>();
@@ -110,6 +111,8 @@ export class Beats {
   #number = 0;
   #underWay = 0;
   #isPreparing = false;
+  /** Of the stream; absent until it was opened. */
+  #proof: QuorumProof | undefined;
   #acknowledgedAt: number | undefined;
   /** When the newest message was sent of which a quorum is known to have it. */
   #provenAt: number | undefined;
@@ -123,7 +126,7 @@ export class Beats {
   constructor(options: BeatsOptions) {
     this.#options = options;
     this.#drops = new Drops('cluster.beat.dropped', options.clock, options.logger);
-    this.#seal = new Seal(options.link.key);
+    this.#trouble = new Trouble(options.logger, 'cluster.beat.stream');
     this.#secondProof = new SecondProof({
       ...options,
       first: this.#stream,
@@ -225,6 +228,11 @@ export class Beats {
     return this.#options.clock.monotonic() - this.#began;
   }
 
+  /** Why this host cannot prove that it reaches a quorum, where a person has to mend it. */
+  get trouble(): Error | undefined {
+    return this.#trouble.error;
+  }
+
   /** Beats that were dropped. */
   get dropped(): number {
     return this.#drops.count;
@@ -273,26 +281,30 @@ export class Beats {
 
   /** Never rejects. */
   async #beat(): Promise<void> {
-    const { link, clock, logger, name, host } = this.#options;
+    const { link, logger } = this.#options;
     if (!link.isUp) return;
     if (this.unacknowledgedMs > UNACKNOWLEDGED_MS) this.#secondProof.ask();
     if (this.#underWay >= MOST_UNDER_WAY) return;
-    const sentAt = clock.monotonic();
     this.#underWay += 1;
     try {
-      const subject = `hf.${name}.beat.${host}`;
       const body = Buffer.from(JSON.stringify(this.#body()));
-      const headers = link.headers(this.#seal.add({ subject, headers: {}, body }));
-      // The stream's answer says that a quorum of the servers has it.
-      await link.jetstream().publish(subject, body, { headers, timeout: ACKNOWLEDGED_WITHIN_MS, retries: 0 });
-      this.#acknowledgedAt = Math.max(this.#acknowledgedAt ?? sentAt, sentAt);
-      this.#proven(sentAt);
+      if (this.#proof) await this.#proof.store(body);
+      else {
+        // The others hear it all the same.
+        link.publish(this.#subject, body);
+        void this.#prepare();
+      }
     } catch (error) {
       logger.debug({ err: error }, 'cluster.beat.unacknowledged');
       void this.#prepare();
     } finally {
       this.#underWay -= 1;
     }
+  }
+
+  #acknowledged(sentAt: number): void {
+    this.#acknowledgedAt = Math.max(this.#acknowledgedAt ?? sentAt, sentAt);
+    this.#proven(sentAt);
   }
 
   #proven(sentAt: number): void {
@@ -308,14 +320,23 @@ export class Beats {
     this.#isPreparing = true;
     const settings: StreamSettings = {
       ...{ name: this.#stream, subjects: [`hf.${name}.beat.*`], storage: 'memory', replicas },
-      ...{ maxBytes: MAX_BYTES, maxPerSubject: 1, discard: 'old' },
+      ...{ maxBytes: MAX_BYTES, maxPerSubject: 1, discard: 'old', needsCopies: true },
     };
     try {
-      await LinearStream.open(link, settings, { clock, logger });
+      const stream = await LinearStream.open(link, settings, { clock, logger, isHeard: true });
+      const onProven = (sentAt: number) => this.#acknowledged(sentAt);
+      const [subject, withinMs] = [this.#subject, ACKNOWLEDGED_WITHIN_MS];
+      this.#proof = new QuorumProof({ link, clock, stream, subject, withinMs, onProven });
+      this.#trouble.note();
     } catch (error) {
-      logger.debug({ err: error }, 'cluster.beat.stream');
+      this.#trouble.note(error);
     }
     this.#isPreparing = false;
+  }
+
+  get #subject(): string {
+    const { name, host } = this.#options;
+    return `hf.${name}.beat.${host}`;
   }
 
   get #stream(): string {

@@ -1,3 +1,4 @@
+import { StorageType } from '@nats-io/jetstream';
 import test from 'ava';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
@@ -155,3 +156,78 @@ test.serial('[C13] beats of the past, sent again, bring no host back to life', a
   t.false(a.beats.isFresh({ from: 'b', run, upMs: b.beats.upMs + 31_000 }));
   t.false(a.beats.isFresh({ from: 'c', run, upMs: b.beats.upMs }));
 });
+
+/** Somebody in the account who answers each beat in the servers' place: the message that it sends is well-formed. */
+async function acknowledger(t: Scope, name: string) {
+  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const ack = JSON.stringify({ stream: `HF_${name}_BEATS`, seq: 1 });
+  stranger.listen(`hf.${name}.>`, ({ reply }) => {
+    if (reply) stranger.connected().publish(reply, ack);
+  });
+  await stranger.connected().flush();
+  return stranger;
+}
+
+test.serial(
+  '[C13] an acknowledgement of a beat by a stranger proves nothing, and hides nothing',
+  async (t) => {
+    const name = clusterName();
+    const stranger = await acknowledger(t, name);
+    const a = await open(t, 'a', name);
+    await until('a has proven that it reaches NATS', () => !a.beats.standing().isIsolated);
+    const { streams } = await stranger.manager();
+    const takeTheSubjects = async () => {
+      await streams.delete(`HF_${name}_BEATS`).catch(() => {});
+      // It answers nobody, so that the stranger alone does.
+      return streams.add({ name: 'FRONT', subjects: [`hf.${name}.beat.*`], no_ack: true });
+    };
+    await until('another stream has the beats', () => takeTheSubjects().catch(() => false));
+    await until('a is isolated', () => a.beats.standing().isIsolated);
+    t.true(a.beats.unacknowledgedMs > 2_000);
+    await streams.delete('FRONT');
+    await until('a is back', () => !a.beats.standing().isIsolated);
+  },
+);
+
+test.serial('[C13] a refusal of a beat by a stranger does not cut a host off', async (t) => {
+  const name = clusterName();
+  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const [refused, nobody] = [
+    JSON.stringify({ error: { code: 400, err_code: 10060, description: 'no' } }),
+    '',
+  ];
+  const headers = stranger.headers({});
+  let answers = 0;
+  stranger.listen(`hf.${name}.beat.>`, ({ reply }) => {
+    if (reply) stranger.connected().publish(reply, answers % 2 === 0 ? refused : nobody, { headers });
+    answers += 1;
+  });
+  await stranger.connected().flush();
+  const a = await open(t, 'a', name);
+  await until('many were refused', () => answers > 8);
+  await until('a is not isolated', () => !a.beats.standing().isIsolated);
+  t.is(a.beats.trouble, undefined);
+});
+
+for (const [what, wish] of [
+  ['in front of that of the beats', { stream: 'FRONT', replicas: 1, why: /overlap/ }],
+  ['of its name, with fewer copies', { stream: 'BEATS', replicas: 3, why: /num_replicas is 1, not 3/ }],
+] as const) {
+  test.serial(`[C13] a stream of a stranger ${what} proves nothing, and is told`, async (t) => {
+    const { stream, replicas, why } = wish;
+    const name = clusterName();
+    const link = await openLink(t, nats.url(), { name });
+    const { streams } = await link.manager();
+    const config = { subjects: [`hf.${name}.beat.*`], storage: StorageType.Memory, num_replicas: 1 };
+    await streams.add({ ...config, name: `HF_${name}_${stream}` });
+    const lines: string[] = [];
+    const logger = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
+    const a = await open(t, 'a', name, { logger, replicas });
+    const b = await open(t, 'b', name);
+    await until('they hear each other', () => hears(a, 'b') && hears(b, 'a'));
+    await until('a has sent some beats', () => (b.beats.heard.get('a')?.number ?? 0) > 4);
+    t.true(a.beats.standing().isIsolated);
+    t.regex(a.beats.trouble?.message ?? '', why);
+    t.is(lines.filter((line) => line.includes('cluster.beat.stream')).length, 1);
+  });
+}

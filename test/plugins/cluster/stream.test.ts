@@ -184,6 +184,17 @@ test('[C13] a stream with other settings is refused with each of them; another s
   });
 });
 
+test('[C13] a stream with fewer copies than wanted is refused where one server would stand for a quorum', async (t) => {
+  const { link, settings } = await fresh(t);
+  const open = (wish: object) => LinearStream.open(link, { ...settings, ...wish }, dependencies);
+  t.deepEqual((await open({ replicas: 3 })).differences, ['num_replicas is 1, not 3']);
+  await t.throwsAsync(open({ replicas: 3, needsCopies: true }), {
+    code: 'HF_CLUSTER_STREAM_DIFFERS',
+    message: /num_replicas is 1, not 3/,
+  });
+  await t.notThrowsAsync(open({ needsCopies: true }));
+});
+
 test('[C13] several hosts that make one stream at once all open it', async (t) => {
   const settings = streamSettings();
   const link = await openLink(t, nats.url());

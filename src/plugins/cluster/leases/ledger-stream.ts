@@ -3,6 +3,7 @@ import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { ClusterError } from '../errors.ts';
+import { inTime } from '../nats/in-time.ts';
 import type { NatsLink } from '../nats/link.ts';
 import { LinearStream } from '../nats/stream.ts';
 import { StreamConflict, StreamGap, StreamGone, StreamRewound } from '../nats/stream-errors.ts';
@@ -134,7 +135,13 @@ export class LedgerStream implements LedgerLog {
     const { link, clock, logger, replicas } = this.#options;
     this.#foreignTo = 0;
     const incarnation = newIncarnation(clock.now(), randomBytes(6).toString('hex'));
-    const limits = { maxBytes: MAX_BYTES, maxMessages: MOST_MESSAGES, discard: 'old', replicas } as const;
+    const limits = {
+      maxBytes: MAX_BYTES,
+      maxMessages: MOST_MESSAGES,
+      discard: 'old',
+      replicas,
+      needsCopies: true,
+    } as const;
     for (;;) {
       const there = await LinearStream.existing(link, this.#name, { clock, logger });
       const subjects = there?.subjects ?? [`${this.#prefix}${incarnation}`];
@@ -159,14 +166,8 @@ export class LedgerStream implements LedgerLog {
     return subject.startsWith(this.#prefix) ? subject.slice(this.#prefix.length) : '';
   }
 
-  /** A leader that has just died answers nobody, and the next beat must not wait for it. What comes later is dropped. */
+  /** The next beat must not wait for it. */
   #inTime<T>(work: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const ms = this.#timeoutMs;
-      const cancel = this.#options.clock.after(ms, () =>
-        reject(new ClusterError('HF_CLUSTER_TIMEOUT', { what: this.#name, ms })),
-      );
-      void work.then(resolve, reject).finally(cancel);
-    });
+    return inTime(work, this.#name, this.#timeoutMs, this.#options.clock);
   }
 }

@@ -78,7 +78,7 @@ export class EveryHost {
       ...{ link, clock, logger, order: this.#order, pollMs: options.pollMs },
       settings: {
         ...{ name: `HF_${name}_SHARED`, subjects: [`hf.${name}.shared`], replicas },
-        ...{ maxBytes: options.maxBytes ?? MAX_BYTES, discard: 'old' },
+        ...{ maxBytes: options.maxBytes ?? MAX_BYTES, discard: 'old', needsCopies: true },
       },
       onOutcome: (outcome, message) => this.#take(outcome, message),
       onMissed: (first, last) => {
@@ -172,6 +172,11 @@ export class EveryHost {
   /** For how long it has lacked what another host has delivered, milliseconds; undefined while it may just be on its way. */
   get behindMs(): number | undefined {
     return this.#told.behindMs;
+  }
+
+  /** Why the stream cannot be read, where a person has to mend it. */
+  get trouble(): Error | undefined {
+    return this.#reader.trouble;
   }
 
   get figures(): {

@@ -104,6 +104,11 @@ export class SharedMessages {
     this.#everyHost.hearOf(other, place);
   }
 
+  /** Why this host cannot read the messages, where a person has to mend it. */
+  get trouble(): Error | undefined {
+    return this.#everyHost.trouble;
+  }
+
   /** The newest message that was delivered here, for beats. */
   get place(): ReadPlace {
     return this.#everyHost.place;

@@ -5,6 +5,7 @@ import { LinearStream } from '../nats/stream.ts';
 import { StreamGap, StreamGone, StreamRewound } from '../nats/stream-errors.ts';
 import type { StreamMessage } from '../nats/stream-message.ts';
 import type { StreamSettings } from '../nats/stream-settings.ts';
+import { Trouble } from '../nats/trouble.ts';
 import type { Outcome, SharedOrder } from './shared-order.ts';
 
 /** Between two attempts to open the stream. */
@@ -42,6 +43,7 @@ export interface SharedReaderOptions {
  */
 export class SharedReader {
   readonly #options: SharedReaderOptions;
+  readonly #trouble: Trouble;
   #stream: LinearStream | undefined;
   #poke: () => void = () => {};
   #endFollowing: () => void = () => {};
@@ -54,6 +56,12 @@ export class SharedReader {
 
   constructor(options: SharedReaderOptions) {
     this.#options = options;
+    this.#trouble = new Trouble(options.logger, 'cluster.messages.later');
+  }
+
+  /** Why the stream cannot be read, where a person has to mend it. */
+  get trouble(): Error | undefined {
+    return this.#trouble.error;
   }
 
   /** The stream, while this host knows that it is the one that it has read. */
@@ -92,10 +100,11 @@ export class SharedReader {
     while (!this.#isStopped) {
       try {
         const stream = await LinearStream.open(link, settings, { clock, logger, onForged });
+        this.#trouble.note();
         if (await this.#isReady(stream)) await this.#follow(stream);
         else await this.#pause();
       } catch (error) {
-        logger.debug({ err: error }, 'cluster.messages.later');
+        this.#trouble.note(error);
         await this.#pause();
       }
     }

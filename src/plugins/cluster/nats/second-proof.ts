@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { NatsLink } from './link.ts';
+import { QuorumProof } from './quorum-proof.ts';
 import { isAway, type Replication } from './replicas.ts';
 import { LinearStream } from './stream.ts';
+import { StreamGone } from './stream-errors.ts';
 import type { StreamSettings } from './stream-settings.ts';
 
 /** Where leaders are changes when a server is lost, and when it is back. */
@@ -11,8 +14,8 @@ const LOOK_MS = 10_000;
 const LOOK_AGAIN_MS = 1_000;
 /** Each new stream has a leader by chance: that so many share a server is all but impossible. */
 const MOST_STREAMS = 6;
-/** Room for one message. */
-const MAX_BYTES = 64 * 1024;
+/** Room for one message of each host. */
+const MAX_BYTES = 256 * 1024;
 
 export interface SecondProofOptions {
   readonly link: NatsLink;
@@ -20,6 +23,7 @@ export interface SecondProofOptions {
   readonly logger: Logger;
   /** Name of the cluster. */
   readonly name: string;
+  readonly host: string;
   readonly replicas?: number | undefined;
   /** The stream whose leader the others are to be apart from. */
   readonly first: string;
@@ -35,7 +39,7 @@ export interface SecondProofOptions {
  */
 export class SecondProof {
   readonly #options: SecondProofOptions;
-  readonly #streams = new Map<string, LinearStream>();
+  readonly #proofs = new Map<string, QuorumProof>();
   readonly #asked = new Set<string>();
   #isLooking = false;
   #cancel: () => void = () => {};
@@ -60,21 +64,20 @@ export class SecondProof {
 
   /** Sends a message to each of the streams that has taken the one before, or refused it. */
   ask(): void {
-    for (const stream of this.#streams.values()) if (!this.#asked.has(stream.name)) void this.#ask(stream);
+    for (const [name, proof] of this.#proofs) if (!this.#asked.has(name)) void this.#ask(name, proof);
   }
 
   /** Never rejects. */
-  async #ask(stream: LinearStream): Promise<void> {
-    const { clock, logger, withinMs, onProven } = this.#options;
-    const sentAt = clock.monotonic();
-    this.#asked.add(stream.name);
+  async #ask(name: string, proof: QuorumProof): Promise<void> {
+    this.#asked.add(name);
     try {
-      await stream.append('', { timeoutMs: withinMs });
-      onProven(sentAt);
+      await proof.store(Buffer.from(randomUUID()));
     } catch (error) {
-      logger.debug({ err: error, stream: stream.name }, 'cluster.proof.unacknowledged');
+      this.#options.logger.debug({ err: error, stream: name }, 'cluster.proof.unacknowledged');
+      // Made anew it is opened at the next look, if it is as it has to be.
+      if (error instanceof StreamGone) this.#proofs.delete(name);
     } finally {
-      this.#asked.delete(stream.name);
+      this.#asked.delete(name);
     }
   }
 
@@ -107,18 +110,28 @@ export class SecondProof {
     for (let number = 1; number <= MOST_STREAMS; number += 1) {
       const stream = await LinearStream.open(link, this.#settings(number), { clock, logger });
       if (stream.replicas === 1) return true;
-      this.#streams.set(stream.name, stream);
+      this.#proofs.set(stream.name, this.#proofOf(stream, number));
       const its = (await this.#standingOf(stream.name))?.leader;
       if (its !== leader) return its !== undefined;
     }
     return true;
   }
 
+  #proofOf(stream: LinearStream, number: number): QuorumProof {
+    const { link, clock, name, host, withinMs, onProven } = this.#options;
+    const subject = `hf.${name}.proof.${number}.${host}`;
+    return new QuorumProof({ link, clock, stream, subject, withinMs, onProven });
+  }
+
   #settings(number: number): StreamSettings {
     const { name, replicas } = this.#options;
     return {
-      ...{ name: `HF_${name}_PROOF_${number}`, subjects: [`hf.${name}.proof.${number}`], storage: 'memory' },
-      ...{ maxBytes: MAX_BYTES, maxPerSubject: 1, discard: 'old', replicas },
+      ...{
+        name: `HF_${name}_PROOF_${number}`,
+        subjects: [`hf.${name}.proof.${number}.*`],
+        storage: 'memory',
+      },
+      ...{ maxBytes: MAX_BYTES, maxPerSubject: 1, discard: 'old', replicas, needsCopies: true },
     };
   }
 

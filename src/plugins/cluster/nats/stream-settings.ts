@@ -16,6 +16,8 @@ export interface StreamSettings {
   readonly discard?: 'new' | 'old';
   /** Copies on different servers; three where the servers of NATS are a cluster, else one, unless set. */
   readonly replicas?: number | undefined;
+  /** With fewer copies it is refused: one server alone would stand for a quorum, or lose it. Not unless set. */
+  readonly needsCopies?: boolean;
   /** How long an id of a message is known again; 120,000 unless set. Milliseconds. */
   readonly duplicateWindowMs?: number;
   /** Whether messages may be deleted by hand; not unless set. */
@@ -93,17 +95,20 @@ export function differencesOf(
   isClustered: boolean,
 ): Differences {
   const found: { name: string; text: string }[] = [];
-  for (const [name, wanted] of Object.entries(configOf(settings, isClustered))) {
+  const wanted = configOf(settings, isClustered);
+  for (const [name, value] of Object.entries(wanted)) {
     const is = there[name as keyof StreamConfig];
-    const [left, right] = [textOf(is ?? (typeof wanted === 'boolean' ? false : undefined)), textOf(wanted)];
+    const [left, right] = [textOf(is ?? (typeof value === 'boolean' ? false : undefined)), textOf(value)];
     if (left !== right) found.push({ name, text: `${name} is ${left}, not ${right}` });
   }
   if (there.sealed) found.push({ name: 'sealed', text: 'it is sealed' });
   if (there.mirror || there.sources?.length)
     found.push({ name: 'sources', text: 'it copies another stream' });
   if (there.no_ack) found.push({ name: 'no_ack', text: 'no_ack is true, not false' });
+  const lacksCopies = settings.needsCopies === true && there.num_replicas < wanted.num_replicas;
+  const isSize = (name: string) => SIZES.has(name) && !(name === 'num_replicas' && lacksCopies);
   const texts = (isHarmless: boolean) =>
-    found.filter(({ name }) => SIZES.has(name) === isHarmless).map(({ text }) => text);
+    found.filter(({ name }) => isSize(name) === isHarmless).map(({ text }) => text);
   return { harmful: texts(false), harmless: texts(true) };
 }
 

@@ -27,6 +27,8 @@ export interface StreamDependencies {
   readonly logger: Logger;
   /** Called for each stored message that nobody with the key of the cluster can have written to that place. It is skipped. */
   readonly onForged?: (message: { readonly seq: number; readonly subject: string }) => void;
+  /** Its messages are heard by hosts that have not opened it: their code is for no stream. Not unless set. */
+  readonly isHeard?: boolean;
 }
 
 export interface AppendOptions {
@@ -80,7 +82,7 @@ export class LinearStream {
     this.replicas = info.config.num_replicas;
     this.differences = differences;
     this.#dependencies = dependencies;
-    this.#seal = new Seal(link.key, `${this.name} ${this.incarnation}`);
+    this.#seal = new Seal(link.key, dependencies.isHeard ? '' : `${this.name} ${this.incarnation}`);
     this.#seen = info.state.last_seq;
   }
 

@@ -9,7 +9,7 @@ import { answerOperations, type OperatedCluster } from './operations.ts';
 /** This host in the cluster, as far as it is shown and operated. */
 export interface Joined
   extends Pick<Cluster, 'name' | 'host' | 'standing' | 'ask' | 'onAsked'>,
-    Pick<OperatedCluster, 'link' | 'leases' | 'leftBecause' | 'outdated'> {
+    Pick<OperatedCluster, 'link' | 'shared' | 'leases' | 'leftBecause' | 'outdated'> {
   readonly beats: OperatedCluster['beats'] &
     Parameters<typeof announceHeld>[0] & { forget(host: string): void };
   readonly outbox: OperatedCluster['outbox'] & { orphanExported(number: number, at: number): Promise<void> };
@@ -20,9 +20,9 @@ export function operated(
   joined: Joined,
   { actors, clock, dataDir }: Pick<Services, 'actors' | 'clock' | 'dataDir'>,
 ): OperatedCluster {
-  const { name, host, link, beats, leases, outbox } = joined;
+  const { name, host, link, beats, shared, leases, outbox } = joined;
   const cluster: OperatedCluster = {
-    ...{ name, host, version, clock, link, beats, leases, outbox },
+    ...{ name, host, version, clock, link, beats, shared, leases, outbox },
     standing: () => joined.standing(),
     get leftBecause() {
       return joined.leftBecause;

@@ -30,6 +30,12 @@ export interface ClusterParts {
   standing(): ClusterStanding;
   readonly beats: {
     readonly heard: ReadonlyMap<string, HeardOf>;
+    /** Why this host cannot prove that it reaches a quorum, where a person has to mend it. */
+    readonly trouble: Error | undefined;
+  };
+  readonly shared: {
+    /** Why this host cannot read the messages to every host, where a person has to mend it. */
+    readonly trouble: Error | undefined;
   };
   readonly leases: {
     table(): readonly LeaseOf[];
@@ -288,7 +294,7 @@ type Shown = Pick<
 
 function problemsOf(
   view: Shown,
-  { leases: { refusal, trouble }, leftBecause, outdated, version }: ClusterParts,
+  { leases: { refusal, trouble }, beats, shared, leftBecause, outdated, version }: ClusterParts,
 ): string[] {
   const { host, mirror, orphans, leases } = view;
   const open = orphans.filter(({ exportedAt }) => exportedAt === undefined);
@@ -298,6 +304,10 @@ function problemsOf(
       ? [`this host has left the cluster until it is started again: ${textOf(leftBecause)}`]
       : []),
     ...isolationOf(view),
+    ...(beats.trouble ? [`this host cannot prove that it reaches the others: ${textOf(beats.trouble)}`] : []),
+    ...(shared.trouble
+      ? [`this host does not hear what is said to every host: ${textOf(shared.trouble)}`]
+      : []),
     ...(mirror.problem === undefined ? [] : [`the log is not mirrored: ${mirror.problem}`]),
     ...(mirror.ms > LAGGING_MS
       ? [`${mirror.records} records are not on the stream, the oldest for ${Math.round(mirror.ms / 1_000)} s`]

@@ -84,8 +84,10 @@ class TestHost implements OperatedCluster {
         { run: host, version, heardMs: systemClock.monotonic() - (isAlive ? 0 : 60_000), lag: 0 },
       ]),
     );
-    return { heard };
+    return { heard, trouble: undefined };
   }
+
+  readonly shared = { trouble: undefined };
 
   get leases(): OperatedCluster['leases'] {
     const { holders, hosts } = this.#shared;

@@ -17,7 +17,7 @@ const heard = (clock: VirtualClock, ago: number) => ({
 });
 
 type Wish = {
-  [K in 'link' | 'beats' | 'leases' | 'outbox']?: Partial<ClusterParts[K]>;
+  [K in 'link' | 'beats' | 'shared' | 'leases' | 'outbox']?: Partial<ClusterParts[K]>;
 } & Partial<Pick<ClusterParts, 'standing' | 'outdated' | 'leftBecause'>>;
 
 /** A host `one` that holds the reconciler, with `two` beside it; the wish changes what its parts say. */
@@ -41,8 +41,10 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
     standing: wish.standing ?? (() => ({ hosts: 2, silentMs: 100, isIsolated: false, isBehind: false })),
     beats: {
       heard: new Map([['two', heard(clock, 300)]]),
+      trouble: undefined,
       ...wish.beats,
     },
+    shared: { trouble: undefined, ...wish.shared },
     leases: {
       table: () => [
         {
@@ -118,6 +120,23 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
     'cannot mirror its log',
     { outbox: { trouble: new Error('The stream takes no more') } },
     /the log is not mirrored: The stream takes no more/,
+  ],
+  [
+    'finds a stream of beats that proves nothing',
+    {
+      beats: {
+        trouble: new ClusterError('HF_CLUSTER_STREAM_DIFFERS', {
+          stream: 'HF_home_BEATS',
+          differences: 'so',
+        }),
+      },
+    },
+    /cannot prove that it reaches the others: .*HF_home_BEATS has other settings .*: so.*delete it/,
+  ],
+  [
+    'cannot read the messages to every host',
+    { shared: { trouble: new Error('its subjects are taken') } },
+    /does not hear what is said to every host: its subjects are taken/,
   ],
   [
     'is far behind with it',
