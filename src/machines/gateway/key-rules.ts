@@ -54,8 +54,11 @@ export interface KeyContext {
   /** Raised by every change of the key: a decision names the revision it was made under. */
   readonly revision: number;
   readonly terms?: KeyTerms;
-  /** Ids of the values it was ever presented by; one that was rotated out ends at `until`. */
-  readonly presents: Readonly<Record<string, { readonly until?: number }>>;
+  /**
+   * Ids of the values it was ever presented by; one that was rotated out ends at `until`. One that `hasEnded` is over also on a host
+   * whose clock is behind, where that time is yet to come.
+   */
+  readonly presents: Readonly<Record<string, { readonly until?: number; readonly hasEnded?: true }>>;
   readonly createdAt?: number;
   readonly changedAt?: number;
   readonly revokedAt?: number;
@@ -289,8 +292,8 @@ export type KeyEvent =
       readonly by?: string;
       readonly order?: number;
       readonly presented: string;
-      /** How long the values before stay good. */
-      readonly overlapMs: number;
+      /** How long the values before stay good; absent when they end at once. */
+      readonly overlapMs?: number;
     }
   | { readonly type: 'KEY_REVOKED'; readonly at: number; readonly by?: string; readonly order?: number }
   | {
@@ -367,7 +370,8 @@ function badKey(context: KeyContext, presented: string, at: number): Verdict | u
   if (!terms) return { rule: 'unknown_key' };
   if (revokedAt !== undefined) return { rule: 'revoked' };
   const present = presents[presented];
-  if (!present || (present.until !== undefined && at >= present.until)) return { rule: 'rotated_out' };
+  const { until = Number.POSITIVE_INFINITY, hasEnded } = present ?? { hasEnded: true };
+  if (hasEnded || at >= until) return { rule: 'rotated_out' };
   if (terms.expiresAt !== undefined && at >= terms.expiresAt) return { rule: 'expired' };
   return terms.blocked ? { rule: 'blocked' } : undefined;
 }

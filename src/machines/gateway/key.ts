@@ -157,10 +157,14 @@ export const virtualKey = setup({
       if (event.type !== 'KEY_ROTATED') return {};
       const { at, presented, overlapMs } = event;
       // Old values stay known, so that calls with one are refused as such, and one that leaks is found.
-      const ends = at + overlapMs;
+      const ends = at + (overlapMs ?? 0);
       const endsAt = Number.isFinite(ends) ? ends : 0; // an imported log may hold anything
-      const old = Object.entries(context.presents).map(([name, { until }]) => {
-        return [name, { until: Math.min(until ?? endsAt, endsAt) }] as const;
+      const old = Object.entries(context.presents).map(([name, { until, hasEnded }]) => {
+        const isOver = hasEnded || overlapMs === undefined;
+        return [
+          name,
+          { until: Math.min(until ?? endsAt, endsAt), ...(isOver && { hasEnded: true }) },
+        ] as const;
       });
       return {
         revision: context.revision + 1,
@@ -354,13 +358,17 @@ function replyToReading() {
   } as const;
 }
 
+/** When open calls with an earlier value end: what ends at once does so whatever the clock of a host says. */
+const endOfOverlap = ({ at, overlapMs }: KeyEvent & { type: 'KEY_ROTATED' }): number =>
+  overlapMs === undefined ? 0 : at + overlapMs;
+
 /** Actions are resolved in order, so this one sees the key as it is after the change. */
 function confine() {
   return {
     type: 'gateway.confine',
     params: ({ context, event }: Args): ConfineParams => {
       const { terms, revokedAt } = context;
-      const ends = event.type === 'KEY_ROTATED' ? event.at + event.overlapMs : terms?.expiresAt;
+      const ends = event.type === 'KEY_ROTATED' ? endOfOverlap(event) : terms?.expiresAt;
       return {
         servers: revokedAt === undefined && !terms?.blocked ? (terms?.servers ?? []) : [],
         ...(ends !== undefined && { until: ends }),

@@ -79,9 +79,9 @@ export function describeGatewayRecord({
       return `changed${byWhom(event)}: ${[termsText(event.set), ...cleared].filter(Boolean).join(', ')}`;
     }
     case 'KEY_ROTATED':
-      return event.overlapMs === 0
-        ? `rotated${byWhom(event)}: the value before is good no longer`
-        : `rotated${byWhom(event)}: the value before is good for ${Math.round(event.overlapMs / 1_000)} s more`;
+      return event.overlapMs
+        ? `rotated${byWhom(event)}: the value before is good for ${Math.round(event.overlapMs / 1_000)} s more`
+        : `rotated${byWhom(event)}: the value before is good no longer`;
     case 'KEY_REVOKED':
       return `revoked${byWhom(event)}, its open calls included`;
     case 'KEY_HEARD': {

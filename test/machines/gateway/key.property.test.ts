@@ -18,7 +18,7 @@ type Deed =
   | { do: 'budget'; cents: number | undefined }
   | { do: 'scope'; servers: number[]; tools: boolean }
   | { do: 'expire'; inMs: number }
-  | { do: 'rotate'; overlapMs: number }
+  | { do: 'rotate'; overlapMs: number | undefined }
   | { do: 'revoke' };
 
 interface Planned {
@@ -64,7 +64,10 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
     arbitrary: fc.record({ do: kind('scope'), servers: fc.uniqueArray(fc.nat(2)), tools: fc.boolean() }),
   },
   { weight: 1, arbitrary: fc.record({ do: kind('expire'), inMs: fc.integer({ min: 1, max: 5 * MINUTE }) }) },
-  { weight: 1, arbitrary: fc.record({ do: kind('rotate'), overlapMs: fc.constantFrom(0, 1_000, MINUTE) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: kind('rotate'), overlapMs: fc.constantFrom(undefined, 0, 1_000, MINUTE) }),
+  },
   { weight: 1, arbitrary: fc.record({ do: kind('revoke') }) },
 );
 const jump = fc.constantFrom(0, 1, 900, 20_000, MINUTE, 10 * MINUTE, -1, -30_000, -10 * MINUTE);
@@ -173,12 +176,16 @@ class World {
           for (const value of VALUES.slice(0, this.#newest + 1)) {
             this.#until.set(
               value,
-              Math.min(this.#until.get(value) ?? Number.POSITIVE_INFINITY, at + deed.overlapMs),
+              Math.min(
+                this.#until.get(value) ?? Number.POSITIVE_INFINITY,
+                deed.overlapMs === undefined ? 0 : at + deed.overlapMs,
+              ),
             );
           }
           this.#newest += 1;
         }
-        this.#send({ type: 'KEY_ROTATED', at, presented: VALUES[this.#newest], overlapMs: deed.overlapMs });
+        const overlap = deed.overlapMs === undefined ? {} : { overlapMs: deed.overlapMs };
+        this.#send({ type: 'KEY_ROTATED', at, presented: VALUES[this.#newest], ...overlap });
         break;
       }
       case 'revoke':

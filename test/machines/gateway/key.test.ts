@@ -165,6 +165,30 @@ test('[G24] a rotated value is good for the overlap and no longer, the new one a
   t.pass();
 });
 
+test('[C13,G24] a value that is rotated out at once is good nowhere, also where the clock is behind', (t) => {
+  const key = given(virtualKey, { events: [made()] })
+    .when({ type: 'KEY_ROTATED', at: 900_000, presented: 'k_2' })
+    .then({
+      state: 'active',
+      effects: [{ type: 'gateway.confine', params: { servers: ['memory'], until: 0 } }, reply(200, 2)],
+      context: { presents: { k_1: { until: 900_000, hasEnded: true }, k_2: {} } },
+    });
+  key
+    .when(call({ at: 600_000 }))
+    .then({ state: 'active', effects: [answer('rotated_out', { revision: 2 })] })
+    .when({ type: 'KEY_ROTATED', at: 950_000, presented: 'k_3', overlapMs: 60_000 })
+    .then({
+      state: 'active',
+      effects: [
+        { type: 'gateway.confine', params: { servers: ['memory'], until: 1_010_000 } },
+        reply(200, 3),
+      ],
+    })
+    .when(call({ at: 650_000 }))
+    .then({ state: 'active', effects: [answer('rotated_out', { revision: 3 })] });
+  t.pass();
+});
+
 test('[G14] what an update names is changed or taken away, the rest stays', (t) => {
   given(virtualKey, { events: [made({ rpmLimit: 5, expiresAt: 9_000 })] })
     .when({ type: 'KEY_UPDATED', at: 3_000, set: { servers: ['cluster'] }, clear: ['rpmLimit'] })

@@ -126,7 +126,11 @@ export class KeyAdmin {
     const value = own ?? newValue();
     const presented = this.#unusedId(value, 'new_key');
     const at = this.#gateway.services.clock.now();
-    await this.#ask(id, { type: 'KEY_ROTATED', at, by, presented, overlapMs }, correlation);
+    await this.#ask(
+      id,
+      { type: 'KEY_ROTATED', at, by, presented, ...(overlapMs > 0 && { overlapMs }) },
+      correlation,
+    );
     this.#gateway.keys.index(id); // before its effect does
     return { value, view: this.#view(id) };
   }

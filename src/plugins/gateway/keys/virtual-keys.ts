@@ -110,7 +110,7 @@ const change = z.discriminatedUnion('type', [
       .readonly()
       .exactOptional(),
   }),
-  z.object({ type: z.literal('KEY_ROTATED'), at, by, presented, overlapMs: z.number() }),
+  z.object({ type: z.literal('KEY_ROTATED'), at, by, presented, overlapMs: z.number().exactOptional() }),
   z.object({ type: z.literal('KEY_REVOKED'), at, by }),
 ]);
 const reading = z.object({ type: z.literal('KEY_READ'), at, presented });
