@@ -70,8 +70,8 @@ export interface ClusterStanding {
   /** It has been silent for more than 2 s, or is behind: what others changed since may be unknown here. */
   readonly isIsolated: boolean;
   /**
-   * It was away and is not any more, or stood still and has just woken, and has not read yet what the others said meanwhile: for so
-   * long it does not even act on what it knew.
+   * It was away and is not any more, stood still and has just woken, or was started, and has not read yet what the others said
+   * meanwhile: for so long it does not even act on what it knew.
    */
   readonly isBehind: boolean;
   /** Milliseconds since it noticed that messages of others are lost to it; absent when none were. */

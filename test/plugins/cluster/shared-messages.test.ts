@@ -94,3 +94,12 @@ test('[C13] a host that missed messages has heard all that another one knows whe
   t.is(b.heard.size, 1_000);
   await until('that is noted', () => b.notes.current.shared?.isIncomplete === false);
 });
+
+test('[C13,G6] a host that has read nothing since its start is behind, not merely cut off, also when it was back for a moment', async (t) => {
+  const { shared } = await open(t, 'nats://127.0.0.1:9', 'a', { name: clusterName() });
+  const cutOff = { ...connected, silentMs: 3_000, isIsolated: true };
+  t.like(shared.standing(cutOff), { isIsolated: true, isBehind: true });
+  shared.returned(3_000);
+  t.like(shared.standing(connected), { isIsolated: true, isBehind: true });
+  t.like(shared.standing(cutOff), { isIsolated: true, isBehind: true });
+});

@@ -26,6 +26,7 @@ export class CatchingUp {
   #returnedAt = 0;
   /** Until when this host knew all, by `Clock.monotonic`; absent while it does. */
   #knewUntil: number | undefined;
+  #hasCaughtUp = false;
   #isStopped = false;
 
   constructor(options: CatchingUpOptions) {
@@ -47,6 +48,11 @@ export class CatchingUp {
     return this.#knewUntil === undefined ? undefined : this.#options.clock.monotonic() - this.#knewUntil;
   }
 
+  /** Whether it ever knew all since it was started: before, it does not know for how long it was off. */
+  get hasCaughtUp(): boolean {
+    return this.#hasCaughtUp;
+  }
+
   stop(): void {
     this.#isStopped = true;
   }
@@ -64,6 +70,7 @@ export class CatchingUp {
         if (returns !== this.#returns) continue;
         logger.info({ behindMs: Math.round(this.behindMs ?? 0) }, 'cluster.caught_up');
         this.#knewUntil = undefined;
+        this.#hasCaughtUp = true;
         return;
       } catch (error) {
         logger.debug({ err: error }, 'cluster.catching_up');

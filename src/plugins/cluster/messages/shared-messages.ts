@@ -119,8 +119,10 @@ export class SharedMessages {
     const { missedMs, isIncomplete } = this.#states;
     const standing = { ...heard, ...(missedMs !== undefined && { missedMs }) };
     const behind = [this.#catchingUp.behindMs, this.#everyHost.behindMs].filter((ms) => ms !== undefined);
-    if (behind.length === 0 && !isIncomplete) return standing;
-    const isBehind = standing.isBehind || !standing.isIsolated;
+    // Since when is unknown: it may have been off for a day, or have its folder from an older image.
+    const isNew = standing.isIsolated && !this.#catchingUp.hasCaughtUp;
+    if (behind.length === 0 && !isIncomplete && !isNew) return standing;
+    const isBehind = standing.isBehind || !standing.isIsolated || isNew;
     return { ...standing, isIsolated: true, isBehind, silentMs: Math.max(standing.silentMs, ...behind) };
   }
 

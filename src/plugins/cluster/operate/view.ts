@@ -340,11 +340,11 @@ function textOf(error: Error): string {
 /** Says what is not known, instead of what was so once. */
 function isolationOf({ nats, isIsolated, isBehind, silentMs, unknownSince, leases }: Shown): string[] {
   if (!isIsolated) return [];
+  const why = nats.problem === undefined ? '' : ` (${nats.problem})`;
   if (isBehind || unknownSince === undefined)
     return [
-      `what the other hosts said in the last ${Math.ceil(silentMs / 1_000)} s may be unread here, e.g. a revocation: this host refuses calls until it has read it`,
+      `what the other hosts said in the last ${Math.ceil(silentMs / 1_000)} s may be unread here, e.g. a revocation: this host refuses calls until it has read it${why}`,
     ];
-  const why = nats.problem === undefined ? '' : ` (${nats.problem})`;
   const unknown = leases.filter(({ isUnknown }) => isUnknown);
   const whose = unknown.length > 0 ? `, and who holds ${namesOf(unknown)}` : '';
   return [
