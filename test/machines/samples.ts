@@ -555,6 +555,12 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'ROLLBACK', at: 6_000, route: 'memory' },
       { type: 'ROLLBACK', at: 6_000, route: 'memory', to: 1 },
       { type: 'ROLLBACK', at: 6_000, route: 'nobody' },
+      { type: 'ROLLBACK', at: 6_000, route: 'memory', order: 1, source: 'fp_2', fingerprint: 'fp_1' },
+      { type: 'ROLLBACK', at: 6_000, route: 'memory', order: 2, source: 'fp_2', fingerprint: 'fp_3' },
+      {
+        ...{ type: 'ROLLBACKS_HEARD', at: 6_000, from: 'a' },
+        rollbacks: { memory: { order: 3, source: 'fp_2', fingerprint: 'fp_1' } },
+      },
       { type: 'SERVED', revision: 1 },
       { type: 'effect.failed', effect: 'gateway.serve_routes', message: 'no' },
     ],

@@ -22,6 +22,19 @@ export interface ServedRoute extends RouteFacts {
   readonly revision: number;
 }
 
+/**
+ * What serves in place of an entry of the file on every host of a cluster. Their fingerprints are alike, their revisions and the bodies
+ * of definitions are each host's own.
+ */
+export interface RouteRollback {
+  /** The place of the message that said so among those to every host. */
+  readonly order: number;
+  /** Fingerprint of the entry. */
+  readonly source: string;
+  /** Fingerprint of the definition that serves instead. */
+  readonly fingerprint: string;
+}
+
 /** The state of one route, by name. */
 export interface RouteState {
   /** Absent when the entry was removed. */
@@ -30,6 +43,8 @@ export interface RouteState {
   readonly source: string;
   /** It was rolled back. It stays so until the entry in the file differs from `source`. */
   readonly pinned?: true;
+  /** The newest rollback that every host took, whether this one could follow it or not. */
+  readonly rollback?: RouteRollback;
   /** Why the entry in the file does not serve. */
   readonly problem?: string;
   /** Earlier definitions, newest first. */
@@ -87,6 +102,17 @@ export interface RollbackRequested {
   readonly to?: number;
   /** Its place among the messages to every host. */
   readonly order?: number;
+  /** Of a message to every host: which entry it was about, and which definition serves instead. */
+  readonly source?: string;
+  readonly fingerprint?: string;
+}
+
+/** Another host knows of rollbacks that this one missed. */
+export interface RollbacksHeard {
+  readonly type: 'ROLLBACKS_HEARD';
+  readonly at: number;
+  readonly from: string;
+  readonly rollbacks: Readonly<Record<string, RouteRollback>>;
 }
 
 /** Earlier definitions that are kept for each route. */
@@ -110,6 +136,7 @@ export function revise(context: RoutesContext, event: RoutesLoaded): Revised {
     if (next) routes[name] = next;
     const change = changeOf(name, known?.serving, next?.serving);
     if (change) changes.push(change);
+    else if (next?.pinned && !known?.pinned) changes.push({ name, what: 'rolled_back' });
   }
   return finished(context, bounded(routes), changes, event.at);
 }
@@ -123,8 +150,9 @@ function stateOf(
   if (wanted) {
     const source = wanted.fingerprint;
     if (known?.pinned && known.source === source) return without(known, 'problem');
-    if (serving?.fingerprint === source) return { serving, source, before };
-    return { serving: wanted, source, before: history(serving, before) };
+    const rollback = known?.rollback?.source === source ? { rollback: known.rollback } : {};
+    if (serving?.fingerprint === source) return { serving, source, before, ...rollback };
+    return followed({ serving: wanted, source, before: history(serving, before), ...rollback }, wanted);
   }
   if (!known) return undefined;
   if (rejected) return serving ? { ...known, problem: rejected.reason } : known;
@@ -137,20 +165,79 @@ export function rolledBack(context: RoutesContext, event: RollbackRequested): Ro
   const { route, to, at } = event;
   const known = routeOf(context, route);
   if (!known) return `there is no route ${route}`;
-  const target = known.before.find(({ revision }) => to === undefined || revision === to);
-  if (!target) {
-    return to === undefined
-      ? `nothing served as ${route} before`
-      : `${route} did not change in revision ${to}`;
+  const now = { since: at, revision: context.revision + 1 };
+  const rollback = rollbackOf(event);
+  if (rollback) {
+    const next = followed({ ...known, rollback }, now);
+    return next.serving === known.serving ? (whyNotFollowed(next) ?? `it serves as ${route} already`) : next;
   }
+  const target = known.before.find(({ revision }) => to === undefined || revision === to);
+  if (target) return restored(known, target, now);
+  return to === undefined ? `nothing served as ${route} before` : `${route} did not change in revision ${to}`;
+}
+
+type Moment = Pick<ServedRoute, 'since' | 'revision'>;
+
+function restored(known: RouteState, target: ServedRoute, { since, revision }: Moment): RouteState {
   const others = known.before.filter((one) => one !== target);
-  const serving = { ...target, since: at, revision: context.revision + 1 };
   return {
     ...without(known, 'pinned'),
-    serving,
+    serving: { ...target, since, revision },
     ...(target.fingerprint !== known.source && { pinned: true as const }),
     before: history(known.serving, others),
   };
+}
+
+/** @returns the route with what its rollback says, where that is about its entry and names what this host has */
+function followed(state: RouteState, now: Moment): RouteState {
+  const { rollback, source, before, serving } = state;
+  if (rollback?.source !== source || serving?.fingerprint === rollback.fingerprint) return state;
+  const target = before.find(({ fingerprint }) => fingerprint === rollback.fingerprint);
+  return target ? restored(state, target, now) : state;
+}
+
+function rollbackOf({ order, source, fingerprint }: RollbackRequested): RouteRollback | undefined {
+  if (order === undefined || source === undefined || fingerprint === undefined) return undefined;
+  return { order, source, fingerprint };
+}
+
+/** @returns why this host does not serve what a rollback on every host says; undefined when it does */
+export function whyNotFollowed({ rollback, source, serving }: RouteState): string | undefined {
+  if (!rollback || serving?.fingerprint === rollback.fingerprint) return undefined;
+  return rollback.source === source
+    ? 'it was rolled back to a definition that this host never served'
+    : "the hosts' files differ: it was rolled back from an entry that this host does not have";
+}
+
+/** Whether a rollback that another host knows of is about the entry here, and newer than what this host knows. */
+export function isNewRollback(known: Pick<RouteState, 'source' | 'rollback'>, heard: RouteRollback): boolean {
+  return heard.source === known.source && heard.order > (known.rollback?.order ?? 0);
+}
+
+/** Computes the table after another host told of rollbacks. */
+export function hearRollbacks(context: RoutesContext, { at, rollbacks }: RollbacksHeard): Revised {
+  const now = { since: at, revision: context.revision + 1 };
+  const changes: RouteChange[] = [];
+  const routes = { ...context.routes };
+  for (const [name, rollback] of Object.entries(rollbacks)) {
+    const known = routeOf(context, name);
+    if (!known || !isNewRollback(known, rollback)) continue;
+    const next = followed({ ...known, rollback }, now);
+    routes[name] = next;
+    const change = changeOf(name, known.serving, next.serving);
+    if (change) changes.push({ ...change, what: 'rolled_back' });
+  }
+  return finished(context, routes, changes, at);
+}
+
+/** Notes a rollback that this host could not follow. */
+export function noteRollback(
+  context: RoutesContext,
+  event: RollbackRequested,
+): Pick<RoutesContext, 'routes'> {
+  const [known, rollback] = [routeOf(context, event.route), rollbackOf(event)];
+  const { routes } = context;
+  return known && rollback ? { routes: { ...routes, [event.route]: { ...known, rollback } } } : { routes };
 }
 
 export function rollBack(context: RoutesContext, event: RollbackRequested): Partial<Revised> {
@@ -163,7 +250,7 @@ export function rollBack(context: RoutesContext, event: RollbackRequested): Part
 }
 
 /** Only own properties count: a server may be named `constructor`. */
-function routeOf({ routes }: RoutesContext, name: string): RouteState | undefined {
+export function routeOf({ routes }: Pick<RoutesContext, 'routes'>, name: string): RouteState | undefined {
   return Object.hasOwn(routes, name) ? routes[name] : undefined;
 }
 

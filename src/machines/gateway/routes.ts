@@ -1,7 +1,21 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
-import type { LoadOrigin, RollbackRequested, RoutesContext, RoutesLoaded } from './route-table.ts';
-import { revise, rollBack, rolledBack } from './route-table.ts';
+import type {
+  LoadOrigin,
+  RollbackRequested,
+  RollbacksHeard,
+  RoutesContext,
+  RoutesLoaded,
+} from './route-table.ts';
+import {
+  hearRollbacks,
+  isNewRollback,
+  noteRollback,
+  revise,
+  rollBack,
+  rolledBack,
+  routeOf,
+} from './route-table.ts';
 
 export type * from './route-table.ts';
 
@@ -9,6 +23,7 @@ export type RoutesEvent =
   | RoutesLoaded
   | { readonly type: 'REFUSED'; readonly at: number; readonly origin: LoadOrigin; readonly reason: string }
   | RollbackRequested
+  | RollbacksHeard
   | { readonly type: 'SERVED'; readonly revision: number }
   | { readonly type: 'effect.failed'; readonly effect: string; readonly message: string };
 
@@ -59,6 +74,10 @@ export const routes = setup({
     saveServed: assign({
       served: ({ context, event }) => (event.type === 'SERVED' ? event.revision : context.served),
     }),
+    hear: assign(({ context, event }) =>
+      event.type === 'ROLLBACKS_HEARD' ? hearRollbacks(context, event) : {},
+    ),
+    noteRollback: assign(({ context, event }) => noteRollback(context, rollbackOf(event))),
     rollBack: assign(({ context, event }) => rollBack(context, rollbackOf(event))),
     note: assign(({ event }) => {
       const { order } = rollbackOf(event);
@@ -72,6 +91,12 @@ export const routes = setup({
     /** Messages to every host may come again. */
     isKnown: ({ context, event }) =>
       (rollbackOf(event).order ?? Number.POSITIVE_INFINITY) <= (context.order ?? 0),
+    isNews: ({ context, event }) =>
+      event.type === 'ROLLBACKS_HEARD' &&
+      Object.entries(event.rollbacks).some(([name, rollback]) => {
+        const known = routeOf(context, name);
+        return known !== undefined && isNewRollback(known, rollback);
+      }),
     requested: ({ event }) => event.type === 'REFUSED' && event.origin === 'requested',
   },
 }).createMachine({
@@ -98,8 +123,9 @@ export const routes = setup({
     ROLLBACK: [
       { guard: 'isKnown' },
       { guard: 'rollbackPossible', actions: ['rollBack', 'note', serve()] },
-      { actions: [replyImpossible(), 'note'] },
+      { actions: [replyImpossible(), 'noteRollback', 'note'] },
     ],
+    ROLLBACKS_HEARD: { guard: 'isNews', actions: ['hear', serve()] },
     SERVED: { actions: 'saveServed' },
     'effect.failed': { actions: warnOfSwap() },
   },

@@ -53,8 +53,17 @@ export interface ToolPinsContext {
     | undefined;
   /** Accepted on another host before this one saw it. */
   readonly expected?: { readonly digest: string; readonly by: string } | undefined;
+  /** What a person accepted last on whichever host. */
+  readonly agreed?: ToolsAgreed;
   /** Number of the last message to every host that it took. */
   readonly order?: number;
+}
+
+/** What a person accepted for all hosts. */
+export interface ToolsAgreed {
+  readonly order: number;
+  readonly digest: string;
+  readonly by: string;
 }
 
 export type ToolPinsEvent = ToolsSeen | ToolsAccepted;
@@ -62,6 +71,11 @@ export type ToolPinsEvent = ToolsSeen | ToolsAccepted;
 interface Args {
   readonly context: ToolPinsContext;
   readonly event: ToolPinsEvent;
+}
+
+function agreedBy({ order, digest, by }: ToolsAccepted): Pick<ToolPinsContext, 'order' | 'agreed'> {
+  if (order === undefined) return {};
+  return { order, ...(digest !== undefined && { agreed: { order, digest, by } }) };
 }
 
 const FIRST_SIGHT = 'first sight';
@@ -111,15 +125,13 @@ export const toolPins = setup({
     }),
     expect: assign(({ event }) => {
       if (event.type !== 'ACCEPTED') return {};
-      const { order, digest, by } = event;
+      const { digest, by } = event;
       return {
-        ...(order !== undefined && { order }),
+        ...agreedBy(event),
         ...(digest !== undefined && { expected: { digest, by } }),
       };
     }),
-    note: assign(({ event }) =>
-      event.type === 'ACCEPTED' && event.order !== undefined ? { order: event.order } : {},
-    ),
+    note: assign(({ event }) => (event.type === 'ACCEPTED' ? agreedBy(event) : {})),
     settle: assign(({ event }) =>
       event.type === 'SEEN' ? { pending: undefined, policy: event.policy } : {},
     ),

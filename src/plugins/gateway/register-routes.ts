@@ -41,14 +41,10 @@ export function registerRoutes(context: PluginContext<RouteServices>): void {
   context.route(
     rollbackRequested,
     routesActor,
-    ({ payload: { back, ...wanted }, order }, { loader }) => {
-      const event = { type: 'ROLLBACK', ...wanted } as const;
-      if (order === undefined) return [{ key: ROUTES_KEY, event }];
-      const to = back === undefined ? undefined : loader.earlier(wanted.route)[back]?.revision;
-      if (back !== undefined && to === undefined) return []; // this host never served that
-      return [{ key: ROUTES_KEY, event: { ...event, order, ...(to !== undefined && { to }) } }];
-    },
-    { everyHost: true, ownState: true }, // definitions are sealed with each host's own key
+    ({ payload, order }) => [
+      { key: ROUTES_KEY, event: { type: 'ROLLBACK', ...payload, ...(order !== undefined && { order }) } },
+    ],
+    { everyHost: true, ownState: true }, // each host reads its own file
   );
   context.actor(routeHealthActor);
   context.route(routeProbed, routeHealthActor, ({ payload: { route, ...result } }) => [

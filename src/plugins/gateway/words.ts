@@ -181,6 +181,10 @@ export function describeRoutesRecord(record: RecordOf<typeof routes>): string | 
       return `configuration refused: ${event.reason}`;
     case 'ROLLBACK':
       return changes.length > 0 ? `rolled back: ${event.route}` : `no rollback of ${event.route}`;
+    case 'ROLLBACKS_HEARD': {
+      const text = changes.length > 0 ? changesText(changes) : Object.keys(event.rollbacks).join(', ');
+      return `${event.from} knows of a rollback that this host missed: ${text}`;
+    }
     case 'SERVED':
       return routineWords(record, { SERVED: `revision ${String(event.revision)} is served` });
     default:

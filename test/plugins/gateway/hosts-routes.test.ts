@@ -2,8 +2,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
-import { PluginHost } from '../../../src/core/host/plugin/host.ts';
-import { credentialFree, gateway } from '../../../src/plugins/gateway/index.ts';
+import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { joining, MemoryCluster } from '../../support/two-hosts.ts';
 import { until } from '../../support/until.ts';
@@ -89,17 +88,65 @@ test('[C13,G19] tools that a person accepts on one host are accepted on all', as
   const accepting = { route: 'notes', by: 'ann' };
   t.is((await postControl(rigs[1].dataDir, '/gateway/tools/accept', accepting, signal)).status, 200);
   await until('both have it accepted', are('accepted'));
+
+  // Who missed what a person accepted hears of it.
+  const away = cluster.members.get('a');
+  if (!away) throw new Error('there is no host a');
+  texts.search = 'Searches once more.';
+  await until('both saw the change', are('changed'));
+  away.isCut = true;
+  t.is((await postControl(rigs[1].dataDir, '/gateway/tools/accept', accepting, signal)).status, 200);
+  t.false(are('accepted')(), 'one was away');
+  await away.missed();
+  await until('both have it accepted', are('accepted'));
 });
 
-test('[C13,G24] keys alone are sent to a host that joins: routes and pinned tools are sealed with the own key of each', (t) => {
-  const { definition } = gateway();
-  const host = new PluginHost([{ definition, options: definition.options.parse({}) }]);
-  const { routes } = host.register();
-  const everywhere = routes.filter(({ everyHost }) => everyHost);
-  const sent = everywhere.filter(({ ownState }) => !ownState).map(({ to }) => to);
-  t.deepEqual([...new Set(sent)], ['gateway.key']);
-  t.deepEqual(
-    everywhere.filter(({ ownState }) => ownState).map(({ to }) => to),
-    ['gateway.routes', 'gateway.tool_pins'],
-  );
+test('[C13,G24] a host that missed a rollback follows it when it hears of it, one that never served that says so', async (t) => {
+  const { cluster, a, b } = await pair(t);
+  const both = async (url: string) => {
+    for (const rig of [a, b]) rig.write(free(url));
+    t.is((await a.control('/gateway/reload')).status, 200);
+    await until('both serve it', async () => (await b.serving()).wiki === `http://127.0.0.1:9/${url}`);
+  };
+  await both('two');
+  const away = cluster.members.get('b');
+  if (!away) throw new Error('there is no host b');
+  away.isCut = true;
+  t.is((await a.control('/gateway/rollback', { route: 'wiki' })).status, 200);
+  t.is((await b.serving()).wiki, 'http://127.0.0.1:9/two', 'it was away');
+  await away.missed();
+  await until('it follows', async () => (await b.serving()).wiki === 'http://127.0.0.1:9/one');
+  await away.missed();
+  const { body } = await b.control('/gateway/routes');
+  t.like(body.routes[0], { pinned: true, problem: undefined });
+
+  const c = await FileRig.open(t, free('two'), tempDir(t), undefined, (dataDir) => [
+    joining(cluster.join('c', dataDir)),
+  ]);
+  await cluster.members.get('c')?.missed();
+  const unserved = /rolled back to a definition that this host never served/;
+  const problem = async () => (await c.control('/gateway/routes')).body.routes[0].problem;
+  await until('it says so', async () => unserved.test(await problem()));
+  t.is((await c.serving()).wiki, 'http://127.0.0.1:9/two');
+  t.regex(JSON.stringify(cluster.members.get('c')?.services?.health()), unserved);
+  // A rollback holds until the entry changes.
+  for (const rig of [a, b, c]) rig.write(free('three'));
+  t.is((await a.control('/gateway/reload')).status, 200);
+  for (const rig of [a, b, c])
+    await until('it serves the entry', async () => (await rig.serving()).wiki === 'http://127.0.0.1:9/three');
+  for (const member of cluster.members.values()) await member.missed();
+  t.is(await problem(), undefined);
+  for (const rig of [a, b, c]) t.is((await rig.serving()).wiki, 'http://127.0.0.1:9/three');
+});
+
+test('[C13,G24] a rollback waits for the entry that it was about, where a host reads that later', async (t) => {
+  const { a, b } = await pair(t);
+  a.write(free('two'));
+  t.is((await a.control('/gateway/reload')).status, 200);
+  t.is((await a.control('/gateway/rollback', { route: 'wiki' })).status, 200);
+  t.is((await b.reload(free('two'))).status, 200);
+  t.is((await b.serving()).wiki, 'http://127.0.0.1:9/one');
+  t.is((await a.control('/gateway/rollback', { route: 'wiki' })).status, 200, 'it is taken back');
+  for (const rig of [a, b])
+    await until('both serve it', async () => (await rig.serving()).wiki === 'http://127.0.0.1:9/two');
 });

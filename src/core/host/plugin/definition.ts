@@ -92,7 +92,9 @@ export interface RouteOptions {
   /**
    * In a cluster of several hosts, every host gives each message to its actors, whichever host it was published on, all in one
    * order that `envelope.order` tells. A message may come twice: the machine ignores an order that it has seen. A message with
-   * bodies (`blobs`) never leaves its host, so it is refused. Without a cluster the option changes nothing (docs/cluster.md).
+   * bodies (`blobs`) never leaves its host, so it is refused. A host that joins, or was away for long, gets no old message: the
+   * definition of the actors has a `hear`, or the plugin is refused (HF_PLUGIN_EVERY_HOST). Without a cluster the option changes
+   * nothing (docs/cluster.md).
    */
   readonly everyHost?: boolean;
   /**
@@ -101,7 +103,7 @@ export interface RouteOptions {
    * such actors are about that device, and name no host.
    */
   readonly ownHost?: boolean;
-  /** The actors hear the messages of all hosts and yet are each host's own: a host that joins gets no state of another. */
+  /** The actors take the messages of all hosts and yet are each host's own: their alerts name the host. */
   readonly ownState?: boolean;
 }
 

@@ -76,7 +76,7 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
       map: (envelope: Envelope<T>, started: unknown) => readonly RouteTarget[],
       { everyHost, ownHost, ownState }: RouteOptions = {},
     ) {
-      if (everyHost && !ownState && !actor.hear)
+      if (everyHost && !actor.hear)
         throw new HostError('HF_PLUGIN_EVERY_HOST', { plugin, topic: topic.name, actor: actor.type });
       // A map that takes the message alone serves those too that come while the plugin starts.
       const mapped = (envelope: Envelope<T>) => map(envelope, map.length > 1 ? startedValue() : undefined);

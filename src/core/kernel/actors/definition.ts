@@ -206,7 +206,7 @@ export interface Route<T = unknown> {
   readonly everyHost?: boolean;
   /** Only messages of the host that the actors are on. */
   readonly ownHost?: boolean;
-  /** Its actors hear all hosts and are each host's own. */
+  /** Its actors take the messages of all hosts and are each host's own: their alerts name the host. */
   readonly ownState?: boolean;
 }
 

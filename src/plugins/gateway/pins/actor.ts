@@ -3,15 +3,32 @@ import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
-import { toolPins } from '../../../machines/gateway/tool-pins.ts';
+import { type ToolPinsEvent, toolPins } from '../../../machines/gateway/tool-pins.ts';
 import { describeToolsRecord } from '../words.ts';
 
-/** One actor for each route; its key is the route's name. */
+const VERSION = 1;
+
+const told = z.object({
+  agreed: z.object({ order: z.number(), digest: z.string(), by: z.string() }).optional(),
+  order: z.number().optional(),
+});
+
+/** One actor for each route; its key is the route's name. Hosts tell each other what a person accepted: each sees the tools by itself. */
 export const toolPinsActor = defineActor({
   type: 'gateway.tool_pins',
   machine: toolPins,
-  version: 1,
+  version: VERSION,
   input: (route) => ({ route }),
+  hear: (own, { version, context, at }): ToolPinsEvent | undefined => {
+    const agreed = told.safeParse(context).data?.agreed;
+    const order = told.safeParse(own?.context).data?.order ?? 0;
+    if (version !== VERSION || !agreed || agreed.order <= order) return undefined;
+    return { type: 'ACCEPTED', at, ...agreed };
+  },
+  tell: ({ context }) => {
+    const { agreed } = told.parse(context);
+    return { ...(agreed && { agreed }), changed: agreed?.order ?? 0 };
+  },
   describe: describeToolsRecord,
 });
 
@@ -54,6 +71,6 @@ export function registerToolPins<S>(context: Pick<PluginContext<S>, 'actor' | 'r
     ({ payload: { route, ...facts }, order }) => [
       { key: route, event: { type: 'ACCEPTED', ...facts, ...(order !== undefined && { order }) } },
     ],
-    { everyHost: true, ownState: true }, // fingerprints are made with each host's own key
+    { everyHost: true, ownState: true }, // each host sees the tools by itself
   );
 }

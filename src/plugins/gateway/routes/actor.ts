@@ -2,13 +2,42 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
-import { routes } from '../../../machines/gateway/routes.ts';
+import { isNewRollback, routeOf } from '../../../machines/gateway/route-table.ts';
+import { type RoutesContext, type RoutesEvent, routes } from '../../../machines/gateway/routes.ts';
 import { describeRoutesRecord } from '../words.ts';
 
+const VERSION = 1;
+
+const rollbacks = z.record(
+  z.string(),
+  z.object({ order: z.number(), source: z.string(), fingerprint: z.string() }),
+);
+const essentials = z.looseObject({ routes: z.record(z.string(), z.looseObject({ source: z.string() })) });
+const routesContext = z.custom<RoutesContext>((value) => essentials.safeParse(value).success);
+
+/** Hosts tell each other which rollbacks hold: the definitions themselves are sealed with each host's own key. */
 export const routesActor = defineActor({
   type: 'gateway.routes',
   machine: routes,
-  version: 1,
+  version: VERSION,
+  hear: (own, { version, context, from, at }): RoutesEvent | undefined => {
+    const [known, told] = [own && routesContext.parse(own.context), rollbacks.safeParse(context.rollbacks)];
+    if (version !== VERSION || !known || !told.data) return undefined;
+    const news = Object.entries(told.data).filter(([name, rollback]) => {
+      const route = routeOf(known, name);
+      return route && isNewRollback(route, rollback);
+    });
+    if (news.length === 0) return undefined;
+    return { type: 'ROLLBACKS_HEARD', at, from, rollbacks: Object.fromEntries(news) };
+  },
+  tell: ({ context }) => {
+    const states = Object.entries(routesContext.parse(context).routes);
+    const told = states.flatMap(([name, { rollback, source }]) =>
+      rollback?.source === source ? [[name, { ...rollback }] as const] : [],
+    );
+    const changed = Math.max(0, ...told.map(([, { order }]) => order));
+    return { rollbacks: Object.fromEntries(told), changed };
+  },
   describe: describeRoutesRecord,
 });
 
@@ -48,8 +77,9 @@ export const rollbackRequested = defineTopic(
     at: z.number(),
     route: z.string(),
     to: z.number().exactOptional(),
-    /** Which of the earlier definitions that is: hosts number their revisions each for itself. */
-    back: z.number().exactOptional(),
+    /** Which entry it is about, and which definition serves instead: hosts number their revisions each for itself. */
+    source: z.string().exactOptional(),
+    fingerprint: z.string().exactOptional(),
   }),
   'An operator rolls a route back to an earlier definition.',
 );

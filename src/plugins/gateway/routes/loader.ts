@@ -7,7 +7,6 @@ import type {
   LoadOrigin,
   RejectedEntry,
   RouteFacts,
-  RouteState,
   RoutesContext,
 } from '../../../machines/gateway/routes.ts';
 import { GatewayError } from '../errors.ts';
@@ -62,12 +61,6 @@ export class RouteLoader {
   /** The state of the actor; undefined before the first load is recorded. */
   get state(): RoutesContext | undefined {
     return this.#services.actors.get(routesActor, ROUTES_KEY)?.context;
-  }
-
-  /** @returns the definitions that a rollback of a route can restore, newest first */
-  earlier(route: string): RouteState['before'] {
-    const { routes = {} } = this.state ?? {};
-    return (Object.hasOwn(routes, route) ? routes[route]?.before : undefined) ?? [];
   }
 
   /** Loads the entries of the options that the plugin was started with. */

@@ -10,7 +10,12 @@ import { counted } from '../../../core/host/terminal.ts';
 import { isoTime, newCorrelation } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject, type Json, toPlain } from '../../../core/kernel/json.ts';
-import type { RouteState } from '../../../machines/gateway/routes.ts';
+import {
+  type RollbackRequested,
+  type RouteState,
+  rolledBack,
+  whyNotFollowed,
+} from '../../../machines/gateway/route-table.ts';
 import { GatewayError } from '../errors.ts';
 import type { StdioFacts } from '../local/stdio/stdio-server.ts';
 import { rollbackRequested } from './actor.ts';
@@ -51,11 +56,10 @@ export function serveRouteOperations(surface: HttpSurface, gateway: OperationSer
   cluster?.onAsked(RELOAD_PATH, () => answerReload(gateway));
 
   serveOperation(surface, ROLLBACK_PATH, rollback, async ({ route, to }, { correlation }) => {
-    const back = cluster && to !== undefined ? placeOf(loader, route, to) : undefined;
+    const wanted = { at: clock.now(), route, ...(to !== undefined && { to }) };
+    const everywhere = cluster && rollbackOf(loader, wanted);
     const answer = pendingReplies.open(correlation, REPLY_TIMEOUT_MS);
-    const at = clock.now();
-    const wanted = { ...(to !== undefined && { to }), ...(back !== undefined && { back }) };
-    bus.publish(rollbackRequested, { at, route, ...wanted }, { correlation });
+    bus.publish(rollbackRequested, { ...wanted, ...everywhere }, { correlation });
     return accepted(await answer, 'HF_GATEWAY_ROLLBACK');
   });
 }
@@ -100,11 +104,14 @@ async function answerReload(gateway: OperationServices): Promise<Json> {
   }
 }
 
-/** @returns which of the earlier definitions of a route it is @throws HF_GATEWAY_ROLLBACK none began in that revision */
-function placeOf(loader: RouteLoader, route: string, to: number): number {
-  const place = loader.earlier(route).findIndex(({ revision }) => revision === to);
-  if (place >= 0) return place;
-  throw new GatewayError('HF_GATEWAY_ROLLBACK', { reason: `${route} did not change in revision ${to}` });
+/** @returns what a rollback means on every host @throws HF_GATEWAY_ROLLBACK it is impossible here */
+function rollbackOf(
+  { state }: RouteLoader,
+  wanted: Omit<RollbackRequested, 'type'>,
+): Pick<RollbackRequested, 'source' | 'fingerprint'> {
+  const next = state ? rolledBack(state, { type: 'ROLLBACK', ...wanted }) : 'no routes were read yet';
+  if (typeof next === 'string') throw new GatewayError('HF_GATEWAY_ROLLBACK', { reason: next });
+  return { source: next.source, ...(next.serving && { fingerprint: next.serving.fingerprint }) };
 }
 
 /** @throws HF_GATEWAY_RELOAD, HF_GATEWAY_ROLLBACK the machine refused it */
@@ -234,10 +241,11 @@ function documentView(
 }
 
 function routeView(
-  { problem, pinned, before }: RouteState,
+  state: RouteState,
   { name, disposition, upstream, secret, since, revision }: NonNullable<RouteState['serving']>,
   facts: Pick<RouteView, 'reason' | 'health' | 'document' | 'login'>,
 ): RouteView {
+  const { pinned, before, problem = whyNotFollowed(state) } = state;
   return {
     name,
     disposition,
@@ -284,6 +292,10 @@ export function gatewayHealth({
     ...(state?.refused ? [`the changed configuration is invalid: ${state.refused.reason}`] : []),
     ...table.rejected.map(({ name, reason }) => `route ${name}: ${reason}`),
     ...unusable,
+    ...Object.entries(state?.routes ?? {}).flatMap(([name, route]) => {
+      const reason = whyNotFollowed(route);
+      return reason === undefined ? [] : [`route ${name}: ${reason}`];
+    }),
     ...health
       .filter((route) => route.state === 'down')
       .map(({ name, reason }) => `route ${name} is down: its upstream ${reason}`),
