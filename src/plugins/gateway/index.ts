@@ -21,7 +21,7 @@ import { aggregateEndpoint } from './aggregate/endpoint.ts';
 import { registerApprovals } from './approvals/actor.ts';
 import { Approvals } from './approvals/approvals.ts';
 import { ApprovalLinks } from './approvals/link.ts';
-import { decideHere, ownViews, serveApprovalOperations } from './approvals/operations.ts';
+import { decideHere, deniedView, ownViews, serveApprovalOperations } from './approvals/operations.ts';
 import { ApprovalsElsewhere } from './approvals/other-hosts.ts';
 import { approvalPages } from './approvals/page.ts';
 import { BrowserOrigins, originSchema } from './browser-origins.ts';
@@ -259,13 +259,19 @@ async function startGateway(services: Services, settings: Settings) {
   const graceMs = settings.isolationGraceMs;
   const standing = cluster && new HostStanding(cluster, { graceMs, usage, keys });
   const decisions = new Decisions(services, usage, standing);
-  const approvals = new Approvals(services, settings.approvals, standing);
   const approvalsElsewhere =
     cluster &&
     new ApprovalsElsewhere(cluster, {
       list: () => ownViews(approvals),
+      denied: (digest) => deniedView(approvals, digest),
       decide: (decision, from) => decideHere({ services, approvals }, decision, { from }),
     });
+  const others = standing &&
+    approvalsElsewhere && {
+      refusal: (writes: boolean) => standing.refusal(writes),
+      denied: (digest: string) => approvalsElsewhere.denied(digest),
+    };
+  const approvals = new Approvals(services, settings.approvals, others);
   const telemetry = await callTelemetry(services, settings);
   const agent = new UpstreamDispatcher(upstreamAgent());
   const http = new HttpClient({

@@ -13,7 +13,15 @@ import { eraOf } from '../mcp/protocol.ts';
 import { KEY_ENDED, stopped } from '../upstream/failures.ts';
 import type { CallOutcome } from '../upstream/inspection.ts';
 import { approvalActor } from './actor.ts';
-import { progressEvent, progressTokenOf, TAKEN, TOO_MANY, TOO_MANY_OF_KEY, whyNot } from './client-texts.ts';
+import {
+  denied,
+  progressEvent,
+  progressTokenOf,
+  TAKEN,
+  TOO_MANY,
+  TOO_MANY_OF_KEY,
+  whyNot,
+} from './client-texts.ts';
 import { type NewRequest, newRequest, type ToolForApproval } from './new-request.ts';
 import { ParkedExchange } from './parked-exchange.ts';
 
@@ -49,10 +57,23 @@ interface Standing {
   readonly id: string;
 }
 
-/** Whether this host may carry a call out now, though it was admitted earlier. */
-interface HostStanding {
-  /** @param writes whether its route may change something @returns why not; undefined when it may */
+/** A call that a person denied on another host. */
+interface DeniedCall {
+  readonly id: string;
+  readonly decision?: { readonly by: string; readonly why: string };
+}
+
+/** What the other hosts of a cluster mean for a call. */
+interface OtherHosts {
+  /**
+   * Whether this host may carry out now what was admitted earlier.
+   *
+   * @param writes whether its route may change something
+   * @returns why not; undefined when it may
+   */
   refusal(writes: boolean): Verdict | undefined;
+  /** @param digest of the call @returns the request in which another host has denied the same call */
+  denied(digest: string): Promise<DeniedCall | undefined>;
 }
 
 type ApprovalServices = Pick<Services, 'actors' | 'clock' | 'log' | 'vault'>;
@@ -64,17 +85,17 @@ type ApprovalServices = Pick<Services, 'actors' | 'clock' | 'log' | 'vault'>;
 export class Approvals {
   readonly #services: ApprovalServices;
   readonly #limits: ApprovalLimits;
-  readonly #hostStanding: HostStanding | undefined;
+  readonly #others: OtherHosts | undefined;
   /** Who waits, by the id of the request. */
   readonly #waiting = new Map<string, Set<() => void>>();
   /** Calls that wait, by the request of their client. */
   readonly #parked = new Map<string, HeldCall>();
 
-  /** @param hostStanding to the other hosts of a cluster; undefined without one */
-  constructor(services: ApprovalServices, limits: ApprovalLimits, hostStanding?: HostStanding) {
+  /** @param others undefined without a cluster */
+  constructor(services: ApprovalServices, limits: ApprovalLimits, others?: OtherHosts) {
     this.#services = services;
     this.#limits = limits;
-    this.#hostStanding = hostStanding;
+    this.#others = others;
   }
 
   /**
@@ -122,7 +143,7 @@ export class Approvals {
       return { outcome: 'answered', refusal: 'tool_not_allowed' };
     }
     // While it waited, this host may have been cut off: then it would not know that the key was revoked.
-    const cutOff = this.#hostStanding?.refusal(called.route.entry.writes === true);
+    const cutOff = this.#others?.refusal(called.route.entry.writes === true);
     const refusal = cutOff && plainRefusal({ ...cutOff, revision: params.revision }, message);
     if (refusal) {
       call.exchange.send(refusal);
@@ -169,6 +190,12 @@ export class Approvals {
     return this.places().find(({ context }) => context.request?.id === id);
   }
 
+  /** @returns the request of a call that was denied, while the denial stands */
+  denied(digest: string): Place | undefined {
+    const same = this.#sameAs(digest);
+    return same?.value === 'denied' ? same : undefined;
+  }
+
   /** @returns the arguments as a person sees them; undefined when the request is over */
   shownArguments({ context: { digest } }: Place): string | undefined {
     const { log, vault } = this.#services;
@@ -182,9 +209,14 @@ export class Approvals {
     correlation: string,
   ): Promise<Standing | { readonly text: string; readonly refusal: string }> {
     const { actors, clock, vault } = this.#services;
+    const elsewhere = this.#sameAs(wanted.digest) ? undefined : await this.#others?.denied(wanted.digest);
+    if (elsewhere) {
+      const [text, refusal] = denied(elsewhere.decision, elsewhere.id);
+      return { text, refusal };
+    }
     const places = this.places();
-    const standing = places.filter(({ value }) => STANDING.includes(String(value)));
-    const same = standing.find(({ context }) => context.digest === wanted.digest);
+    const standing = places.filter(isStanding);
+    const same = this.#sameAs(wanted.digest);
     if (same) return { place: same.key, id: same.context.request?.id ?? '' };
     const { maxWaiting, maxWaitingPerKey, deadlineMs } = this.#limits;
     const ofKey = standing.filter(({ context }) => context.request?.key === wanted.key).length;
@@ -203,6 +235,11 @@ export class Approvals {
       )
       .durable();
     return record.ignored ? TOO_MANY : { place, id };
+  }
+
+  /** @returns the request that a call belongs to, which waits or was decided */
+  #sameAs(digest: string): Place | undefined {
+    return this.places().find((place) => isStanding(place) && place.context.digest === digest);
   }
 
   /** Waits while nobody has decided. */
@@ -289,6 +326,8 @@ export class Approvals {
     actors.send(approvalActor, place, { type: 'WITHDRAWN', at: clock.now(), id, reason });
   }
 }
+
+const isStanding = ({ value }: Place): boolean => STANDING.includes(String(value));
 
 /** A place whose request is over, or a new one; else one whose approval was used. */
 function freePlace(places: readonly Place[], standing: readonly Place[]): string {

@@ -34,6 +34,14 @@ export const TAKEN = [
   'approval_taken',
 ] as const;
 
+/** @returns what the client reads, and what the log says, of a request that a person denied, here or on another host */
+export function denied(
+  { by, why }: { readonly by: string; readonly why: string } = { by: 'a person', why: '' },
+  id: string,
+): readonly [text: string, refusal: string] {
+  return [`The call was denied by ${by}: ${maskText(why, 500)} (${id}). Do not repeat it.`, 'denied'];
+}
+
 /** @returns what the client reads, and what the log says, of a request that is not approved */
 export function whyNot(
   found: Pick<ActorSnapshot<typeof approval>, 'value' | 'context'> | undefined,
@@ -41,10 +49,8 @@ export function whyNot(
 ): readonly [text: string, refusal: string] {
   const { decision } = found?.context ?? {};
   switch (found?.value) {
-    case 'denied': {
-      const { by, why } = decision ?? { by: 'a person', why: '' };
-      return [`The call was denied by ${by}: ${maskText(why, 500)} (${id}). Do not repeat it.`, 'denied'];
-    }
+    case 'denied':
+      return denied(decision, id);
     case 'used':
       return TAKEN;
     case 'withdrawn':

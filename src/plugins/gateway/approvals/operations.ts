@@ -40,6 +40,12 @@ export function ownViews(approvals: Approvals): ApprovalView[] {
   return approvals.places().flatMap((place) => viewOf(place, approvals) ?? []);
 }
 
+/** @returns the request of a call that was denied on this host, while the denial stands */
+export function deniedView(approvals: Approvals, digest: string): ApprovalView | undefined {
+  const place = approvals.denied(digest);
+  return place && viewOf(place, approvals);
+}
+
 /** @returns a request, on whichever host it is @throws HF_GATEWAY_APPROVAL_UNKNOWN, HF_GATEWAY_APPROVAL_UNANSWERED */
 export async function findView(
   { approvals, approvalsElsewhere }: ApprovalServices,

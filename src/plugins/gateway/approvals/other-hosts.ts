@@ -13,6 +13,7 @@ const ANSWER_MS = 3_000;
 const question = z.discriminatedUnion('what', [
   z.object({ what: z.literal('list') }),
   z.object({ what: z.literal('show'), id: z.string() }),
+  z.object({ what: z.literal('denied'), digest: z.string() }),
   z.object({ what: z.literal('decide'), ...decisionSchema.shape }),
 ]);
 const views = z.object({ approvals: z.array(approvalView) });
@@ -23,6 +24,8 @@ export type Decision = z.output<typeof decisionSchema>;
 /** What this host answers the others. */
 export interface OwnApprovals {
   list(): readonly ApprovalView[];
+  /** @returns the request of a call that was denied here, while the denial stands */
+  denied(digest: string): ApprovalView | undefined;
   /** @param from the host where the person is @throws HF_GATEWAY_APPROVAL_DECIDED */
   decide(decision: Decision, from: string): Promise<ApprovalView>;
 }
@@ -54,6 +57,17 @@ export class ApprovalsElsewhere {
     const [found] = approvals;
     if (!found) throw notFound(id, unanswered);
     return found;
+  }
+
+  /**
+   * Looks for a denial of the same call, which stands on every host. One of a host that gives no answer is not found: then a person is
+   * asked again.
+   *
+   * @param digest of the whole call, by the key that the hosts share
+   */
+  async denied(digest: string): Promise<ApprovalView | undefined> {
+    const { approvals } = await this.#views({ what: 'denied', digest });
+    return approvals[0];
   }
 
   /**
@@ -94,6 +108,10 @@ function notFound(id: string, unanswered: readonly string[]): Error {
 async function answer(own: OwnApprovals, body: Json, from: string): Promise<Json | undefined> {
   const asked = question.safeParse(body).data;
   if (!asked) return undefined;
+  if (asked.what === 'denied') {
+    const denial = own.denied(asked.digest);
+    return denial && plain({ approvals: [denial] });
+  }
   const known = own.list();
   if (asked.what === 'list') return plain({ approvals: known });
   const shown = known.filter(({ id }) => id === asked.id);
