@@ -280,6 +280,23 @@ test.serial('[C13] a beat of another host that has more says that there is somet
   t.deepEqual(ids(b), ['m1']);
 });
 
+test.serial('[C13] a host that does not come to the end of a flood knows that it is behind', async (t) => {
+  const name = clusterName();
+  const proxy = await nats.proxyTo(0);
+  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const a = await openHost(t, proxy.url, 'a', { name });
+  await a.send('first');
+  t.is(a.everyHost.behindMs, undefined);
+  proxy.set({ delayMs: 100 });
+  for (let i = 0; i < 2_000; i += 1) stranger.connected().publish(`hf.${name}.shared`, 'x');
+  await stranger.connected().flush();
+  await until('it is behind', () => a.everyHost.behindMs !== undefined);
+  t.true((a.everyHost.behindMs ?? 0) > 1_000);
+  proxy.heal();
+  await until('it has read all', () => a.everyHost.behindMs === undefined);
+  t.true(a.everyHost.figures.dropped >= 2_000);
+});
+
 test.serial('[C13] a message that was not taken before the stop comes again at the next start', async (t) => {
   const name = clusterName();
   let attempts = 0;

@@ -169,9 +169,13 @@ export class EveryHost {
     else if (seq > this.#order.seq) this.#reader.poke();
   }
 
-  /** For how long it has lacked what another host has delivered, milliseconds; undefined while it may just be on its way. */
+  /**
+   * For how long it has lacked what another host has delivered, or what it knows to stand on the stream, milliseconds; undefined while
+   * that may just be on its way.
+   */
   get behindMs(): number | undefined {
-    return this.#told.behindMs;
+    const behind = [this.#told.behindMs, this.#reader.behindMs].filter((ms) => ms !== undefined);
+    return behind.length === 0 ? undefined : Math.max(...behind);
   }
 
   /** Why the stream cannot be read, where a person has to mend it. */

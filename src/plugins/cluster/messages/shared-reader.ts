@@ -16,6 +16,8 @@ const COMPARE_MS = 2_000;
 /** A server that is cut off from the others answers from what it has for some 13 s; what is so for longer is so. */
 const CERTAIN_MS = 30_000;
 const LOOKS_AT_ONCE = 64;
+/** It reads what is there within so long, unless there is too much. */
+const LATE_MS = 1_000;
 
 export interface SharedReaderOptions {
   readonly link: NatsLink;
@@ -49,6 +51,8 @@ export class SharedReader {
   #endFollowing: () => void = () => {};
   #suspectSince: number | undefined;
   #comparedAt = 0;
+  /** Since when it has found one message behind the other, and not come to the end of the stream. */
+  #unreadSince: number | undefined;
   #taken: { readonly seq: number; readonly outcome: Outcome } | undefined;
   #isStopped = false;
   #done: Promise<void> = Promise.resolve();
@@ -62,6 +66,13 @@ export class SharedReader {
   /** Why the stream cannot be read, where a person has to mend it. */
   get trouble(): Error | undefined {
     return this.#trouble.error;
+  }
+
+  /** For how long messages have stood on the stream that this host has not read, milliseconds; undefined while it reads them at once. */
+  get behindMs(): number | undefined {
+    if (this.#unreadSince === undefined) return undefined;
+    const behindMs = this.#options.clock.monotonic() - this.#unreadSince;
+    return behindMs > LATE_MS ? behindMs : undefined;
   }
 
   /** The stream, while this host knows that it is the one that it has read. */
@@ -185,7 +196,15 @@ export class SharedReader {
         if (error instanceof StreamRewound) this.#suspectSince ??= 0;
         ended.resolve();
       },
+      onFound: () => {
+        this.#unreadSince ??= clock.monotonic();
+      },
+      onLater: (next) => {
+        // As far as is known there was no other: e.g. the stream has lost its leader.
+        if (stream.seen < next) this.#unreadSince = undefined;
+      },
       onCaughtUp: () => {
+        this.#unreadSince = undefined;
         onCaughtUp();
         void this.#compare(stream);
       },

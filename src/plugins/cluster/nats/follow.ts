@@ -12,6 +12,10 @@ export interface FollowOptions {
   readonly onFault?: (error: StreamGap | StreamGone | StreamRewound) => void;
   /** Called when everything that stands on the stream has been handed on, after each look. */
   readonly onCaughtUp?: (seq: number) => void;
+  /** Called for each message that is there, a forged one too, before it is handed on. */
+  readonly onFound?: (seq: number) => void;
+  /** Called with the number that comes next when a look failed. */
+  readonly onLater?: (next: number) => void;
   /** Between two looks without a hint; 2,000 unless set. Milliseconds. */
   readonly pollMs?: number;
 }
@@ -138,6 +142,7 @@ export class Follower {
       for (const look of asked) {
         const there = await look;
         if (there === undefined || this.#isEnded) return taken;
+        this.#following.onFound?.(this.#next);
         window.came(there.bytes);
         if (there.message) await this.#hand(there.message);
         if (this.#isEnded) return taken;
@@ -178,6 +183,7 @@ export class Follower {
       (error instanceof StreamRewound && error.isCertain);
     if (!isFault) {
       this.#logger.debug({ stream: this.#stream.name, err: error }, 'cluster.stream.later');
+      this.#following.onLater?.(this.#next);
       return;
     }
     this.#logger.error({ stream: this.#stream.name, err: error }, 'cluster.stream.fault');
