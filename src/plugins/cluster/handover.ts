@@ -1,37 +1,21 @@
 import type { Lease, Singleton } from '../../core/contracts/cluster.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
-import { newestTakeover } from '../../core/kernel/actors/adoption.ts';
 import { type HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { SingletonContext } from '../../machines/cluster/singleton.ts';
-import { singletonActor } from './actors.ts';
-import { ClusterError } from './errors.ts';
 import type { Leases } from './leases/leases.ts';
 import { numberOf } from './leases/ledger.ts';
 import type { LastHolder } from './leases/message.ts';
 import type { HolderMessages } from './messages/holder.ts';
-import type { LogStreams } from './mirror/host-log.ts';
-import { begunOnStreams, inheritanceOf, type Left, placeFence } from './mirror/inheritance.ts';
 import type { ClusterRecords } from './records.ts';
 import { refuseOutdated } from './software.ts';
+import { Succession, type SuccessionOptions } from './succession.ts';
 
-export interface HandoverOptions {
-  readonly services: Pick<Services, 'clock' | 'logger' | 'log'> & {
-    readonly actors: Pick<Services['actors'], 'knownStates'>;
-  };
-  /** Name of this host. */
-  readonly host: string;
+export interface HandoverOptions extends SuccessionOptions {
+  readonly services: SuccessionOptions['services'] & Pick<Services, 'logger'>;
   /** Version of Holdfast that this host runs. */
   readonly release: string;
-  readonly streams: LogStreams;
   readonly holder: Pick<HolderMessages, 'hold' | 'release'>;
   readonly leases: Pick<Leases, 'release'>;
   readonly records: Pick<ClusterRecords, 'singleton'>;
-  /** What was recorded here of a singleton's tenures. */
-  readonly recorded: (
-    singleton: string,
-  ) => Pick<SingletonContext, 'begunBy' | 'begunWith' | 'branches'> | undefined;
-  /** Resolves when a record of this host stands on its stream. */
-  readonly mirrored: (seq: number) => Promise<void>;
 }
 
 /** How long effects under way may take when a singleton goes elsewhere by plan, and then the log on its way to the stream. */
@@ -57,6 +41,7 @@ interface Work {
  */
 export class Handover {
   readonly #options: HandoverOptions;
+  readonly #succession: Succession;
   readonly #works: ReadonlyMap<string, Work>;
   /** Why this host leaves singletons to others: its machines are older than those that did their work last. */
   readonly #outdated = new Map<string, HoldfastError>();
@@ -64,6 +49,7 @@ export class Handover {
 
   constructor(singletons: readonly Singleton[], options: HandoverOptions) {
     this.#options = options;
+    this.#succession = new Succession(options);
     this.#works = new Map(
       singletons.map((singleton) => [
         singleton.name,
@@ -201,7 +187,12 @@ export class Handover {
     const software = { release, machines };
     records.singleton(name, { type: 'TAKING', at: clock.now(), token, ...from, software });
     try {
-      const inheritance = await this.#inherit(work, lease, last);
+      const inheritance = await this.#succession.inheritanceFor(
+        singleton,
+        lease,
+        last,
+        () => work.lease === lease,
+      );
       refuseOutdated(name, software, (inheritance ?? recorded(name))?.begunWith);
       if (work.lease === lease) await singleton.begin(lease, inheritance);
       if (work.lease !== lease) throw new Error(LOST);
@@ -227,100 +218,9 @@ export class Handover {
   #stands(lease: Lease): boolean {
     return this.#options.services.clock.monotonic() < lease.deadline();
   }
-
-  /** @returns undefined when this host's own log holds what was done last */
-  async #inherit(work: Work, lease: Lease, last: LastHolder | undefined): Promise<Left | undefined> {
-    const { streams, host, services } = this.#options;
-    const { name, actorTypes } = work.singleton;
-    let isFirst = true;
-    for await (const held of this.#heldBefore(work.singleton, last)) {
-      // Whoever held it since may have fenced it there.
-      const isNewest = isFirst && held === last;
-      isFirst = false;
-      const isHere = held.host === host && (held.mirror?.seq ?? 0) <= services.log.lastSeq();
-      if (isHere) {
-        if (!(await this.#began(name, actorTypes, held.number))) continue;
-        if (isNewest || !(await this.#isOrphaned(work, lease))) return undefined;
-      }
-      try {
-        const fence = await placeFence(streams, held.host, { singleton: name, token: lease.token, by: host });
-        const left = await inheritanceOf(streams, fence, actorTypes, isNewest);
-        if (isSetBack(left, held))
-          throw new ClusterError('HF_CLUSTER_UNFILLED', {
-            host: held.host,
-            seq: left.readTo,
-            to: held.mirror?.seq ?? 0,
-          });
-        if (left.begun !== undefined && left.begun >= held.number) return left;
-      } catch (error) {
-        // It held the lease and never wrote a record to its stream.
-        if (!isCoded(error, 'HF_CLUSTER_NO_LOG') || held.mirror !== undefined) throw error;
-      }
-    }
-    return undefined;
-  }
-
-  /** Who held it, the newest first: as the ledger has it, and when none of those began its work, as the streams of all hosts do. */
-  async *#heldBefore({ name, actorTypes }: Singleton, last: LastHolder | undefined): AsyncGenerator<Held> {
-    // Whoever lost the lease before its work began has only what it knew of the singleton earlier.
-    if (last) yield* [last, ...(last.before ?? [])];
-    const { streams, host, recorded } = this.#options;
-    const found: Held[] = [...(await begunOnStreams(streams, name, actorTypes))];
-    const { begunBy } = recorded(name) ?? {};
-    if (begunBy !== undefined) found.push({ host, number: numberOf(begunBy) });
-    yield* found.sort((one, other) => other.number - one.number);
-  }
-
-  /**
-   * Whether what this host did last for a singleton does not count, because another one had fenced it. Until its stream has what it
-   * recorded, it may not have met the fence.
-   */
-  async #isOrphaned(work: Work, lease: Lease): Promise<boolean> {
-    const { mirrored, services, recorded } = this.#options;
-    const { actors, clock, log } = services;
-    const { name, actorTypes } = work.singleton;
-    const sent = mirrored(log.lastSeq()).then(
-      () => true,
-      () => true, // this host stops
-    );
-    const passed = () => new Promise<boolean>((resolve) => clock.after(LOOK_MS, () => resolve(false)));
-    while (work.lease === lease && !(await Promise.race([sent, passed()])));
-    const newest = Math.max(0, ...actors.knownStates(actorTypes).map(({ seq }) => seq));
-    const { branches = [] } = recorded(name) ?? {};
-    return branches.some(({ from, to }) => from <= newest && newest <= to);
-  }
-
-  /** Whether the work began here by the token of this number, or a later one. */
-  async #began(name: string, types: readonly string[], number: number): Promise<boolean> {
-    const { services, recorded } = this.#options;
-    const { actors, log } = services;
-    const { begunBy } = recorded(name) ?? {};
-    if (begunBy !== undefined && numberOf(begunBy) >= number) return true;
-    const states = actors.knownStates(types);
-    // A takeover that was cut off is begun anew, from the host that it was of.
-    if (newestTakeover(states, () => true)?.isComplete === false) return false;
-    const newest = Math.max(0, ...states.map(({ seq }) => seq));
-    for await (const { seq, event } of log.read({ actor: `${singletonActor.type}/${name}`, reverse: true })) {
-      if (seq < newest && event.type === 'TAKING') return numberOf(String(event.token)) >= number;
-    }
-    return false;
-  }
 }
 
 const LOST = 'it was lost while it began';
-/** How often is looked whether it is lost, milliseconds. */
-const LOOK_MS = 100;
-
-/** Who held a singleton, by a token of which number, and how far its log was on its stream. */
-type Held = Pick<LastHolder, 'host' | 'number' | 'mirror'>;
-
-/** The ledger says how far that host's log was on its stream. One whose log began anew has a later incarnation. */
-function isSetBack({ incarnation, readTo }: Left, { mirror }: Held): boolean {
-  if (!mirror) return false;
-  const missing = Number(mirror.incarnation) - Number(incarnation);
-  return missing > 0 || (missing === 0 && readTo < mirror.seq);
-}
-
 function reasonOf(error: unknown): string {
   if (isCoded(error)) return `${error.what} ${error.remedy}`.slice(0, 500);
   return 'see the log line cluster.did_not_begin';

@@ -12,7 +12,7 @@ import { clusterOptions } from './options.ts';
 
 /**
  * Several hosts as one system over NATS JetStream (docs/cluster.md): the log of each is mirrored on a stream (`mirror/`), singletons run under
- * leases (`leases/`, `handover.ts`), and messages reach every host in one order (`messages/`). `system.ts` puts them together.
+ * leases (`leases/`, `handover.ts`, `succession.ts`), and messages reach every host in one order (`messages/`). `system.ts` puts them together.
  *
  * Imports core, bus and its machines; no other plugin.
  */
