@@ -2,7 +2,9 @@
  * A host that competes for the singleton `work`: it says `ready`, `gained <token> <host before>` and `lost <reason>` with the
  * time of the machine, and writes to its journal each act that its lease allows: the time and the number of its token.
  */
+
 import { appendFileSync } from 'node:fs';
+import type { Lease } from '../../src/core/contracts/cluster.ts';
 import { createLogger } from '../../src/core/host/logging/logger.ts';
 import { systemClock } from '../../src/core/kernel/clock.ts';
 import { asEpochMs } from '../../src/core/kernel/ids.ts';
@@ -34,20 +36,22 @@ const closing: (() => unknown)[] = [];
 const scope = { teardown: (end: () => unknown) => void closing.push(end), log: () => {} };
 const link = await openLink(scope, servers, { clock, logger, host, isAlone: true });
 if (!(await link.ready(PATIENCE_MS))) throw new Error(`no connection: ${link.problem}`);
+let lease: Lease | undefined;
 const leases = new Leases({
   log: new LedgerStream({ link, clock, logger, name, replicas, ttlMs }),
   self: { host, folder, version: '0.0.0', ttlMs },
   clock,
   logger,
   mirror: () => undefined,
-  onGained: (lease, last) => say(`gained ${lease.token} ${last?.host ?? ''}`),
+  onGained: (gained, last) => {
+    lease = gained;
+    say(`gained ${lease.token} ${last?.host ?? ''}`);
+  },
   onLost: (_, reason) => void say(`lost ${reason}`),
   onReleasing: (_, reason) => void say(`lost ${reason}`),
-  onReplaced: (_, reason) => void say(`replaced ${reason}`),
 });
 setInterval(() => {
   const at = machineMs(); // before the look at the deadline: what is written later was decided now
-  const lease = leases.lease('work');
   if (lease && clock.monotonic() < lease.deadline()) {
     appendFileSync(journal, `${at} ${host} ${lease.token.split(':')[1]}\n`);
   }

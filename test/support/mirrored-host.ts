@@ -3,7 +3,7 @@ import { systemClock } from '../../src/core/kernel/clock.ts';
 import type { LogRecord } from '../../src/core/kernel/log/record.ts';
 import { openLogKey } from '../../src/core/kernel/log/signing.ts';
 import { SqliteLog } from '../../src/core/kernel/log/sqlite-log.ts';
-import type { LogStreams } from '../../src/plugins/cluster/mirror/host-log.ts';
+import type { LogStreams } from '../../src/plugins/cluster/mirror/incarnations.ts';
 import { Outbox } from '../../src/plugins/cluster/mirror/outbox.ts';
 import type { OutboxOptions } from '../../src/plugins/cluster/mirror/outbox-options.ts';
 import { ClusterPosition } from '../../src/plugins/cluster/mirror/position.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/clock.ts';
+import { type Clock, passed } from '../kernel/clock.ts';
 
 /** Keeps pieces of work from overlapping: they run one after another, in the order in which they came. */
 export class Mutex {
@@ -76,7 +76,7 @@ export class Coalescer<Request, Result> {
 
   async #closed(): Promise<void> {
     const { clock, windowMs, ready } = this.#options;
-    await new Promise<void>((resolve) => clock.after(windowMs, resolve));
+    await passed(clock, windowMs);
     await ready();
     this.#open = undefined;
   }

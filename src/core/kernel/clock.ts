@@ -17,6 +17,13 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
+/** Resolves after a time. @param ms milliseconds */
+export function passed(clock: Pick<Clock, 'after'>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(ms, resolve);
+  });
+}
+
 /**
  * A time as answers and texts give it: ISO 8601 in UTC, to the millisecond.
  *

@@ -4,6 +4,7 @@ import type { ClusterStanding } from '../../core/contracts/cluster.ts';
 import type { Logger } from '../../core/host/logging/logger.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { Json } from '../../core/kernel/json.ts';
+import { GONE_MS, SILENT_MS } from './durations.ts';
 import { ClusterError } from './errors.ts';
 import { Drops, json, LARGEST_MESSAGE, readBody, readJson } from './messages/body.ts';
 import type { LinkMessage, NatsLink } from './nats/link.ts';
@@ -16,10 +17,6 @@ import { Trouble } from './nats/trouble.ts';
 const BEAT_MS = 500;
 /** Of the stream: one beat of each host. */
 const MAX_BYTES = 8 * 1024 * 1024;
-/** Silent for longer: what others changed since may be unknown here. */
-const ISOLATED_MS = 2_000;
-/** Unheard for longer: a host does not count. */
-const GONE_MS = 10_000;
 /** Unheard for longer: a host is not listed any more. */
 const FORGOTTEN_MS = 3_600_000;
 /** The beat before was not acknowledged: another stream is asked. */
@@ -181,9 +178,9 @@ export class Beats {
   standing(): ClusterStanding {
     const now = this.#options.clock.monotonic();
     const silentMs = Math.max(0, now - (this.#provenAt ?? this.#began));
-    const isIsolated = this.#provenAt === undefined || silentMs > ISOLATED_MS;
+    const isIsolated = this.#provenAt === undefined || silentMs > SILENT_MS;
     // Requests may come before the timers of a process that was suspended.
-    const hasJustWoken = now - this.#tickedAt > ISOLATED_MS || now - this.#wokeAt <= ISOLATED_MS;
+    const hasJustWoken = now - this.#tickedAt > SILENT_MS || now - this.#wokeAt <= SILENT_MS;
     return { hosts: 1 + this.live().length, silentMs, isIsolated, isBehind: isIsolated && hasJustWoken };
   }
 
@@ -272,7 +269,7 @@ export class Beats {
     const { clock } = this.#options;
     this.#cancel = clock.after(BEAT_MS, () => {
       const now = clock.monotonic();
-      if (now - this.#tickedAt > ISOLATED_MS) this.#wokeAt = now;
+      if (now - this.#tickedAt > SILENT_MS) this.#wokeAt = now;
       this.#tickedAt = now;
       this.#arm();
       void this.#beat();

@@ -5,12 +5,11 @@ import { version as ownVersion } from '../../core/kernel/version.ts';
 import { isMirrorBehind } from '../../machines/cluster/host.ts';
 import { hostActor, singletonActor } from './actors.ts';
 import type { HeardHost } from './beats.ts';
+import { GONE_MS } from './durations.ts';
 import type { OrphanedBranch } from './mirror/orphans.ts';
 
 /** How often the other hosts and the mirror are looked at, milliseconds. */
 const LOOK_MS = 1_000;
-/** A host that was heard of no more for so long is lost, milliseconds. */
-const LOST_MS = 10_000;
 /** A look that comes so late says that this process stood still itself, milliseconds. */
 const STOOD_STILL_MS = 4_000;
 /** A host that has not read for so long what the others said is told of, milliseconds. */
@@ -123,12 +122,12 @@ export class ClusterRecords {
     if (now - this.#lookedAt > STOOD_STILL_MS) this.#wakesUntil = now + WAKING_MS;
     this.#lookedAt = now;
     // Who hears nobody cannot say who is lost.
-    if (isIsolated || now < this.#wakesUntil) this.#deafUntil = now + LOST_MS;
+    if (isIsolated || now < this.#wakesUntil) this.#deafUntil = now + GONE_MS;
     for (const { host, run, version, heardMs } of watched.heard().values()) {
       if (this.#left.get(host) === run) continue;
       const unheardMs = Math.round(now - heardMs);
       const presence = this.#region(host, 'presence');
-      if (unheardMs > LOST_MS) {
+      if (unheardMs > GONE_MS) {
         if (presence === 'heard' && now >= this.#deafUntil)
           this.#host(host, { type: 'LOST', at, silentMs: unheardMs });
       } else if (presence !== 'heard' || this.#version(host) !== version) {

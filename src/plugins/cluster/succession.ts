@@ -1,13 +1,14 @@
 import type { Lease, Singleton } from '../../core/contracts/cluster.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
 import { newestTakeover } from '../../core/kernel/actors/adoption.ts';
+import { passed } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { SingletonContext } from '../../machines/cluster/singleton.ts';
 import { singletonActor } from './actors.ts';
 import { ClusterError } from './errors.ts';
 import { numberOf } from './leases/ledger.ts';
 import type { LastHolder } from './leases/message.ts';
-import type { LogStreams } from './mirror/host-log.ts';
+import type { LogStreams } from './mirror/incarnations.ts';
 import { begunOnStreams, inheritanceOf, type Left, placeFence } from './mirror/inheritance.ts';
 
 export interface SuccessionOptions {
@@ -105,8 +106,8 @@ export class Succession {
       () => true,
       () => true, // this host stops
     );
-    const passed = () => new Promise<boolean>((resolve) => clock.after(LOOK_MS, () => resolve(false)));
-    while (isWanted() && !(await Promise.race([sent, passed()])));
+    const look = () => passed(clock, LOOK_MS).then(() => false);
+    while (isWanted() && !(await Promise.race([sent, look()])));
     const newest = Math.max(0, ...actors.knownStates(actorTypes).map(({ seq }) => seq));
     const { branches = [] } = recorded(name) ?? {};
     return branches.some(({ from, to }) => from <= newest && newest <= to);

@@ -18,11 +18,10 @@ import { ClusterKey } from './keys.ts';
 import { folderIdentity } from './leases/folder.ts';
 import { Leases } from './leases/leases.ts';
 import { LedgerStream } from './leases/ledger-stream.ts';
-import { LEDGER_PROTOCOL } from './leases/message.ts';
 import { Asks } from './messages/asks.ts';
 import { HolderMessages } from './messages/holder.ts';
 import { SharedMessages } from './messages/shared-messages.ts';
-import type { LogStreams } from './mirror/host-log.ts';
+import type { LogStreams } from './mirror/incarnations.ts';
 import { Outbox } from './mirror/outbox.ts';
 import { ClusterPosition } from './mirror/position.ts';
 import { NatsLink } from './nats/link.ts';
@@ -30,7 +29,7 @@ import type { ClusterOptions } from './options.ts';
 import { ClusterRecords } from './records.ts';
 
 /** What hosts of a cluster say to each other has this meaning; hosts of another one do not work together. */
-const PROTOCOL = LEDGER_PROTOCOL;
+const PROTOCOL = 1;
 /** Of a message, less its headers: what NATS takes unless it is told otherwise. Bytes. */
 const LARGEST_BODY = 1_000_000;
 

@@ -175,7 +175,7 @@ test('[C13] a stream with other settings is refused with each of them; another s
   });
   t.regex(error?.message ?? '', /discard is new, not old/);
   t.regex(error?.message ?? '', /deny_delete is true, not false/);
-  t.deepEqual((await open({ maxBytes: 1024 * 1024 })).differences, ['max_bytes is 67108864, not 1048576']);
+  t.is((await open({ maxBytes: 1024 * 1024 })).name, settings.name);
   const manager = await link.manager();
   await manager.streams.update(settings.name, { allow_direct: true });
   await t.throwsAsync(open({}), {
@@ -187,7 +187,7 @@ test('[C13] a stream with other settings is refused with each of them; another s
 test('[C13] a stream with fewer copies than wanted is refused where one server would stand for a quorum', async (t) => {
   const { link, settings } = await fresh(t);
   const open = (wish: object) => LinearStream.open(link, { ...settings, ...wish }, dependencies);
-  t.deepEqual((await open({ replicas: 3 })).differences, ['num_replicas is 1, not 3']);
+  await t.notThrowsAsync(open({ replicas: 3 }));
   await t.throwsAsync(open({ replicas: 3, needsCopies: true }), {
     code: 'HF_CLUSTER_STREAM_DIFFERS',
     message: /num_replicas is 1, not 3/,

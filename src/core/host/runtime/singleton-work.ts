@@ -1,7 +1,7 @@
 import type { Cluster, Lease, Singleton } from '../../contracts/cluster.ts';
 import type { Inheritance } from '../../kernel/actors/adoption.ts';
 import type { EffectGuard } from '../../kernel/actors/effect.ts';
-import type { Clock } from '../../kernel/clock.ts';
+import { type Clock, passed } from '../../kernel/clock.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { HostError } from '../errors/host-error.ts';
 import type { PluginHost, RuntimeServices } from '../plugin/host.ts';
@@ -227,10 +227,4 @@ export class SingletonWork implements Singleton, EffectGuard {
 
 function isPast(lease: Lease, clock: Clock): boolean {
   return clock.monotonic() >= lease.deadline();
-}
-
-function passed(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    clock.after(ms, resolve);
-  });
 }

@@ -29,10 +29,6 @@ export interface LeasesOptions {
   readonly onReleasing: (singleton: string, reason: string) => void | Promise<void>;
   /** Another version of the protocol is in use, or no longer. */
   readonly onRefused?: (refusal: Refusal | undefined) => void;
-  /** Another process runs under the name of this host, e.g. because two machines have the same one. Called once. */
-  readonly onDuplicate?: () => void;
-  /** The ledger was replaced, or lost what had been acknowledged: every lease is void. */
-  readonly onReplaced?: (incarnation: string, reason: string) => void;
 }
 
 /** What this host knows of one singleton. */
@@ -87,8 +83,6 @@ export class Leases {
       ...{ log: options.log, self: options.self, run: this.run, logger: options.logger },
       ...{ competitor: this.#competitor, elapsed: this.#elapsed },
       onRead: (changes) => this.#read(changes),
-      onDuplicate: () => this.#call(() => options.onDuplicate?.()),
-      onReplaced: (incarnation, reason) => this.#call(() => options.onReplaced?.(incarnation, reason)),
     });
     this.#pollMs = Math.min(LONGEST_POLL_MS, this.#competitor.beatMs);
   }
@@ -102,13 +96,6 @@ export class Leases {
   offer(singleton: string): void {
     this.#competitor.offer(singleton);
     this.#stir();
-  }
-
-  /** The lease of a singleton that this host holds now. */
-  lease(singleton: string): Lease | undefined {
-    this.#expire();
-    const held = this.#competitor.held.find((one) => one.singleton === singleton);
-    return held && this.#leaseOf(singleton, held.number);
   }
 
   /** Whether this host may not claim anything because of a host of another version. */

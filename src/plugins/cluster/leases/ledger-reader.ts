@@ -39,10 +39,6 @@ export interface LedgerReaderOptions {
   readonly logger: Logger;
   /** After each reading: what changed by it for this host. */
   readonly onRead: (changes: readonly Change[]) => void;
-  /** Another process runs under the name of this host. Called once. */
-  readonly onDuplicate: () => void;
-  /** It is another ledger, or lost what had been acknowledged. */
-  readonly onReplaced: (incarnation: string, reason: string) => void;
 }
 
 /** Reads the ledger for a competitor, and notices when it is another one than before, goes back, or was read differently by others. */
@@ -111,15 +107,12 @@ export class LedgerReader {
     this.#isForked = false;
     this.#hasSpoken = false;
     this.#reloadedAt = last;
-    const { competitor, elapsed, logger, onRead, onReplaced } = this.#options;
+    const { competitor, elapsed, logger, onRead } = this.#options;
     const { ledger } = competitor;
     const opened = new Ledger(incarnation, ledger);
     if (entries.length === 0) opened.last = last; // the others were discarded
     onRead(competitor.open(opened, elapsed.now(), reason));
-    if (ledger) {
-      logger.warn({ incarnation, reason }, 'cluster.ledger_replaced');
-      onReplaced(incarnation, reason);
-    }
+    if (ledger) logger.warn({ incarnation, reason }, 'cluster.ledger_replaced');
     this.take(entries);
     return opened.last >= last;
   }
@@ -145,13 +138,12 @@ export class LedgerReader {
 
   /** Who speaks as this host after this process has, is another process that lives. */
   #meet({ host, run }: LedgerMessage): void {
-    const { self, run: own, logger, onDuplicate } = this.#options;
+    const { self, run: own, logger } = this.#options;
     if (host !== self.host) return;
     if (run === own) this.#hasSpoken = true;
     else if (this.#hasSpoken && !this.#hasDuplicate) {
       this.#hasDuplicate = true;
       logger.error({ host }, 'cluster.host_runs_twice');
-      onDuplicate();
     }
   }
 }

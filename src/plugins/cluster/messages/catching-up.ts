@@ -1,5 +1,5 @@
 import type { Logger } from '../../../core/host/logging/logger.ts';
-import type { Clock } from '../../../core/kernel/clock.ts';
+import { type Clock, passed } from '../../../core/kernel/clock.ts';
 
 /** Until the next attempt, milliseconds. */
 const AGAIN_MS = 200;
@@ -65,8 +65,7 @@ export class CatchingUp {
       try {
         await mark();
         const listensMs = this.#returnedAt + HEARD_MS - clock.monotonic();
-        if (returns === this.#returns && listensMs > 0)
-          await new Promise<void>((resolve) => clock.after(listensMs, resolve));
+        if (returns === this.#returns && listensMs > 0) await passed(clock, listensMs);
         if (returns !== this.#returns) continue;
         logger.info({ behindMs: Math.round(this.behindMs ?? 0) }, 'cluster.caught_up');
         this.#knewUntil = undefined;
@@ -74,7 +73,7 @@ export class CatchingUp {
         return;
       } catch (error) {
         logger.debug({ err: error }, 'cluster.catching_up');
-        await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
+        await passed(clock, AGAIN_MS);
       }
     }
   }

@@ -3,6 +3,7 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { ActorDefinition } from '../../../core/kernel/actors/definition.ts';
 import type { ActorSystem } from '../../../core/kernel/actors/system.ts';
 import type { ActorState } from '../../../core/kernel/actors/transition.ts';
+import { passed } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject, type Json, type JsonObject, toPlain } from '../../../core/kernel/json.ts';
 import { logRecordSchema } from '../../../core/kernel/log/record.ts';
@@ -90,7 +91,7 @@ export class SharedActors {
       } catch (error) {
         failed(one.ref, error);
         if (isCoded(error, 'HF_CLUSTER_MESSAGE_SIZE')) return false;
-        await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
+        await passed(clock, AGAIN_MS);
       }
     }
     return false;

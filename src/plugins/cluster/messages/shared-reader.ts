@@ -1,5 +1,6 @@
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
+import { CERTAIN_MS } from '../durations.ts';
 import type { NatsLink } from '../nats/link.ts';
 import { LinearStream } from '../nats/stream.ts';
 import { StreamGap, StreamGone, StreamRewound } from '../nats/stream-errors.ts';
@@ -13,8 +14,6 @@ const AGAIN_MS = 500;
 const POLL_MS = 2_000;
 /** Between two looks whether the newest message is still what it was. */
 const COMPARE_MS = 2_000;
-/** A server that is cut off from the others answers from what it has for some 13 s; what is so for longer is so. */
-const CERTAIN_MS = 30_000;
 const LOOKS_AT_ONCE = 64;
 /** It reads what is there within so long, unless there is too much. */
 const LATE_MS = 1_000;

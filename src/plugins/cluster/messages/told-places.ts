@@ -1,7 +1,7 @@
+import { GONE_MS } from '../durations.ts';
+
 /** A message that another host has read is here as soon as this host has asked for it; a beat tells of it within half a second. */
 const LATE_MS = 1_000;
-/** A host that is not heard any more has nothing to tell, as for `Beats`. */
-const GONE_MS = 10_000;
 
 /** How far a host has read the messages to every host. */
 export interface ReadPlace {

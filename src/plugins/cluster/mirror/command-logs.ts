@@ -10,7 +10,8 @@ import { cluster } from '../index.ts';
 import { ClusterKey } from '../keys.ts';
 import { NatsLink } from '../nats/link.ts';
 import { type ClusterOptions, clusterOptions } from '../options.ts';
-import { hostsOf, type LogStreams, openHostLog } from './host-log.ts';
+import { hostsOf, openHostLog } from './host-log.ts';
+import type { LogStreams } from './incarnations.ts';
 
 /** Until a command gives up on servers that do not answer. */
 const PATIENCE_MS = 10_000;

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../core/kernel/clock.ts';
+import { type Clock, passed } from '../../../core/kernel/clock.ts';
 import { MESSAGE_ID } from '../nats/seal.ts';
 import type { LinearStream } from '../nats/stream.ts';
 import { StreamConflict, StreamUnknown } from '../nats/stream-errors.ts';
@@ -22,7 +22,7 @@ export async function confirm(
   clock: Clock,
 ): Promise<void> {
   for (const ms of [0, ...AGAIN_MS]) {
-    if (ms > 0) await new Promise<void>((resolve) => clock.after(ms, resolve));
+    if (ms > 0) await passed(clock, ms);
     const found = await stream.look(seq);
     if (found?.message?.headers[MESSAGE_ID] === id) return;
     if (found) throw new StreamConflict(stream.name, seq - 1, seq);

@@ -1,3 +1,4 @@
+import { passed } from '../../../core/kernel/clock.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { numberOf } from '../leases/ledger.ts';
 import { KeptFences } from './kept-fences.ts';
@@ -61,7 +62,7 @@ export class Fences {
     logger.info({ singleton, by, fencing: token, atSeq }, 'cluster.mirror.fenced');
     this.#orphans.begin(fence, incarnation, typesOf(singleton));
     await this.#orphans.saved();
-    const given = new Promise<void>((resolve) => clock.after(FENCED_MS, resolve));
+    const given = passed(clock, FENCED_MS);
     await Promise.race([this.#ended(fence), given]);
     const upTo = log.lastSeq();
     await Promise.race([log.whenDurable(upTo).catch(() => {}), given]);

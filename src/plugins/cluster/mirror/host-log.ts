@@ -8,8 +8,6 @@ import { StreamGap } from '../nats/stream-errors.ts';
 import { type ChainPlace, type StreamHeader, streamHeaderOf } from './batch.ts';
 import { type LogStreams, logStreams, namesOf } from './incarnations.ts';
 
-export type { LogStreams };
-
 import { Counting, type Fence, type MirrorEntry } from './message.ts';
 import type { FoundFence } from './standing.ts';
 import { entriesOf, linesOfEntries } from './stream-lines.ts';

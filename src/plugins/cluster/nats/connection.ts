@@ -1,6 +1,6 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Logger } from '../../../core/host/logging/logger.ts';
-import type { Clock } from '../../../core/kernel/clock.ts';
+import { type Clock, passed } from '../../../core/kernel/clock.ts';
 import type { Dialler } from './dial.ts';
 
 /** A subscription as it was asked for, and as it stands on the present connection. */
@@ -168,7 +168,7 @@ export class KeptConnection {
   /** A socket that nobody reads may never say that it is closed. */
   async #end(connection: NatsConnection): Promise<void> {
     const closed = connection.close().catch(() => {});
-    await Promise.race([closed, new Promise<void>((resolve) => this.#clock.after(CLOSE_MS, resolve))]);
+    await Promise.race([closed, passed(this.#clock, CLOSE_MS)]);
   }
 
   #subscribe(connection: NatsConnection, interest: Interest): void {

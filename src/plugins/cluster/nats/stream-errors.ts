@@ -1,3 +1,4 @@
+import { CERTAIN_MS } from '../durations.ts';
 import { ClusterError } from '../errors.ts';
 
 /** Somebody else has appended: read on and decide again. Nothing was stored. */
@@ -38,9 +39,6 @@ export class StreamGone extends ClusterError {
     super('HF_CLUSTER_STREAM_GONE', { stream, reason });
   }
 }
-
-/** A server that is cut off from the others answers from what it has for some 13 s; what is so for longer is lost. Milliseconds. */
-const CERTAIN_MS = 30_000;
 
 /** It ends before a message that has stood on it. */
 export class StreamRewound extends ClusterError {

@@ -82,34 +82,29 @@ export function configOf(settings: StreamSettings, isClustered: boolean): Wanted
   };
 }
 
-export interface Differences {
-  /** With these the stream does not keep what it promises. */
-  readonly harmful: readonly string[];
-  readonly harmless: readonly string[];
-}
-
-/** Compares a stream that is there with what is needed; JetStream itself would say nothing. */
+/**
+ * Compares a stream that is there with what is needed; JetStream itself would say nothing.
+ *
+ * @returns with what it does not keep what it promises
+ */
 export function differencesOf(
   settings: StreamSettings,
   there: StreamConfig,
   isClustered: boolean,
-): Differences {
-  const found: { name: string; text: string }[] = [];
+): readonly string[] {
+  const found: string[] = [];
   const wanted = configOf(settings, isClustered);
+  const lacksCopies = settings.needsCopies === true && there.num_replicas < wanted.num_replicas;
   for (const [name, value] of Object.entries(wanted)) {
+    if (SIZES.has(name) && !(name === 'num_replicas' && lacksCopies)) continue;
     const is = there[name as keyof StreamConfig];
     const [left, right] = [textOf(is ?? (typeof value === 'boolean' ? false : undefined)), textOf(value)];
-    if (left !== right) found.push({ name, text: `${name} is ${left}, not ${right}` });
+    if (left !== right) found.push(`${name} is ${left}, not ${right}`);
   }
-  if (there.sealed) found.push({ name: 'sealed', text: 'it is sealed' });
-  if (there.mirror || there.sources?.length)
-    found.push({ name: 'sources', text: 'it copies another stream' });
-  if (there.no_ack) found.push({ name: 'no_ack', text: 'no_ack is true, not false' });
-  const lacksCopies = settings.needsCopies === true && there.num_replicas < wanted.num_replicas;
-  const isSize = (name: string) => SIZES.has(name) && !(name === 'num_replicas' && lacksCopies);
-  const texts = (isHarmless: boolean) =>
-    found.filter(({ name }) => isSize(name) === isHarmless).map(({ text }) => text);
-  return { harmful: texts(false), harmless: texts(true) };
+  if (there.sealed) found.push('it is sealed');
+  if (there.mirror || there.sources?.length) found.push('it copies another stream');
+  if (there.no_ack) found.push('no_ack is true, not false');
+  return found;
 }
 
 function textOf(value: unknown): string {

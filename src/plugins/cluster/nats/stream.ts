@@ -59,8 +59,6 @@ export class LinearStream {
   readonly incarnation: string;
   /** Copies on different servers. */
   readonly replicas: number;
-  /** Settings that differ from those wanted without any harm. */
-  readonly differences: readonly string[];
   readonly #link: NatsLink;
   readonly #dependencies: StreamDependencies;
   readonly #seal: Seal;
@@ -69,18 +67,12 @@ export class LinearStream {
   #inFlight = 0;
   #forged = 0;
 
-  private constructor(
-    link: NatsLink,
-    info: StreamInfo,
-    differences: readonly string[],
-    dependencies: StreamDependencies,
-  ) {
+  private constructor(link: NatsLink, info: StreamInfo, dependencies: StreamDependencies) {
     this.#link = link;
     this.name = info.config.name;
     this.subjects = info.config.subjects;
     this.incarnation = info.created;
     this.replicas = info.config.num_replicas;
-    this.differences = differences;
     this.#dependencies = dependencies;
     this.#seal = new Seal(link.key, dependencies.isHeard ? '' : `${this.name} ${this.incarnation}`);
     this.#seen = info.state.last_seq;
@@ -99,12 +91,13 @@ export class LinearStream {
   ): Promise<LinearStream> {
     const there = await infoOf(link, settings.name);
     const info = there ?? (await make(link, settings));
-    const { harmful, harmless } = differencesOf(settings, info.config, link.isClustered);
-    if (harmful.length > 0) {
-      const differences = harmful.join(', ');
-      throw new ClusterError('HF_CLUSTER_STREAM_DIFFERS', { stream: settings.name, differences });
-    }
-    return new LinearStream(link, info, harmless, dependencies);
+    const differences = differencesOf(settings, info.config, link.isClustered);
+    if (differences.length > 0)
+      throw new ClusterError('HF_CLUSTER_STREAM_DIFFERS', {
+        stream: settings.name,
+        differences: differences.join(', '),
+      });
+    return new LinearStream(link, info, dependencies);
   }
 
   /**
@@ -119,7 +112,7 @@ export class LinearStream {
     dependencies: StreamDependencies,
   ): Promise<LinearStream | undefined> {
     const info = await infoOf(link, name);
-    return info && new LinearStream(link, info, [], dependencies);
+    return info && new LinearStream(link, info, dependencies);
   }
 
   /** @returns the names of the streams that keep a subject, e.g. `hf.home.log.>` */

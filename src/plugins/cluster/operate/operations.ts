@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Cluster } from '../../../core/contracts/cluster.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import type { EventOf } from '../../../core/kernel/actors/definition.ts';
+import { passed } from '../../../core/kernel/clock.ts';
 import type { Json } from '../../../core/kernel/json.ts';
 import type { OperatorsAct } from '../../../machines/cluster/host.ts';
 import type { hostActor, singletonActor } from '../actors.ts';
@@ -124,7 +124,8 @@ async function move(cluster: OperatedCluster, wanted: Move, signal: AbortSignal)
     }
     if (cluster.clock.monotonic() > until)
       throw failed(singleton, holder === from ? `${from} still has it` : 'nobody has taken it');
-    await sleep(LOOK_MS, undefined, { signal });
+    await passed(cluster.clock, LOOK_MS);
+    signal.throwIfAborted();
   }
 }
 
@@ -145,7 +146,7 @@ async function drain(
     await cluster.leases.drain(`${who} drained this host`);
     const until = cluster.clock.monotonic() + DRAINED_WITHIN_MS;
     const isVacant = (singleton: string) => holderOf(cluster, singleton) === undefined;
-    while (held.some(isVacant) && cluster.clock.monotonic() < until) await sleep(LOOK_MS);
+    while (held.some(isVacant) && cluster.clock.monotonic() < until) await passed(cluster.clock, LOOK_MS);
     await sinceKnown(cluster, held);
   }
   return clusterView(cluster);
@@ -194,8 +195,10 @@ async function sinceKnown(
     const holder = holderOf(cluster, singleton);
     return holder !== undefined && cluster.heldSince(singleton, holder) !== undefined;
   };
-  while (!singletons.every(isKnown) && cluster.clock.monotonic() < until)
-    await sleep(LOOK_MS, undefined, { ...(signal && { signal }) });
+  while (!singletons.every(isKnown) && cluster.clock.monotonic() < until) {
+    await passed(cluster.clock, LOOK_MS);
+    signal?.throwIfAborted();
+  }
 }
 
 function holderOf({ leases }: OperatedCluster, singleton: string): string | undefined {

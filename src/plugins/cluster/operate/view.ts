@@ -2,6 +2,7 @@ import type { ClusterStanding } from '../../../core/contracts/cluster.ts';
 import { timestamp } from '../../../core/host/terminal.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { GONE_MS, SILENT_MS } from '../durations.ts';
 
 /** The operations on the control socket. */
 export const PATHS = {
@@ -100,9 +101,6 @@ interface Orphan {
   readonly exportedAt?: number | undefined;
 }
 
-/** Heard for less: a host is there; silent for longer, and it is not counted. */
-const SILENT_MS = 2_000;
-const GONE_MS = 10_000;
 /** A stream that is so far behind loses that much when the machine is lost now. */
 const LAGGING_MS = 10_000;
 

@@ -131,8 +131,6 @@ export function startHost(
     },
     onRefused: (refusal) =>
       story.push(refusal ? `refused by ${refusal.host}, version ${refusal.version}` : 'refused no more'),
-    onDuplicate: () => story.push('runs twice'),
-    onReplaced: (_, reason) => story.push(reason),
   });
   const one: TestHost = { leases, log, story, held, begin: () => {}, end: () => {} };
   for (const singleton of singletons) leases.offer(singleton);
