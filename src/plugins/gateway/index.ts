@@ -223,8 +223,9 @@ export const gateway = definePlugin({
         http.onUnhandled((request) => endUnhandled(started, request));
       },
     );
-    context.onStop(async ({ agent, issuers, openCalls }) => {
+    context.onStop(async ({ agent, issuers, openCalls, ended }) => {
       openCalls.stop();
+      ended.stop();
       await Promise.all([agent.destroy(), issuers.http.close()]);
     });
   },
@@ -248,7 +249,7 @@ async function startGateway(services: Services, settings: Settings) {
   const ownFile = resolve(dataDir, 'secrets', 'gateway-session-key');
   const sessionKey = cluster?.key('gateway session');
   const sessions = SealedSessions.fromFiles([keyFile ?? ownFile, ...olderFiles], sessionKey);
-  const ended = new EndedSessions(cluster && services.bus);
+  const ended = new EndedSessions(cluster && services);
   const keys = new KeyDirectory(services.actors, { master, sessions, isShared: cluster !== undefined });
   const usage = new KeyUsage({
     calls: settings.maxParallel,
