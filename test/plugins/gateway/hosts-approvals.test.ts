@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
+import { approvalActor } from '../../../src/plugins/gateway/approvals/actor.ts';
 import type { ApprovalView } from '../../../src/plugins/gateway/approvals/view.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -68,4 +69,56 @@ test('[C13,G6] a denial stands on every host: the same call is asked of nobody a
   t.is(await b.decide((await here(b))[0]?.id, 'approved', 'nobody reads it'), 200);
   t.is(await other, 'wiped another page');
   t.deepEqual(server.wiped, ['another page']);
+});
+
+/** What the hosts say to each other from now on. */
+function wiretap({ member }: Host): readonly string[] {
+  const said: string[] = [];
+  const ask = member.ask.bind(member);
+  member.ask = async (question, body) => {
+    const found = await ask(question, body);
+    said.push(JSON.stringify(body), ...found.answers.map(({ answer }) => JSON.stringify(answer)));
+    return found;
+  };
+  return said;
+}
+
+test('[C13,G6,G19] a call that waits on another host is shown with its arguments, which no message between the hosts has in clear', async (t) => {
+  const { a, b, key } = await pair(t);
+  const said = wiretap(b);
+  const client = await a.rig.connect(t, 'pages', key);
+  const wiped = wipe(client, 'the-diary-of-ann');
+  await until('it waits', async () => (await here(a)).length === 1);
+  const [asked] = (await b.list()).approvals;
+  t.regex(asked?.arguments ?? '', /the-diary-of-ann/);
+  t.is(await b.decide(asked?.id, 'denied', 'it-is-private'), 200);
+  t.regex(await wiped, /it-is-private/);
+  t.true(said.length >= 4);
+  t.deepEqual(
+    said.filter((text) => /diary|private|wipe|arguments/.test(text)),
+    [],
+  );
+});
+
+test('[C13,G6] more calls that wait on another host than one answer holds are all shown, with their arguments', async (t) => {
+  const { a, b } = await pair(t);
+  const said = wiretap(b);
+  const { actors, vault } = a.rig.runtime.services;
+  const at = Date.now();
+  const waiting = Array.from({ length: 60 }, (_, i) => {
+    const digest = vault.fingerprint({ i });
+    const request = { ...{ id: `call-${i}`, key: 'k_1', route: 'pages', tool: 'wipe' }, digest };
+    const blobs = new Map([[digest, vault.seal(`${i} ${'x'.repeat(8_000)}`, 'gateway.approval')]]);
+    const event = { type: 'ASKED', at, until: at + 600_000, request } as const;
+    return actors.send(approvalActor, String(i + 1), event, { blobs }).durable();
+  });
+  await Promise.all(waiting);
+  const { approvals, unanswered } = await b.list();
+  t.deepEqual(unanswered, []);
+  t.deepEqual(
+    approvals.map((view) => view.arguments?.split(' ')[0]).sort((one, other) => Number(one) - Number(other)),
+    waiting.map((_, i) => String(i)),
+  );
+  const longest = Math.max(...said.map((text) => text.length));
+  t.true(longest < 255 * 1024, `${longest} bytes, of which a question may be answered by 255 KiB`);
 });

@@ -1,24 +1,34 @@
 /** Requests for approval that wait on other hosts of a cluster: a person decides on any of them. */
+import { createSecretKey } from 'node:crypto';
 import { z } from 'zod';
 import type { Cluster } from '../../../core/contracts/cluster.ts';
+import { Vault } from '../../../core/host/secrets/vault.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { isObject, type Json, toPlain } from '../../../core/kernel/json.ts';
+import { isObject, type Json } from '../../../core/kernel/json.ts';
 import { GatewayError } from '../errors.ts';
 import { type ApprovalView, approvalView, decisionSchema } from './view.ts';
 
 const QUESTION = 'gateway.approvals';
 /** How long the others have: a decision waits for its record. */
 const ANSWER_MS = 3_000;
+/** Of the requests in one answer, before it is sealed: a host says the others when it is asked again. */
+const MOST_BYTES = 128 * 1024;
 
 const question = z.discriminatedUnion('what', [
-  z.object({ what: z.literal('list') }),
+  /** From which request on, by the host that has them; all hosts are asked from the first one on unless it is named. */
+  z.object({ what: z.literal('list'), from: z.record(z.string(), z.int().min(0)).exactOptional() }),
   z.object({ what: z.literal('show'), id: z.string() }),
   z.object({ what: z.literal('denied'), digest: z.string() }),
   z.object({ what: z.literal('decide'), ...decisionSchema.shape }),
 ]);
-const views = z.object({ approvals: z.array(approvalView) });
+const views = z.object({
+  approvals: z.array(approvalView),
+  /** Where it goes on. */
+  next: z.int().min(1).exactOptional(),
+});
 const decided = z.object({ decided: approvalView.exactOptional(), state: z.string().exactOptional() });
 
+type Question = z.output<typeof question>;
 export type Decision = z.output<typeof decisionSchema>;
 
 /** What this host answers the others. */
@@ -37,18 +47,41 @@ export interface OthersApprovals {
   readonly unanswered: readonly string[];
 }
 
-/** Asks the other hosts, and answers them. */
+/**
+ * Asks the other hosts, and answers them. What they say is sealed: it has the arguments of calls, and whoever may use the servers of
+ * NATS may hear it.
+ */
 export class ApprovalsElsewhere {
   readonly #cluster: Cluster;
+  readonly #vault: Vault;
 
   constructor(cluster: Cluster, own: OwnApprovals) {
+    const key = createSecretKey(cluster.key('gateway approvals'));
     this.#cluster = cluster;
-    cluster.onAsked(QUESTION, (body, from) => answer(own, body, from));
+    this.#vault = new Vault({ sealing: key, fingerprint: key });
+    cluster.onAsked(QUESTION, async (body, from) => {
+      const asked = question.safeParse(this.#open(body)).data;
+      const said = asked && (await answer(own, asked, { from, host: cluster.host }));
+      return said && this.#seal(said);
+    });
   }
 
   /** What waits on the other hosts, and the names of those that gave no answer. */
-  list(): Promise<OthersApprovals> {
-    return this.#views({ what: 'list' });
+  async list(): Promise<OthersApprovals> {
+    const found = new Map<string, ApprovalView>();
+    const silent = new Set<string>();
+    let from: Record<string, number> | undefined;
+    do {
+      const { answers, unanswered } = await this.#ask({ what: 'list', ...(from && { from }) });
+      for (const host of unanswered) silent.add(host);
+      from = {};
+      for (const { host, answer: given } of answers) {
+        const { approvals = [], next } = views.safeParse(given).data ?? {};
+        for (const view of approvals) found.set(`${host} ${view.id}`, { ...view, host });
+        if (next !== undefined) from[host] = next;
+      }
+    } while (Object.keys(from).length > 0);
+    return { approvals: [...found.values()], unanswered: [...silent] };
   }
 
   /** @throws HF_GATEWAY_APPROVAL_UNKNOWN, HF_GATEWAY_APPROVAL_UNANSWERED */
@@ -87,7 +120,7 @@ export class ApprovalsElsewhere {
     throw notFound(id, unanswered);
   }
 
-  async #views(asked: z.output<typeof question>): Promise<OthersApprovals> {
+  async #views(asked: Question): Promise<OthersApprovals> {
     const { answers, unanswered } = await this.#ask(asked);
     const approvals = answers.flatMap(({ host, answer: given }) =>
       (views.safeParse(given).data?.approvals ?? []).map((view) => ({ ...view, host })),
@@ -95,8 +128,27 @@ export class ApprovalsElsewhere {
     return { approvals, unanswered };
   }
 
-  #ask(asked: z.output<typeof question>) {
-    return this.#cluster.ask(QUESTION, { ...asked }, ANSWER_MS);
+  async #ask(asked: Question) {
+    const { answers, unanswered } = await this.#cluster.ask(QUESTION, this.#seal(asked), ANSWER_MS);
+    const opened: { readonly host: string; readonly answer: unknown }[] = [];
+    const silent = [...unanswered];
+    for (const { host, answer: given } of answers) {
+      try {
+        opened.push({ host, answer: this.#open(given) });
+      } catch {
+        silent.push(host); // another release may say it otherwise
+      }
+    }
+    return { answers: opened, unanswered: silent };
+  }
+
+  #seal(value: object): string {
+    return Buffer.from(this.#vault.seal(JSON.stringify(value), QUESTION)).toString('base64');
+  }
+
+  /** @throws HF_SECRET_SEALED it is not sealed as here */
+  #open(sealed: Json): unknown {
+    return JSON.parse(this.#vault.open(Buffer.from(String(sealed), 'base64'), QUESTION));
   }
 }
 
@@ -105,21 +157,27 @@ function notFound(id: string, unanswered: readonly string[]): Error {
   return new GatewayError('HF_GATEWAY_APPROVAL_UNANSWERED', { id, hosts: unanswered.join(', ') });
 }
 
-async function answer(own: OwnApprovals, body: Json, from: string): Promise<Json | undefined> {
-  const asked = question.safeParse(body).data;
-  if (!asked) return undefined;
+/** @param hosts which one asks, and which is asked */
+async function answer(
+  own: OwnApprovals,
+  asked: Question,
+  { from, host }: { readonly from: string; readonly host: string },
+): Promise<object | undefined> {
   if (asked.what === 'denied') {
     const denial = own.denied(asked.digest);
-    return denial && plain({ approvals: [denial] });
+    return denial && { approvals: [denial] };
   }
   const known = own.list();
-  if (asked.what === 'list') return plain({ approvals: known });
+  if (asked.what === 'list') {
+    const first = asked.from ? asked.from[host] : 0;
+    return first === undefined ? undefined : partOf(known, first);
+  }
   const shown = known.filter(({ id }) => id === asked.id);
   if (shown.length === 0) return undefined;
-  if (asked.what === 'show') return plain({ approvals: shown });
+  if (asked.what === 'show') return { approvals: shown };
   const { what, ...decision } = asked;
   try {
-    return plain({ decided: await own.decide(decision, from) });
+    return { decided: await own.decide(decision, from) };
   } catch (error) {
     if (!isCoded(error, 'HF_GATEWAY_APPROVAL_DECIDED')) throw error;
     const { details } = error;
@@ -127,4 +185,15 @@ async function answer(own: OwnApprovals, body: Json, from: string): Promise<Json
   }
 }
 
-const plain = (value: object): Json => toPlain(value, QUESTION);
+/** As many of the requests as one answer holds, one at least. */
+function partOf(known: readonly ApprovalView[], first: number): z.output<typeof views> {
+  const part: ApprovalView[] = [];
+  let bytes = 0;
+  for (const view of known.slice(first)) {
+    bytes += Buffer.byteLength(JSON.stringify(view));
+    if (part.length > 0 && bytes > MOST_BYTES) break;
+    part.push(view);
+  }
+  const next = first + part.length;
+  return { approvals: part, ...(next < known.length && { next }) };
+}
