@@ -160,11 +160,12 @@ export class HolderMessages {
     const { clock, withinMs = WITHIN_MS } = this.#options;
     let reason = 'no attempt was made';
     for (;;) {
+      if (this.#isStopped) throw this.#undelivered(singleton, withinMs, reason);
       const result = await this.#attempts(singleton, id, message);
       if (result === 'taken') return;
       // Once it may have been taken, a later refusal by another host does not undo that.
       if (!reason.startsWith(MAYBE)) reason = result;
-      if (result === FAILED || this.#isStopped || clock.monotonic() + AGAIN_MS > until)
+      if (result === FAILED || clock.monotonic() + AGAIN_MS > until)
         throw this.#undelivered(singleton, withinMs, reason);
       await this.#pause();
     }

@@ -161,25 +161,31 @@ export class NatsLink {
   }
 
   /**
-   * Asks whoever listens; the first answer counts.
+   * Asks whoever listens; the first answer counts. That nobody listens is what the server says, or somebody in its place: an answer that comes
+   * within half a second counts all the same.
    *
    * @throws HF_CLUSTER_UNREACHABLE there is no connection, or nobody listens
    * @throws HF_CLUSTER_TIMEOUT nobody answered in time, or the connection was lost meanwhile
    */
   async request(subject: string, body: Uint8Array | string, timeoutMs: number): Promise<LinkMessage> {
-    const answers = await this.#gather(subject, bytes(body), timeoutMs, 1);
-    if (!answers)
-      throw new ClusterError('HF_CLUSTER_UNREACHABLE', { reason: `nobody listens to ${subject}` });
+    const content = bytes(body);
+    const { answers, isUnheard } = await this.#gather(subject, content, {
+      timeoutMs,
+      unheardMs: UNHEARD_MS,
+      most: 1,
+    });
     const [first] = answers;
-    if (!first) throw new ClusterError('HF_CLUSTER_TIMEOUT', { what: subject, ms: timeoutMs });
-    return first;
+    if (first) return first;
+    if (isUnheard)
+      throw new ClusterError('HF_CLUSTER_UNREACHABLE', { reason: `nobody listens to ${subject}` });
+    throw new ClusterError('HF_CLUSTER_TIMEOUT', { what: subject, ms: timeoutMs });
   }
 
   /**
    * Asks all who listen.
    *
    * @param most it does not wait on when so many have answered
-   * @returns what came in time, or until the connection was lost; nothing when nobody listens
+   * @returns what came in time, or until the connection was lost
    * @throws HF_CLUSTER_UNREACHABLE there is no connection
    */
   async requestAll(
@@ -188,7 +194,8 @@ export class NatsLink {
     timeoutMs: number,
     most = Number.POSITIVE_INFINITY,
   ): Promise<readonly LinkMessage[]> {
-    return (await this.#gather(subject, bytes(body), timeoutMs, most)) ?? [];
+    const { answers } = await this.#gather(subject, bytes(body), { timeoutMs, unheardMs: timeoutMs, most });
+    return answers;
   }
 
   /** The present connection. @throws HF_CLUSTER_UNREACHABLE */
@@ -232,31 +239,35 @@ export class NatsLink {
     return this.#connection.close();
   }
 
-  /** @returns undefined when nobody listens */
   async #gather(
     subject: string,
     body: Uint8Array,
-    timeoutMs: number,
-    most: number,
-  ): Promise<LinkMessage[] | undefined> {
+    { timeoutMs, unheardMs, most }: Gathering,
+  ): Promise<{ readonly answers: readonly LinkMessage[]; readonly isUnheard: boolean }> {
     const connection = this.connected();
     const reply = this.#modules.transport.createInbox();
     const headers = this.#sealed(subject, body, { [REPLY_TO]: reply });
     const answers: LinkMessage[] = [];
-    const { promise, resolve } = Promise.withResolvers<LinkMessage[] | undefined>();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let isUnheard = false;
     const ends = [
       this.listen(reply, (message) => {
-        if (message.data.length === 0 && message.headers?.code === NOBODY) return resolve(undefined);
+        if (message.data.length === 0 && message.headers?.code === NOBODY) {
+          if (!isUnheard) ends.push(this.#clock.after(unheardMs, resolve));
+          isUnheard = true;
+          return;
+        }
         const opened = this.#opened(message, this.#seal);
         if (opened) answers.push(opened);
-        if (answers.length >= most) resolve(answers);
+        if (answers.length >= most) resolve();
       }),
-      this.#clock.after(timeoutMs, () => resolve(answers)),
-      this.onChange(() => resolve(answers)),
+      this.#clock.after(timeoutMs, resolve),
+      this.onChange(() => resolve()),
     ];
     try {
       connection.publish(subject, body, { headers, reply });
-      return await promise;
+      await promise;
+      return { answers, isUnheard };
     } finally {
       for (const end of ends) end();
     }
@@ -288,6 +299,17 @@ export class NatsLink {
 
 /** Status of an answer by the server itself: nobody listens to the subject. */
 const NOBODY = 503;
+/** Anybody in the account can send it: how long an answer is waited for all the same. */
+const UNHEARD_MS = 500;
+
+interface Gathering {
+  /** The longest wait, milliseconds. */
+  readonly timeoutMs: number;
+  /** Once it was said that nobody listens, milliseconds. */
+  readonly unheardMs: number;
+  /** It does not wait on when so many have answered. */
+  readonly most: number;
+}
 
 function bytes(body: Uint8Array | string): Uint8Array {
   return typeof body === 'string' ? Buffer.from(body) : body;
