@@ -65,6 +65,12 @@ export const ClusterError = defineErrors({
     what: 'The stream {stream} has other settings than this host needs: {differences}.',
     remedy: 'Set it as named with `nats stream edit`, or delete it if nothing in it is needed.',
   },
+  HF_CLUSTER_OLD_FOLDER: {
+    status: 409,
+    what: 'The stream {stream} holds records {from} to {to} of this host, which its log does not have: the data folder is an older copy, or the disk lost its newest records.',
+    remedy:
+      'Stop this host, keep the folder, and start it with an empty one: `holdfast start --adopt {host}`. Until then nothing is mirrored here.',
+  },
   HF_CLUSTER_STREAM_REFUSED: {
     status: 502,
     what: 'NATS refused a request about the stream {stream}: {reason} ({code}).',

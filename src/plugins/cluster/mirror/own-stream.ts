@@ -135,6 +135,10 @@ export class OwnStream {
     const stream = await this.#stream(names);
     if (!stream) return 'somebody else made it';
     const standing = await standingOf(stream, reader, key, known);
+    if (standing.kind === 'ahead')
+      throw new ClusterError('HF_CLUSTER_OLD_FOLDER', {
+        ...{ stream: names.stream, host, from: standing.from, to: standing.to },
+      });
     const opened = { stream, names, incarnation, last: standing.last };
     switch (standing.kind) {
       case 'continues': {

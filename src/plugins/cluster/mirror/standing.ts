@@ -37,11 +37,14 @@ export type Standing =
   | { readonly kind: 'empty'; readonly first: number; readonly last: number }
   /** It ends before what it had acknowledged; a server that is cut off from the others may say so, too. */
   | { readonly kind: 'behind'; readonly last: number }
-  /** It holds what the local log does not. */
+  /** This host wrote records that its log does not have: the data folder is an older copy, or lost its newest records. */
+  | { readonly kind: 'ahead'; readonly from: number; readonly to: number }
+  /** It holds what somebody else wrote, or cannot be compared. */
   | { readonly kind: 'differs'; readonly reason: string; readonly last: number };
 
+type Ahead = Extract<Standing, { readonly kind: 'ahead' }>;
 type Stream = Pick<LinearStream, 'subjects' | 'last' | 'read' | 'lastOf' | 'get'>;
-type Log = Pick<SqliteReader, 'hashOf' | 'hashBefore'>;
+type Log = Pick<SqliteReader, 'hashOf' | 'hashBefore' | 'lastSeq'>;
 
 /**
  * Compares a stream with the local log: what stands behind the last record that it acknowledged, and whether that is still
@@ -85,6 +88,7 @@ export async function standingOf(
       return { kind: 'differs', reason, last };
     }
     if (place === undefined) return { kind: 'empty', first, last };
+    if ('kind' in place) return place;
     return await behind(stream, log, place, { first, last });
   } catch (error) {
     if (!isCoded(error, 'HF_CLUSTER_STREAM_GAP')) throw error;
@@ -118,12 +122,18 @@ async function startIn(
   key: string,
   begin: MirrorBody | undefined,
   last: number,
-): Promise<StreamPlace | 'foreign' | undefined> {
+): Promise<StreamPlace | Ahead | 'foreign' | undefined> {
   if (!begin) return undefined;
   if (streamHeaderOf(begin.body).key !== key) return 'foreign';
   const states = await newestStates(stream, stream.subjects.at(-1) ?? '', last + 1);
   const { to: seq, hash, streamSeq } = states ?? begin;
-  return isOurs(log, seq, hash) ? { streamSeq, seq, hash } : 'foreign';
+  if (isOurs(log, seq, hash)) return { streamSeq, seq, hash };
+  return isPruned(log, seq) ? 'foreign' : { kind: 'ahead', from: seq, to: seq };
+}
+
+/** What this host has no more cannot be compared. */
+function isPruned(log: Log, seq: number): boolean {
+  return seq <= log.lastSeq() && log.hashBefore(seq + 1) === undefined;
 }
 
 /** The record of `begin` is the one before the first that is kept. */
@@ -150,8 +160,9 @@ async function behind(
       place = { ...place, streamSeq };
     if (!counting.counts(entry) || !('to' in entry)) continue;
     if (log.hashOf(entry.to) !== entry.hash) {
-      const reason = `it holds records ${entry.from} to ${entry.to}, which are not those of this host`;
-      return { kind: 'differs', reason, last };
+      const { from: begin, to } = entry;
+      const reason = `it holds records ${begin} to ${to}, which this host has no more`;
+      return isPruned(log, to) ? { kind: 'differs', reason, last } : { kind: 'ahead', from: begin, to };
     }
     place = { streamSeq, seq: entry.to, hash: entry.hash };
   }
