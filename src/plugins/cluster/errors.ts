@@ -69,7 +69,7 @@ export const ClusterError = defineErrors({
     status: 409,
     what: 'The stream {stream} holds records {from} to {to} of this host, which its log does not have: the data folder is an older copy, or the disk lost its newest records.',
     remedy:
-      'Stop this host, keep the folder, and start it with an empty one: `holdfast start --adopt {host}`. Until then nothing is mirrored here.',
+      'Stop this host, keep the folder, and start it with an empty one: `holdfast start --adopt {host}`. Until then it goes on alone.',
   },
   HF_CLUSTER_STREAM_REFUSED: {
     status: 502,

@@ -6,7 +6,7 @@ import type {
   Singleton,
 } from '../../core/contracts/cluster.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
-import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { type HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../core/kernel/json.ts';
 import { CLOCK } from '../../core/kernel/log/record.ts';
 import { openLogKey } from '../../core/kernel/log/signing.ts';
@@ -84,8 +84,7 @@ export class ClusterSystem implements Cluster {
       onReturned: (awayMs) => this.shared.returned(awayMs),
       onNameTaken: (error) => {
         logger.fatal({ err: error }, 'cluster.name_taken');
-        this.#leftBecause = error;
-        void this.leave();
+        this.#leaveBecause(error);
       },
     });
     this.shared = new SharedMessages({
@@ -121,6 +120,8 @@ export class ClusterSystem implements Cluster {
       onIncarnation: ({ incarnation, reason }) => records.replaced(host, incarnation, reason),
       onTrouble: (error) => {
         if (error) logger.warn({ err: error }, 'cluster.mirror_stands_still');
+        // Effects would wait for its stream for ever.
+        if (isCoded(error, 'HF_CLUSTER_OLD_FOLDER')) this.#leaveBecause(error);
       },
     });
     this.leases = new Leases({
@@ -198,6 +199,11 @@ export class ClusterSystem implements Cluster {
   /** Why this host has left the cluster, while it goes on alone. */
   get leftBecause(): Error | undefined {
     return this.#leftBecause;
+  }
+
+  #leaveBecause(error: Error): void {
+    this.#leftBecause = error;
+    void this.leave();
   }
 
   /** Why this host leaves singletons to others until it is updated. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
@@ -9,11 +9,13 @@ import { definePlugin, type Services } from '../../../src/core/host/plugin/defin
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { hostActor, singletonActor } from '../../../src/plugins/cluster/actors.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { ClusterKey } from '../../../src/plugins/cluster/keys.ts';
+import { incarnationsNamed } from '../../../src/plugins/cluster/mirror/incarnations.ts';
 import { operated } from '../../../src/plugins/cluster/operate/operated.ts';
 import { clusterView } from '../../../src/plugins/cluster/operate/view.ts';
 import { clusterOptions } from '../../../src/plugins/cluster/options.ts';
 import { ClusterSystem } from '../../../src/plugins/cluster/system.ts';
-import { silent } from '../../support/cluster.ts';
+import { openLink, silent } from '../../support/cluster.ts';
 import { startNats } from '../../support/nats.ts';
 import { tempDir } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
@@ -120,28 +122,58 @@ test('[C13] a host whose name another process has taken says so as long as it ru
   t.is(first.system.leftBecause, undefined);
 });
 
-test('[C13] a host that has left the cluster competes no more, and stops as any other', async (t) => {
-  const nats = await startNats(t);
-  const dataDir = tempDir(t);
-  const keyFile = keyIn(t);
+/** Runs a host on a data folder, with the plugin as it is shipped. */
+async function runHost(t: ExecutionContext, servers: string, keyFile: string, dataDir: string) {
   let joined: Cluster | undefined;
+  let log: Services['log'] | undefined;
   const witness = definePlugin({
     name: 'test-witness',
     options: z.strictObject({}),
     requires: [ClusterToken],
     start: (services) => {
       joined = services.get(ClusterToken);
+      log = services.log;
       return services;
     },
     register: () => {},
   });
-  const plugins = [cluster({ servers: nats.url(), keyFile, name: 'left', host: 'attic' }), witness()];
+  const plugins = [cluster({ servers, keyFile, name: 'left', host: 'attic' }), witness()];
   const runtime = createRuntime({ ...resolveConfig({ plugins }, {}), dataDir, logger: silent });
   t.teardown(() => runtime.stop('test'));
   await runtime.start();
   if (!(joined instanceof ClusterSystem)) throw new Error('it is another cluster');
-  await joined.leave();
-  joined.compete([]);
-  t.is(joined.link.problem, 'it is closed');
+  const system = joined;
+  return { runtime, system, allMirrored: () => system.mirrored(log?.lastSeq() ?? 0) };
+}
+
+test('[C13] a host on an older copy of its data folder leaves the cluster and says why: its stream has more', async (t) => {
+  const nats = await startNats(t);
+  const keyFile = keyIn(t);
+  const [dataDir, copy] = [tempDir(t), tempDir(t)];
+  const first = await runHost(t, nats.url(), keyFile, dataDir);
+  await first.allMirrored();
+  await first.runtime.stop('test');
+  cpSync(dataDir, copy, { recursive: true });
+  const next = await runHost(t, nats.url(), keyFile, dataDir);
+  await next.allMirrored();
+  await next.runtime.stop('test');
+
+  const old = await runHost(t, nats.url(), keyFile, copy);
+  await until('it has left', () => old.system.leftBecause);
+  t.like(old.system.leftBecause, { code: 'HF_CLUSTER_OLD_FOLDER', details: { host: 'attic' } });
+  await old.system.leave();
+  old.system.compete([]);
+  t.deepEqual(old.system.leases.table(), []);
+  const { streams } = next.system;
+  const link = await openLink(t, nats.url(), { key: ClusterKey.open(keyFile), name: 'left' });
+  t.is((await incarnationsNamed({ ...streams, link }, 'attic')).length, 1, 'nothing hides what it has');
+});
+
+test('[C13] a host that has left the cluster competes no more, and stops as any other', async (t) => {
+  const nats = await startNats(t);
+  const { runtime, system } = await runHost(t, nats.url(), keyIn(t), tempDir(t));
+  await system.leave();
+  system.compete([]);
+  t.is(system.link.problem, 'it is closed');
   t.deepEqual(await runtime.stop('test'), []);
 });

@@ -135,10 +135,6 @@ export class OwnStream {
     const stream = await this.#stream(names);
     if (!stream) return 'somebody else made it';
     const standing = await standingOf(stream, reader, key, known);
-    if (standing.kind === 'ahead')
-      throw new ClusterError('HF_CLUSTER_OLD_FOLDER', {
-        ...{ stream: names.stream, host, from: standing.from, to: standing.to },
-      });
     const opened = { stream, names, incarnation, last: standing.last };
     switch (standing.kind) {
       case 'continues': {
@@ -163,6 +159,10 @@ export class OwnStream {
         await confirm(stream, { seq: standing.last + 1, id }, clock);
         return `it lost what stood behind message ${standing.last}`;
       }
+      case 'ahead':
+        throw new ClusterError('HF_CLUSTER_OLD_FOLDER', {
+          ...{ stream: names.stream, host, from: standing.from, to: standing.to },
+        });
       case 'differs':
         // A folder that was filled from the stream knows none of them.
         for (const fence of await fencesIn(stream, reader)) await onFence(fence);

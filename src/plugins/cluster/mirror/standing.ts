@@ -38,7 +38,7 @@ export type Standing =
   /** It ends before what it had acknowledged; a server that is cut off from the others may say so, too. */
   | { readonly kind: 'behind'; readonly last: number }
   /** This host wrote records that its log does not have: the data folder is an older copy, or lost its newest records. */
-  | { readonly kind: 'ahead'; readonly from: number; readonly to: number }
+  | { readonly kind: 'ahead'; readonly from: number; readonly to: number; readonly last: number }
   /** It holds what somebody else wrote, or cannot be compared. */
   | { readonly kind: 'differs'; readonly reason: string; readonly last: number };
 
@@ -128,7 +128,7 @@ async function startIn(
   const states = await newestStates(stream, stream.subjects.at(-1) ?? '', last + 1);
   const { to: seq, hash, streamSeq } = states ?? begin;
   if (isOurs(log, seq, hash)) return { streamSeq, seq, hash };
-  return isPruned(log, seq) ? 'foreign' : { kind: 'ahead', from: seq, to: seq };
+  return isPruned(log, seq) ? 'foreign' : { kind: 'ahead', from: seq, to: seq, last };
 }
 
 /** What this host has no more cannot be compared. */
@@ -162,7 +162,7 @@ async function behind(
     if (log.hashOf(entry.to) !== entry.hash) {
       const { from: begin, to } = entry;
       const reason = `it holds records ${begin} to ${to}, which this host has no more`;
-      return isPruned(log, to) ? { kind: 'differs', reason, last } : { kind: 'ahead', from: begin, to };
+      return isPruned(log, to) ? { kind: 'differs', reason, last } : { kind: 'ahead', from: begin, to, last };
     }
     place = { streamSeq, seq: entry.to, hash: entry.hash };
   }
