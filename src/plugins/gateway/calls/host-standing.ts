@@ -58,12 +58,16 @@ export class HostStanding {
   }
 
   /**
-   * Whether a call that is open must end, because the end of its key may be unknown here: a stream of a route that writes at once,
-   * the others after the grace. What an upstream is carrying out comes to its end meanwhile, for nobody knows what a part of it did.
+   * Calls that are open must end where the end of their key may be unknown: streams of routes that write at once, the others after the
+   * grace. What an upstream is carrying out comes to its end meanwhile, for nobody knows what a part of it did.
+   *
+   * @returns whether a call must; undefined while this host is connected
    */
-  ends({ isStream, writes }: { readonly isStream: boolean; readonly writes: boolean }): boolean {
+  ending(): ((call: { readonly isStream: boolean; readonly writes: boolean }) => boolean) | undefined {
     const { isIsolated, silentMs } = this.#cluster.standing();
-    return isIsolated && ((isStream && writes) || silentMs >= this.#options.graceMs);
+    if (!isIsolated) return undefined;
+    const isOver = silentMs >= this.#options.graceMs;
+    return ({ isStream, writes }) => isOver || (isStream && writes);
   }
 
   #isolation(): Pick<ClusterFacts, 'isolatedMs' | 'graceMs'> {

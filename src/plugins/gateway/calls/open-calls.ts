@@ -38,7 +38,7 @@ export class OpenCalls {
   #endLooking: () => void = () => {};
 
   /** @param standing to the other hosts of a cluster; undefined without one */
-  constructor(clock: Clock, standing?: Pick<HostStanding, 'ends'>) {
+  constructor(clock: Clock, standing?: Pick<HostStanding, 'ending'>) {
     this.#clock = clock;
     if (standing) this.#look(standing);
   }
@@ -99,8 +99,9 @@ export class OpenCalls {
     }
   }
 
-  #look(standing: Pick<HostStanding, 'ends'>): void {
-    for (const { call } of this.#all()) if (standing.ends(call)) call.abort(HOST_ISOLATED);
+  #look(standing: Pick<HostStanding, 'ending'>): void {
+    const mustEnd = standing.ending();
+    if (mustEnd) for (const { call } of this.#all()) if (mustEnd(call)) call.abort(HOST_ISOLATED);
     this.#endLooking = this.#clock.after(LOOK_EVERY_MS, () => this.#look(standing));
   }
 
