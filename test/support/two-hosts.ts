@@ -263,9 +263,8 @@ export class Member implements Cluster {
   }
 
   announced(name: string): ReadonlyMap<string, Json> {
-    const others = [...this.#cluster.members.values()].filter((member) => member !== this);
     return new Map(
-      others.flatMap((member) => {
+      [...this.#cluster.members.values()].flatMap((member) => {
         const figures = member.#figures.get(name);
         return figures ? [[member.host, figures()] as const] : [];
       }),

@@ -63,7 +63,7 @@ export interface ArrivedMessage extends HostMessage {
 
 /** How this host stands to the others, for decisions: a snapshot, cheap to read. */
 export interface ClusterStanding {
-  /** Hosts that were heard of within 10 s, this one included. */
+  /** Hosts that were heard of within 10 s, this one included; while it is cut off, within the 10 s before. */
   readonly hosts: number;
   /** Milliseconds since this host last proved that it is connected to a quorum. */
   readonly silentMs: number;
@@ -131,9 +131,12 @@ export interface Cluster {
     question: string,
     answer: (body: Json, from: string) => Json | undefined | Promise<Json | undefined>,
   ): void;
-  /** Figures that every beat of this host carries, e.g. how many calls are open by key; kept small. */
+  /** Figures that every beat of this host carries, e.g. how many calls are open by key; kept small: all of them together have 32 KiB, and what is too much is left out. */
   announce(name: string, figures: () => Json): void;
-  /** What the other hosts announced last under a name. */
+  /**
+   * What hosts announced last under a name: the others as they were heard, while this host is cut off as they were before; this one as a quorum
+   * of the servers has it, and not at all when none took its beats for 2 s: the others may have heard them or not.
+   */
   announced(name: string): ReadonlyMap<string, Json>;
 }
 

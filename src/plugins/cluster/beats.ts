@@ -4,7 +4,6 @@ import type { ClusterStanding } from '../../core/contracts/cluster.ts';
 import type { Logger } from '../../core/host/logging/logger.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { Json } from '../../core/kernel/json.ts';
-import { GONE_MS, SILENT_MS } from './durations.ts';
 import { ClusterError } from './errors.ts';
 import { Drops, json, LARGEST_MESSAGE, readBody, readJson } from './messages/body.ts';
 import type { LinkMessage, NatsLink } from './nats/link.ts';
@@ -13,12 +12,11 @@ import { SecondProof } from './nats/second-proof.ts';
 import { LinearStream } from './nats/stream.ts';
 import type { StreamSettings } from './nats/stream-settings.ts';
 import { Trouble } from './nats/trouble.ts';
+import { Presence } from './presence.ts';
 
 const BEAT_MS = 500;
 /** Of the stream: one beat of each host. */
 const MAX_BYTES = 8 * 1024 * 1024;
-/** Unheard for longer: a host is not listed any more. */
-const FORGOTTEN_MS = 3_600_000;
 /** The beat before was not acknowledged: another stream is asked. */
 const UNACKNOWLEDGED_MS = 1.5 * BEAT_MS;
 /** How long to wait for the acknowledgement of a beat, and then to read it back. */
@@ -97,9 +95,8 @@ export class Beats {
   readonly #drops: Drops;
   readonly #secondProof: SecondProof;
   readonly #trouble: Trouble;
-  readonly #began: number;
   readonly #startedAt: number;
-  readonly #heard = new Map<string, HeardHost>();
+  readonly #presence: Presence<HeardHost>;
   /** Beats of runs that have not answered yet. */
   readonly #unproven = new Map<string, number>();
   readonly #asked = new Set<string>();
@@ -110,12 +107,6 @@ export class Beats {
   #isPreparing = false;
   /** Of the stream; absent until it was opened. */
   #proof: QuorumProof | undefined;
-  #acknowledgedAt: number | undefined;
-  /** When the newest message was sent of which a quorum is known to have it. */
-  #provenAt: number | undefined;
-  /** When the timer of the beats came due last, and when that was after more than 2 s: this process had stood still. */
-  #tickedAt: number;
-  #wokeAt = Number.NEGATIVE_INFINITY;
   #isStarted = false;
   #isStopped = false;
   #cancel: () => void = () => {};
@@ -130,8 +121,7 @@ export class Beats {
       withinMs: ACKNOWLEDGED_WITHIN_MS,
       onProven: (sentAt) => this.#proven(sentAt),
     });
-    this.#began = options.clock.monotonic();
-    this.#tickedAt = this.#began;
+    this.#presence = new Presence(options.clock, options.host);
     this.#startedAt = options.clock.now();
   }
 
@@ -160,7 +150,7 @@ export class Beats {
       }
     }
     this.#isStarted = true;
-    this.#tickedAt = this.#options.clock.monotonic();
+    this.#presence.ticked();
     if (link.isUp) await this.#prepare();
     this.#secondProof.start();
     const first = this.#beat();
@@ -176,43 +166,37 @@ export class Beats {
   }
 
   standing(): ClusterStanding {
-    const now = this.#options.clock.monotonic();
-    const silentMs = Math.max(0, now - (this.#provenAt ?? this.#began));
-    const isIsolated = this.#provenAt === undefined || silentMs > SILENT_MS;
-    // Requests may come before the timers of a process that was suspended.
-    const hasJustWoken = now - this.#tickedAt > SILENT_MS || now - this.#wokeAt <= SILENT_MS;
-    return { hosts: 1 + this.live().length, silentMs, isIsolated, isBehind: isIsolated && hasJustWoken };
+    return this.#presence.standing();
   }
 
   /** Since this host sent the newest beat that a quorum of the servers has, milliseconds. */
   get unacknowledgedMs(): number {
-    return this.#options.clock.monotonic() - (this.#acknowledgedAt ?? this.#began);
+    return this.#presence.unacknowledgedMs;
   }
 
   /** The other hosts, also those that are silent now. */
   get heard(): ReadonlyMap<string, HeardHost> {
-    return this.#heard;
+    return this.#presence.heard;
   }
 
   /** Lists a host no more, until it is heard again. */
   forget(host: string): void {
-    this.#heard.delete(host);
+    this.#presence.forget(host);
   }
 
-  /** The other hosts that were heard within 10 s. */
+  /** The other hosts that were heard within 10 s; while this one is cut off, within the 10 s before. */
   live(): HeardHost[] {
-    const since = this.#options.clock.monotonic() - GONE_MS;
-    return [...this.#heard.values()].filter(({ heardMs }) => heardMs >= since);
+    return this.#presence.live();
   }
 
   /** The other hosts that live; while this one is cut off, all that it knows of: they may live. By name. */
   get askable(): readonly string[] {
-    return this.standing().isIsolated ? [...this.#heard.keys()] : this.live().map(({ host }) => host);
+    return this.#presence.askable;
   }
 
   /** The names of the others that may answer: those that are known to live, and those that have not proven it yet. */
   get present(): ReadonlySet<string> {
-    const since = this.#options.clock.monotonic() - GONE_MS;
+    const since = this.#presence.countsSince;
     const unproven = [...this.#unproven].filter(([, heardMs]) => heardMs >= since);
     return new Set([
       ...this.live().map(({ host }) => host),
@@ -222,7 +206,7 @@ export class Beats {
 
   /** How long this run has lasted, milliseconds. */
   get upMs(): number {
-    return this.#options.clock.monotonic() - this.#began;
+    return this.#presence.upMs;
   }
 
   /** Why this host cannot prove that it reaches a quorum, where a person has to mend it. */
@@ -240,14 +224,9 @@ export class Beats {
     this.#figures.set(name, figures);
   }
 
-  /** What the hosts that live announced last under a name. */
+  /** As in `Cluster`. */
   announced(name: string): ReadonlyMap<string, Json> {
-    const found = new Map<string, Json>();
-    for (const { host, announced } of this.live()) {
-      const figures = Object.hasOwn(announced, name) ? announced[name] : undefined;
-      if (figures !== undefined) found.set(host, figures);
-    }
-    return found;
+    return this.#presence.announced(name);
   }
 
   /** For a message that this host sends now. */
@@ -258,7 +237,7 @@ export class Beats {
   /** Whether a message was sent by a host that lives, within the last half minute: else somebody sends an old one again. */
   isFresh({ from, run, upMs }: Stamp): boolean {
     if (run === this.run) return Math.abs(this.upMs - upMs) <= FRESH_MS;
-    const known = this.#heard.get(from);
+    const known = this.heard.get(from);
     if (known?.run !== run) return false;
     const passedMs = this.#options.clock.monotonic() - known.heardMs;
     return passedMs <= FRESH_MS && Math.abs(known.upMs + passedMs - upMs) <= FRESH_MS;
@@ -268,9 +247,7 @@ export class Beats {
     if (this.#isStopped) return;
     const { clock } = this.#options;
     this.#cancel = clock.after(BEAT_MS, () => {
-      const now = clock.monotonic();
-      if (now - this.#tickedAt > SILENT_MS) this.#wokeAt = now;
-      this.#tickedAt = now;
+      this.#presence.ticked();
       this.#arm();
       void this.#beat();
     });
@@ -299,15 +276,16 @@ export class Beats {
     }
   }
 
-  #acknowledged(sentAt: number): void {
-    this.#acknowledgedAt = Math.max(this.#acknowledgedAt ?? sentAt, sentAt);
+  /** @param body of its own beat */
+  #acknowledged(sentAt: number, body: Buffer): void {
+    const beat = readBody(beatBody, body, LARGEST_MESSAGE);
+    this.#presence.stored(sentAt, beat?.announced ?? {});
     this.#proven(sentAt);
   }
 
   #proven(sentAt: number): void {
-    const { isIsolated, silentMs } = this.standing();
-    this.#provenAt = Math.max(this.#provenAt ?? sentAt, sentAt);
-    if (isIsolated) this.#options.onReturned?.(silentMs);
+    const awayMs = this.#presence.proven(sentAt);
+    if (awayMs !== undefined) this.#options.onReturned?.(awayMs);
   }
 
   /** The stream is in memory: it is gone when all servers were started again. Never rejects. */
@@ -321,7 +299,7 @@ export class Beats {
     };
     try {
       const stream = await LinearStream.open(link, settings, { clock, logger, isHeard: true });
-      const onProven = (sentAt: number) => this.#acknowledged(sentAt);
+      const onProven = (sentAt: number, body: Buffer) => this.#acknowledged(sentAt, body);
       const [subject, withinMs] = [this.#subject, ACKNOWLEDGED_WITHIN_MS];
       this.#proof = new QuorumProof({ link, clock, stream, subject, withinMs, onProven });
       this.#trouble.note();
@@ -379,7 +357,7 @@ export class Beats {
     } else {
       const beat = beatBody.safeParse(value).data;
       if (!beat) this.#drops.add('malformed', { subject });
-      else if (this.#heard.get(beat.host)?.run === beat.run) this.#hearAgain(beat);
+      else if (this.heard.get(beat.host)?.run === beat.run) this.#hearAgain(beat);
       else {
         if (beat.host !== host) this.#unproven.set(`${beat.host} ${beat.run}`, clock.monotonic());
         void this.#prove(beat);
@@ -389,17 +367,15 @@ export class Beats {
 
   #hearAgain(beat: Beat): void {
     const { host, number } = beat;
-    if (number > (this.#heard.get(host)?.number ?? 0))
+    if (number > (this.heard.get(host)?.number ?? 0))
       this.#accept({ ...beat, heardMs: this.#options.clock.monotonic() });
     else this.#drops.add('repeated', { host });
   }
 
   #accept(heard: HeardHost): void {
-    this.#heard.set(heard.host, heard);
-    const forget = heard.heardMs - FORGOTTEN_MS;
-    for (const [host, { heardMs }] of this.#heard) if (heardMs < forget) this.#heard.delete(host);
-    for (const [key, heardMs] of this.#unproven)
-      if (heardMs < heard.heardMs - GONE_MS) this.#unproven.delete(key);
+    this.#presence.hear(heard);
+    const since = this.#presence.countsSince;
+    for (const [key, heardMs] of this.#unproven) if (heardMs < since) this.#unproven.delete(key);
     this.#options.onHeard?.(heard);
   }
 

@@ -17,7 +17,7 @@ export interface QuorumProofOptions {
   /** How long to wait for the acknowledgement, and then for the message, milliseconds each. */
   readonly withinMs: number;
   /** A quorum has a message that was sent then, by `Clock.monotonic`. */
-  readonly onProven: (sentAt: number) => void;
+  readonly onProven: (sentAt: number, body: Buffer) => void;
 }
 
 /**
@@ -62,7 +62,7 @@ export class QuorumProof {
     this.#seenOver = connection;
     const there = await stream.lastOf(subject);
     const sent = there && this.#sent.find(({ body }) => body.equals(there.body));
-    if (sent) onProven(sent.at);
+    if (sent) onProven(sent.at, sent.body);
     return sent?.at;
   }
 }

@@ -9,10 +9,8 @@ import type { KeyUsage } from './key-usage.ts';
 const OPEN = 'gateway.open';
 /** After messages were missed it is not known what hosts were granted of a minute: until that minute is over. */
 const CLOSED_MS = 60_000;
-/** Keys that a host announces; of more, the others do not hear. */
-const MOST_KEYS = 1_000;
-
-type Figures = Readonly<Record<string, readonly [calls: number, streams: number]>>;
+/** Keys that a host announces: an entry of a key has 51 bytes at most with counts of five digits, and announcements have 32 KiB together. */
+const MOST_KEYS = 600;
 
 interface StandingOptions {
   /** For how long this host serves keys that it knows while it is cut off, milliseconds. */
@@ -21,31 +19,26 @@ interface StandingOptions {
   readonly keys: Pick<KeyDirectory, 'get'>;
 }
 
+type Standing = Pick<Cluster, 'host' | 'standing' | 'announce' | 'announced'>;
+
 /** How this host stands to the others of its cluster, for the decision about a call (C13, G16). */
 export class HostStanding {
-  readonly #cluster: Cluster;
+  readonly #cluster: Standing;
   readonly #options: StandingOptions;
-  /** As long as it is cut off, it hears of no other host: they are there all the same. */
-  #hosts = 1;
-  #announced: Figures = {};
 
-  constructor(cluster: Cluster, options: StandingOptions) {
+  constructor(cluster: Standing, options: StandingOptions) {
     this.#cluster = cluster;
     this.#options = options;
-    cluster.announce(OPEN, () => {
-      this.#announced = this.#limited();
-      return { ...this.#announced };
-    });
+    cluster.announce(OPEN, () => this.#limited());
   }
 
   /** @param key of the call @param method as in `CallRequest` */
   facts(key: string, method: string): ClusterFacts {
     const { host } = this.#cluster;
-    const { hosts, isIsolated, missedMs = CLOSED_MS } = this.#cluster.standing();
-    this.#hosts = isIsolated ? Math.max(hosts, this.#hosts) : hosts;
+    const { hosts, missedMs = CLOSED_MS } = this.#cluster.standing();
     return {
       host,
-      hosts: this.#hosts,
+      hosts,
       ...this.#isolation(),
       ...(missedMs < CLOSED_MS && { closedMs: Math.ceil(CLOSED_MS - missedMs) }),
       ...this.#open(key, method),
@@ -77,25 +70,35 @@ export class HostStanding {
     return isIsolated ? { isolatedMs: Math.round(silentMs), graceMs } : {};
   }
 
-  /** What the hosts last said to have open of a key that may only have so much open. */
+  /**
+   * What the hosts last said to have open of a key that may only have so much open. Of this one only what the others know counts: who told
+   * nothing keeps to its even part.
+   */
   #open(key: string, method: string): Pick<ClusterFacts, 'openAtBeat' | 'openElsewhere'> {
     const slot = slotOf(method);
     const { maxParallel, maxStreams } = this.#options.keys.get(key)?.context.terms ?? {};
     const limit = slot === 'stream' ? maxStreams : maxParallel;
     if (slot === undefined || limit === undefined) return {};
     const at = slot === 'call' ? 0 : 1;
-    let openElsewhere = 0;
-    for (const said of this.#cluster.announced(OPEN).values()) openElsewhere += saidOf(said, key, at);
-    return { openAtBeat: this.#announced[key]?.[at] ?? 0, openElsewhere };
+    let [openAtBeat, openElsewhere] = [0, 0];
+    for (const [host, said] of this.#cluster.announced(OPEN)) {
+      if (host === this.#cluster.host) openAtBeat = saidOf(said, key, at);
+      else openElsewhere += saidOf(said, key, at);
+    }
+    return { openAtBeat, openElsewhere };
   }
 
-  #limited(): Figures {
+  /** A key that the others know of stays announced: what it has open here would seem to have ended. */
+  #limited(): Json {
     const { usage, keys } = this.#options;
     const open = usage.openByKey().filter(([key]) => {
       const { maxParallel, maxStreams } = keys.get(key)?.context.terms ?? {};
       return maxParallel !== undefined || maxStreams !== undefined;
     });
-    return Object.fromEntries(open.slice(0, MOST_KEYS));
+    const said = this.#cluster.announced(OPEN).get(this.#cluster.host);
+    const isKnown = ([key]: (typeof open)[number]): boolean => isObject(said) && Object.hasOwn(said, key);
+    const first = [...open.filter(isKnown), ...open.filter((one) => !isKnown(one))];
+    return Object.fromEntries(first.slice(0, MOST_KEYS));
   }
 }
 
