@@ -511,6 +511,13 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'CALL_ENDED', outcome: 'ok', status: 200, ms: 1 },
     ],
   },
+  'gateway-ended-sessions': {
+    events: [
+      { type: 'ENDED', at: 1, sessions: ['a'] },
+      { type: 'ENDED', at: 2, sessions: ['b', 'a'] },
+      { type: 'HEARD', from: 'x', ended: { a: 1, c: 3 } },
+    ],
+  },
   'gateway-approval': {
     input: { place: '1' },
     events: [

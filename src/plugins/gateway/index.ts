@@ -249,7 +249,7 @@ async function startGateway(services: Services, settings: Settings) {
   const ownFile = resolve(dataDir, 'secrets', 'gateway-session-key');
   const sessionKey = cluster?.key('gateway session');
   const sessions = SealedSessions.fromFiles([keyFile ?? ownFile, ...olderFiles], sessionKey);
-  const ended = new EndedSessions(cluster && services);
+  const ended = new EndedSessions(services);
   const keys = new KeyDirectory(services.actors, { master, sessions, isShared: cluster !== undefined });
   const usage = new KeyUsage({
     calls: settings.maxParallel,

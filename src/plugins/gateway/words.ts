@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { counted } from '../../core/host/amounts.ts';
 import {
   DEFAULT_WORDS,
+  HIDDEN,
   type ProblemTest,
   problemEvents,
   type RecordOf,
@@ -12,6 +13,7 @@ import {
 } from '../../core/kernel/actors/definition.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { type approval, callText } from '../../machines/gateway/approval.ts';
+import type { endedSessions } from '../../machines/gateway/ended-sessions.ts';
 import type {
   AnswerParams,
   ForwardParams,
@@ -32,6 +34,7 @@ export const words: RecordWords = {
   'gateway.route_health': describeHealthRecord,
   'gateway.tool_pins': describeToolsRecord,
   'gateway.approval': describeApprovalRecord,
+  'gateway.ended_sessions': describeEndedSessionsRecord,
 };
 
 /** Outcomes of `CALL_ENDED` by which a call failed: that a client hangs up is none. */
@@ -213,6 +216,19 @@ export function describeToolsRecord({ event }: RecordOf<typeof toolPins>): strin
     }
     case 'ACCEPTED':
       return `its tools are accepted by ${event.by}`;
+  }
+}
+
+export function describeEndedSessionsRecord({ event }: RecordOf<typeof endedSessions>): string | undefined {
+  switch (event.type) {
+    case 'init':
+      return HIDDEN;
+    case 'ENDED':
+      return `clients ended ${counted(event.sessions.length, 'session')}`;
+    case 'HEARD':
+      return `${event.from} knows of ended sessions that this host did not hear of`;
+    default:
+      return DEFAULT_WORDS;
   }
 }
 

@@ -6,7 +6,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 
 test('[C13,G18] a client that ends thousands of sessions at once costs the other hosts some messages, and each hears of all', async (t) => {
   const [bus, clock] = [new Bus(newCorrelation), new VirtualClock()];
-  const ended = new EndedSessions({ bus, clock });
+  const ended = new EndedSessions({ bus, clock, actors: { get: () => undefined } });
   const told: (readonly string[])[] = [];
   bus.subscribe(sessionsEnded, 'test', ({ payload }) => {
     told.push(payload.sessions);

@@ -185,6 +185,44 @@ test('[C13,G18] a session begun on one host goes on at another, and one that end
   t.is((await a.rig.post('/mcp/', rpc('tools/list'), session)).status, 404);
 });
 
+test('[C13,G18] a session that ended stays unknown to a host that restarts, was away, or is new', async (t) => {
+  const { cluster, a, b } = await pair(t);
+  const made = await admin(a, '/key/generate', { object_permission: { mcp_servers: ['notes'] } });
+  const key = admission(String(made.body.key));
+  const sessionOf = async () => {
+    const begun = await a.rig.post('/mcp/', initialize, key);
+    return { ...key, 'mcp-session-id': begun.headers.get('mcp-session-id') ?? '' };
+  };
+  const [first, second] = [await sessionOf(), await sessionOf()];
+  const status = async ({ rig }: Host, session: Record<string, string>) =>
+    (await rig.post('/mcp/', rpc('ping'), session)).status;
+  await until('b knows the key', async () => (await status(b, second)) === 200);
+  const end = (session: Record<string, string>) =>
+    fetch(`${a.rig.url}/mcp/`, { method: 'DELETE', headers: session });
+
+  await end(first);
+  await until('it has ended on the other host', async () => (await status(b, first)) === 404);
+  b.member.isCut = true;
+  await end(second);
+  t.is(await status(b, second), 200, 'it was away');
+  await b.member.missed();
+  await until('it hears of it', async () => (await status(b, second)) === 404);
+
+  await b.rig.runtime.stop('restart');
+  const url = (await startUpstream(t, true)).url;
+  const member = cluster.join('b', b.rig.dataDir);
+  const routes = [credentialFree({ name: 'notes', url })];
+  const rig = await Rig.start(t, { routes }, b.rig.dataDir, undefined, [joining(member)]);
+  const c = await host(t, cluster, 'c', url);
+  await c.member.missed();
+  for (const one of [{ rig, member }, c]) {
+    for (const session of [first, second])
+      await until('it has ended', async () => (await status(one, session)) === 404);
+    const still = await sessionOf();
+    t.is(await status(one, still), 200, 'another one goes on');
+  }
+});
+
 test('[C13,G16] a limit of calls holds for both hosts together, but for a slice of each', async (t) => {
   const { a, b } = await pair(t);
   const made = await admin(a, '/key/generate', {

@@ -83,6 +83,7 @@ const ON_EVERY_HOST: Readonly<Record<string, string>> = {
   'columnar.connection': 'from this host',
   'console.access': 'who logged in here',
   'gateway.approval': 'of the host where the call waits, released from any',
+  'gateway.ended_sessions': 'the same on all hosts',
   'gateway.key': 'the same on all hosts',
   'gateway.rejections': 'of the calls to this host',
   'gateway.route_health': 'from this host',
