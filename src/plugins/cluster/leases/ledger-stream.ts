@@ -25,8 +25,8 @@ const MOST_MESSAGES = 4_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 /** A hint comes before its message is stored on most servers: a second look, milliseconds later. */
 const SECOND_LOOK_MS = 30;
-/** As `newIncarnation` makes them. */
-const INCARNATION = /^\d+-[0-9a-z]+$/;
+/** As `newIncarnation` makes them until the year 2286: tokens count on from there, and must have room. */
+const INCARNATION = /^\d{13}-[0-9a-z]+$/;
 const TIMEOUT_MS = { least: 400, most: 2_000 };
 
 /**
