@@ -97,6 +97,7 @@ export async function openHost(
     onWanted: (round, from) => void arrivals.exchanged.push(`${from} wants ${round}`),
     onSent: (rounds, from) => void arrivals.exchanged.push(`${from} has sent ${rounds.join()}`),
     onBroken: (reason, first, last) => void arrivals.broken.push(`${reason} ${first} to ${last}`),
+    onForeign: (sender, why) => void arrivals.broken.push(`foreign: ${sender?.from} ${why}`),
     ...(wish.pollMs !== undefined && { pollMs: wish.pollMs }),
     ...(wish.maxBytes !== undefined && { maxBytes: wish.maxBytes }),
     ...(wish.withinMs !== undefined && { withinMs: wish.withinMs }),

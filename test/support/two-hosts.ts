@@ -115,6 +115,8 @@ export class Member implements Cluster {
   isCut = false;
   /** It was cut off, and has not read what it missed. */
   isBehind = false;
+  /** Messages to every host that counted as missed here. */
+  readonly notUnderstood: string[] = [];
   /** Records that wait for the stream, while it takes none. */
   #unmirrored: (() => void)[] | undefined;
   runtime: Runtime | undefined;
@@ -186,9 +188,10 @@ export class Member implements Cluster {
     const own = this.#sharedActors(async () => {});
     for (const other of this.#cluster.members.values()) {
       if (other === this) continue;
-      const shared = other.#sharedActors(async (ref, state) =>
-        own.take({ from: other.host, ref, state: clone(state) }),
-      );
+      const shared = other.#sharedActors(async (ref, state) => {
+        const isUnderstood = own.take({ from: other.host, version: '1.0.0', ref, state: clone(state) });
+        if (!isUnderstood) this.notUnderstood.push(ref);
+      });
       await shared.send(() => false);
     }
   }
@@ -203,7 +206,12 @@ export class Member implements Cluster {
     if (this.isCut || !this.#deliver) return;
     for (const message of this.#cluster.shared.slice(this.#applied)) {
       this.#applied += 1;
-      this.#deliver(clone(message));
+      try {
+        this.#deliver(clone(message));
+      } catch (error) {
+        if (!isCoded(error, 'HF_PLUGIN_MESSAGE')) throw error;
+        this.notUnderstood.push(error.what);
+      }
     }
   }
 

@@ -106,7 +106,7 @@ export interface Cluster {
    * Hears of what arrives from now on. Called once, by the runtime, before anything is sent.
    *
    * @param deliver throws HF_PLUGIN_ELSEWHERE when the message is for a singleton that does not run here (any more, or yet):
-   * its sender tries the holder of then
+   * its sender tries the holder of then; HF_PLUGIN_MESSAGE when this host does not understand it: one to every host counts as missed
    */
   onArrived(deliver: (message: ArrivedMessage) => void): void;
   /** Lets this host compete for singletons until the plugin stops. Called once, when everything else has started. */

@@ -99,6 +99,8 @@ export class Beats {
   readonly #presence: Presence<HeardHost>;
   /** Beats of runs that have not answered yet. */
   readonly #unproven = new Map<string, number>();
+  /** When hosts of another protocol were heard last. */
+  readonly #foreign = new Map<string, number>();
   readonly #asked = new Set<string>();
   readonly #figures = new Map<string, () => Json>();
   readonly #ends: (() => void)[] = [];
@@ -202,6 +204,12 @@ export class Beats {
       ...this.live().map(({ host }) => host),
       ...unproven.map(([key]) => key.slice(0, key.lastIndexOf(' '))),
     ]);
+  }
+
+  /** The names of hosts of another protocol that live: they answer nothing. */
+  get foreign(): ReadonlySet<string> {
+    const since = this.#presence.countsSince;
+    return new Set([...this.#foreign].flatMap(([host, heardMs]) => (heardMs >= since ? [host] : [])));
   }
 
   /** How long this run has lasted, milliseconds. */
@@ -354,6 +362,7 @@ export class Beats {
       const details = { host: who.host, theirs: who.version, version };
       const { code, what } = new ClusterError('HF_CLUSTER_VERSION', details);
       this.#drops.add(`${code} ${who.host}`, { what });
+      if (this.#foreign.size < MOST_FOREIGN) this.#foreign.set(who.host, clock.monotonic());
     } else {
       const beat = beatBody.safeParse(value).data;
       if (!beat) this.#drops.add('malformed', { subject });
@@ -441,6 +450,7 @@ export class Beats {
 
 const LARGEST_ANNOUNCEMENTS = LARGEST_MESSAGE / 2;
 const MOST_CHALLENGES = 100;
+const MOST_FOREIGN = 1_000;
 
 type Beginning = Pick<Beat, 'startedAt' | 'run'>;
 

@@ -19,6 +19,7 @@ import { folderIdentity } from './leases/folder.ts';
 import { Leases } from './leases/leases.ts';
 import { LedgerStream } from './leases/ledger-stream.ts';
 import { Asks } from './messages/asks.ts';
+import { PROTOCOL } from './messages/body.ts';
 import { HolderMessages } from './messages/holder.ts';
 import { SharedMessages } from './messages/shared-messages.ts';
 import type { LogStreams } from './mirror/incarnations.ts';
@@ -28,8 +29,6 @@ import { NatsLink } from './nats/link.ts';
 import type { ClusterOptions } from './options.ts';
 import { ClusterRecords } from './records.ts';
 
-/** What hosts of a cluster say to each other has this meaning; hosts of another one do not work together. */
-const PROTOCOL = 1;
 /** Of a message, less its headers: what NATS takes unless it is told otherwise. Bytes. */
 const LARGEST_BODY = 1_000_000;
 
@@ -89,7 +88,7 @@ export class ClusterSystem implements Cluster {
     });
     this.shared = new SharedMessages({
       ...{ ...common, replicas, services, deliver, position: this.#position },
-      others: () => this.beats.present,
+      others: () => this.beats.present.union(this.beats.foreign),
     });
     this.#holder = new HolderMessages({
       ...{ ...common, beats: this.beats },
@@ -206,9 +205,9 @@ export class ClusterSystem implements Cluster {
     void this.leave();
   }
 
-  /** Why this host leaves singletons to others until it is updated. */
+  /** Why this host leaves singletons to others, or refuses calls, until all hosts have releases that go together. */
   get outdated(): readonly HoldfastError[] {
-    return this.#handover?.outdated ?? [];
+    return [...(this.#handover?.outdated ?? []), ...this.shared.foreign];
   }
 
   /** What was recorded here of a singleton's tenures. */

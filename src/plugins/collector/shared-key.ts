@@ -42,7 +42,9 @@ export const ingestKeyActor = defineActor({
   hear: (own, { version, context, from }): IngestKeyEvent | undefined => {
     const heard = keys.safeParse(context).data;
     const known = own ? keys.parse(own.context) : NO_ROTATION;
-    if (version !== VERSION || !heard || !isNews(known, heard)) return undefined;
+    if (version !== VERSION || !heard)
+      throw new TypeError('it is the state of an ingest key of another version');
+    if (!isNews(known, heard)) return undefined;
     return { type: 'HEARD', from, keys: heard };
   },
   tell: ({ context }) => ({ ...context, changed: context.order ?? 0 }),

@@ -122,6 +122,8 @@ test.serial('[C13] a host of another protocol does not count', async (t) => {
   await until('a has heard b often', () => a.beats.dropped >= 3);
   const told = lines.filter((line) => line.includes('The host b runs version 9.0.0, this one 1.0.0'));
   t.is(told.length, 1);
+  t.deepEqual([...a.beats.foreign], ['b'], 'it is known to live');
+  t.deepEqual([...a.beats.present], ['c']);
 });
 
 test.serial('[C13] beats of the past, sent again, bring no host back to life', async (t) => {

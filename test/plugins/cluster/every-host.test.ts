@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import test from 'ava';
+import { HostError } from '../../../src/core/host/errors/host-error.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { Outgoing } from '../../../src/plugins/cluster/messages/outgoing.ts';
 import { SharedOrder } from '../../../src/plugins/cluster/messages/shared-order.ts';
@@ -157,7 +158,8 @@ test.serial(
     await a.everyHost.sendState('keys.key/one', { revoked: true });
     const b = await openHost(t, nats.url(), 'b', { name, maxBytes });
     await until('b has the state', () => b.states.length === 1);
-    t.deepEqual(b.states, [{ from: 'a', ref: 'keys.key/one', state: { revoked: true } }]);
+    t.like(b.states, [{ from: 'a', ref: 'keys.key/one', state: { revoked: true } }]);
+    t.is(b.states.length, 1);
     const [first = 0] = orders(b);
     t.true(first > 1 && isRising(orders(b)));
     t.deepEqual(b.broken, [`missed 1 to ${first - 1}`]);
@@ -253,6 +255,38 @@ test.serial(
       stored.filter((name) => name.startsWith('slice')),
       numbered('slice', 20),
     );
+  },
+);
+
+test.serial(
+  '[C13] a message that this host does not understand is told, is not tried again, and the next one comes',
+  async (t) => {
+    const name = clusterName();
+    const a = await openHost(t, nats.url(), 'a', { name });
+    const b = await openHost(t, nats.url(), 'b', {
+      name,
+      deliver: ({ from, topic, correlation }) => {
+        if (correlation !== 'm1') return;
+        throw new HostError('HF_PLUGIN_MESSAGE', { host: from, topic, reason: 'it is too long' });
+      },
+    });
+    await a.send('m1');
+    const stream = await LinearStream.open(
+      a.link,
+      {
+        ...{ name: `HF_${name}_SHARED`, subjects: [`hf.${name}.shared`], maxBytes: 64 * 1024 * 1024 },
+        ...{ discard: 'old', replicas: 1 },
+      },
+      { clock: systemClock, logger: silent },
+    );
+    await stream.append(JSON.stringify({ protocol: 2, version: '9.0.0', from: 'c', news: 1 }));
+    await a.send('m2');
+    await until('b has the last one', () => ids(b).includes('m2'));
+    t.deepEqual(ids(b), ['m2']);
+    t.is(b.broken.length, 2);
+    t.regex(b.broken[0] ?? '', /^foreign: a The host a sent a message on tests\.topic .*: it is too long/);
+    t.is(b.broken[1], 'foreign: c it is of another protocol');
+    t.deepEqual(ids(a), ['m1', 'm2']);
   },
 );
 

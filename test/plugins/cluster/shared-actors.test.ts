@@ -29,10 +29,12 @@ function host({ others = [], onSent = [], send, tell }: Wish = {}) {
   const delivered: unknown[] = [];
   const sent: string[] = [];
   type Hear = NonNullable<ActorDefinition['hear']>;
-  const hear: Hear = (known, { context, from, aheadMs }) =>
-    known?.context.order === context.order
+  const hear: Hear = (known, { version, context, from, aheadMs }) => {
+    if (version !== 1) throw new TypeError('a door of another version');
+    return known?.context.order === context.order
       ? undefined
       : { type: 'HEARD', from, aheadMs, order: context.order, known: known?.context.order };
+  };
   const declared = [{ type: 'test.door', hear, ...(tell && { tell }) }, { type: 'test.lamp' }];
   const actors = {
     states: (type?: string) => [...own.values()].filter(({ ref }) => ref.startsWith(`${type}/`)),
@@ -61,7 +63,7 @@ test('[C13] what another host knows of an actor reaches it as its own event, and
   const now = clock.now();
   const take = (ref: string, order: number, from = 'attic') =>
     shared.take({
-      ...{ from, ref },
+      ...{ from, ref, version: '1.0.0' },
       state: { machine: 'door', version: 1, value: 'open', context: { order }, at: now - 90_000 },
     });
   take('test.door/back', 1);
@@ -69,8 +71,7 @@ test('[C13] what another host knows of an actor reaches it as its own event, and
   take('test.door/front', 4);
   take('test.door/side', 9, 'cellar');
   take('test.lamp/hall', 9);
-  take('no address at all', 9);
-  shared.take({ from: 'attic', ref: 'test.door/bad', state: 'nothing' });
+  t.true(take('no address at all', 9));
   const common = { type: 'HEARD', from: 'attic', aheadMs: 90_000 };
   t.deepEqual(delivered, [
     { ref: 'test.door/back', ...common, order: 1, known: undefined },
@@ -139,4 +140,15 @@ test('[C13] of an actor that tells the others a part, that part is sent, and aga
     { newest: 4, changed: 4 },
     { newest: 9, changed: 9 },
   ]);
+});
+
+test('[C13] a host knows when it does not understand a state of another one', (t) => {
+  const { shared, clock, delivered } = host();
+  const state = { machine: 'door', version: 1, value: 'open', context: { order: 5 }, at: clock.now() };
+  const take = (state: Json) => shared.take({ from: 'attic', version: '9.0.0', ref: 'test.door/bad', state });
+  t.false(take('nothing'));
+  t.false(take({ ...state, version: 9 }), 'its machine has another version');
+  t.deepEqual(delivered, []);
+  t.true(take(state));
+  t.is(delivered.length, 1);
 });

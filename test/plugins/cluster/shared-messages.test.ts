@@ -1,8 +1,11 @@
 import test from 'ava';
+import { HostError } from '../../../src/core/host/errors/host-error.ts';
 import type { ActorDefinition } from '../../../src/core/kernel/actors/definition.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
+import { version } from '../../../src/core/kernel/version.ts';
 import { SharedMessages } from '../../../src/plugins/cluster/messages/shared-messages.ts';
 import type { Position } from '../../../src/plugins/cluster/mirror/position.ts';
+import { LinearStream } from '../../../src/plugins/cluster/nats/stream.ts';
 import { openLink, silent } from '../../support/cluster.ts';
 import { clusterName } from '../../support/message-hosts.ts';
 import { startNats } from '../../support/nats.ts';
@@ -13,7 +16,7 @@ interface Wish {
   readonly name: string;
   readonly doors?: readonly string[];
   readonly position?: Position;
-  readonly others?: readonly string[];
+  readonly others?: Iterable<string>;
 }
 
 const connected = { hosts: 2, silentMs: 0, isIsolated: false, isBehind: false };
@@ -52,11 +55,14 @@ async function open(t: Scope, url: string, host: string, wish: Wish) {
       },
     },
     others: () => new Set(others),
-    deliver: () => {},
+    deliver: ({ from, topic }) => {
+      if (topic === 'test.news')
+        throw new HostError('HF_PLUGIN_MESSAGE', { host: from, topic, reason: 'new' });
+    },
   });
   t.teardown(() => shared.stop());
   shared.start();
-  return { shared, notes, heard };
+  return { shared, notes, heard, link };
 }
 
 test('[C13] a host whose first start ends before it reaches NATS sends what it has at the next one', async (t) => {
@@ -89,6 +95,7 @@ test('[C13] a host that missed messages has heard all that another one knows whe
     ...{ name, others: ['a'] },
     position: { shared: { ...place, isIncomplete: true } },
   });
+  b.shared.returned(0);
   t.like(b.shared.standing(connected), { isIsolated: true, isBehind: true });
   await until('it is complete', () => !b.shared.standing(connected).isBehind);
   t.is(b.heard.size, 1_000);
@@ -102,4 +109,44 @@ test('[C13,G6] a host that has read nothing since its start is behind, not merel
   shared.returned(3_000);
   t.like(shared.standing(connected), { isIsolated: true, isBehind: true });
   t.like(shared.standing(cutOff), { isIsolated: true, isBehind: true });
+});
+
+test('[C13] what a host of another release says and this one does not understand counts as missed, with both releases named', async (t) => {
+  const nats = await startNats(t);
+  const name = clusterName();
+  const alive = new Set(['b']);
+  const a = await open(t, nats.url(), 'a', { name, others: alive });
+  const b = await open(t, nats.url(), 'b', { name, doors: ['test.door/front'], others: new Set(['a']) });
+  a.shared.returned(0);
+  const isConnected = () => !a.shared.standing(connected).isBehind;
+  await until('a is connected', isConnected);
+  t.deepEqual(a.shared.foreign, []);
+  // Its payload does not fit the topic here; the host's states do.
+  await b.shared.send({ topic: 'test.news', payload: 1, correlation: 'c' });
+  await until('a lacks it', () => a.shared.foreign.length > 0);
+  const [error] = a.shared.foreign;
+  t.like(error, { code: 'HF_CLUSTER_VERSION' });
+  t.true(error?.what.startsWith(`The host b runs version ${version}, this one ${version}`));
+  await until(
+    'a has heard in another way what b knows',
+    () => isConnected() && a.shared.foreign.length === 0,
+  );
+  // A host of another protocol can answer nothing: only when it is gone there is nobody to be asked.
+  alive.add('c');
+  const stream = await LinearStream.open(
+    a.link,
+    {
+      ...{ name: `HF_${name}_SHARED`, subjects: [`hf.${name}.shared`], maxBytes: 64 * 1024 * 1024 },
+      ...{ discard: 'old', replicas: 1 },
+    },
+    { clock: systemClock, logger: silent },
+  );
+  await stream.append(JSON.stringify({ protocol: 2, version: '9.0.0', from: 'c', news: 1 }));
+  await until('a lacks that', () => a.shared.foreign.length > 0);
+  t.regex(a.shared.foreign[0]?.what ?? '', /^The host c runs version 9\.0\.0, this one /);
+  await until('b has answered', () => b.notes.current.shared?.isUnshared === false);
+  t.false(isConnected());
+  t.true(a.notes.current.shared?.isIncomplete, 'also after a restart');
+  alive.delete('c');
+  await until('a goes on without it', isConnected);
 });

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { PROTOCOL } from '../../../src/plugins/cluster/messages/body.ts';
 import {
   encodeShared,
   type Outcome,
@@ -14,9 +15,7 @@ const seenAt = (seq: number, epoch = 0, incarnation = 'one'): Seen => ({ incarna
 function bytes(id: string, seen: Seen, topic = 'keys.revoked'): Buffer {
   return encodeShared({
     kind: 'message',
-    id,
-    from: 'a',
-    seen,
+    ...{ protocol: PROTOCOL, version: '1.0.0', id, from: 'a', seen },
     topic,
     payload: { key: id },
     correlation: 'c',
@@ -30,7 +29,7 @@ function begun(): SharedOrder {
 }
 
 function accepted(outcome: Outcome): [string, number] {
-  if (outcome.kind === 'dropped') throw new Error(outcome.reason);
+  if (outcome.kind !== 'accepted') throw new Error(`it is ${outcome.kind}`);
   return [outcome.body.id, outcome.order];
 }
 
@@ -119,7 +118,7 @@ test('[C13] places that the stream dropped are left out', (t) => {
   t.deepEqual(accepted(order.take({ seq: 3_001, body: bytes('m2', seenAt(3_000)) })), ['m2', 3_001]);
 });
 
-test('[C13] what is no message of this version is dropped and counted as a place', (t) => {
+test('[C13] what this version does not understand is told with its sender, once, and counted as a place', (t) => {
   const order = begun();
   const message = JSON.parse(bytes('m1', seenAt(0)).toString()) as object;
   const wrong = [
@@ -130,12 +129,22 @@ test('[C13] what is no message of this version is dropped and counted as a place
     Buffer.from(JSON.stringify({ ...message, payload: 'x'.repeat(64 * 1024) })),
     Buffer.from(`{"payload":${'['.repeat(100)}${']'.repeat(100)}}`),
   ];
-  for (const [i, body] of wrong.entries()) t.is(reasonOf(order.take({ seq: i + 1, body })), 'malformed');
-  t.deepEqual(accepted(order.take({ seq: 7, body: bytes('m7', seenAt(6)) })), ['m7', 7]);
+  const senders = wrong.map((body, i) => {
+    const outcome = order.take({ seq: i + 1, body });
+    return outcome.kind === 'foreign' ? outcome.sender?.from : outcome;
+  });
+  t.deepEqual(senders, [undefined, undefined, 'a', 'a', 'a', undefined]);
+  const theirs = Buffer.from(
+    JSON.stringify({ protocol: 2, version: '9.0.0', from: 'b', news: 'of another kind' }),
+  );
+  const sender = { protocol: 2, version: '9.0.0', from: 'b' };
+  t.deepEqual(order.take({ seq: 7, body: theirs }), { kind: 'foreign', sender });
+  t.is(reasonOf(order.take({ seq: 8, body: theirs })), 'repeated');
+  t.deepEqual(accepted(order.take({ seq: 9, body: bytes('m9', seenAt(8)) })), ['m9', 9]);
 });
 
 test('[C13] a message has at most 64 KiB, a state 512 KiB', (t) => {
-  const head = { id: 'm', from: 'a', seen: seenAt(0) };
+  const head = { protocol: PROTOCOL, version: '1.0.0', id: 'm', from: 'a', seen: seenAt(0) };
   const message = (size: number): SharedBody => ({
     ...head,
     kind: 'message',

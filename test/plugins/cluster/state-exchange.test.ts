@@ -63,6 +63,20 @@ test('[C13] after missed messages a host counts as cut off until it has read wha
   t.is(exchange.missedMs, 62_000);
 });
 
+test('[C13] a host that has sent what this one does not understand has not answered', async (t) => {
+  const { exchange, clock, round } = host({ others: () => new Set(['attic']) });
+  exchange.notUnderstood('attic');
+  exchange.complete();
+  await clock.advance(1_000);
+  exchange.notUnderstood('attic');
+  exchange.answered([round()], 'attic');
+  await clock.advance(1_000);
+  t.true(exchange.isIncomplete);
+  exchange.answered([round()], 'attic');
+  await clock.advance(1_000);
+  t.false(exchange.isIncomplete, 'all that it sent at the next attempt was understood');
+});
+
 test('[C13] a host that needs minutes to send what it has is waited for, and is asked for no more than one further pass', async (t) => {
   const { exchange: slow, clock, told, passes } = host({ passMs: 120_000 });
   const wishes = ['attic first', 'barn first', 'attic first', 'barn second', 'attic first', 'barn second'];

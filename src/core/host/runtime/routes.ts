@@ -166,7 +166,10 @@ export class Routes {
     return new HostError('HF_PLUGIN_ELSEWHERE', { what: `What ${topic} is for`, where });
   }
 
-  /** @throws HF_PLUGIN_ELSEWHERE it is for a singleton that does not run here */
+  /**
+   * @throws HF_PLUGIN_ELSEWHERE it is for a singleton that does not run here
+   * @throws HF_PLUGIN_MESSAGE its payload does not fit the topic as this host knows it
+   */
   #arrived(message: ArrivedMessage, host: string): void {
     const { topic, payload, correlation, cause, from, order, sentAt, singleton } = message;
     if (singleton !== undefined && !this.#placement.isRunning(singleton)) {
@@ -176,11 +179,18 @@ export class Routes {
     const routes =
       singleton === undefined ? this.#shared.get(topic) : this.#moving.get(`${singleton} ${topic}`);
     const parsed = routes?.[0]?.topic.schema.safeParse(payload);
-    if (!routes || !parsed?.success) {
+    const drop = (error: Error) =>
+      this.#drop(topic, { correlation, from, ...(order !== undefined && { order }) }, error);
+    if (!routes || !parsed) {
       // A host of another release may know other topics.
-      const reason = parsed?.error ? 'its payload does not fit the topic' : 'no route here takes it';
-      this.#drop(topic, { correlation, from, ...(order !== undefined && { order }) }, new Error(reason));
+      drop(new Error('no route here takes it'));
       return;
+    }
+    if (!parsed.success) {
+      const reason = parsed.error.issues[0]?.message ?? 'it does not fit the topic';
+      const error = new HostError('HF_PLUGIN_MESSAGE', { host: from, topic, reason });
+      drop(error);
+      throw error;
     }
     const isOwn = from === host;
     const envelope: Envelope = {

@@ -111,7 +111,8 @@ export interface ActorDefinition<M extends AnyStateMachine = AnyStateMachine> {
   readonly upcast?: (event: LogEvent, fromVersion: number) => EventOf<M>;
   /**
    * Of actors that live on every host of a cluster: the event by which one hears what another host knows of it, after one of them has
-   * missed messages or joined; undefined when that is nothing new. What another host sends is checked here. Pure.
+   * missed messages or joined; undefined when that is nothing new. What another host sends is checked here, and what throws counts as not
+   * understood: the hosts have releases that do not go together. Pure.
    */
   readonly hear?: (own: MachineState | undefined, heard: HeardState) => EventOf<M> | undefined;
   /**

@@ -3,6 +3,8 @@ import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { isJson, type Json, nestsDeeper } from '../../../core/kernel/json.ts';
 
+/** What hosts of a cluster say to each other has this meaning; hosts of another one do not work together. */
+export const PROTOCOL = 1;
 /** Of a message between hosts, bytes. */
 export const LARGEST_MESSAGE = 64 * 1024;
 /** Any plain data. */

@@ -1,12 +1,13 @@
 import type { ArrivedMessage, HostMessage } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../../core/kernel/json.ts';
 import type { NatsLink } from '../nats/link.ts';
 import type { StreamMessage } from '../nats/stream-message.ts';
 import { Drops } from './body.ts';
 import { Outgoing } from './outgoing.ts';
-import { type Outcome, SharedOrder, type SharedPlace } from './shared-order.ts';
+import { type Outcome, type Sender, SharedOrder, type SharedPlace } from './shared-order.ts';
 import { SharedReader } from './shared-reader.ts';
 import { type ReadPlace, ToldPlaces } from './told-places.ts';
 
@@ -16,8 +17,7 @@ const REMEMBER_MS = 500;
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /** An actor's state, for hosts that join or have missed messages. */
-export interface ArrivedState {
-  readonly from: string;
+export interface ArrivedState extends Sender {
   readonly ref: string;
   readonly state: Json;
 }
@@ -34,7 +34,10 @@ export interface EveryHostOptions {
   readonly place?: SharedPlace | undefined;
   /** Called at most twice a second. */
   readonly remember: (place: SharedPlace) => void;
-  /** Takes a message. The next one waits for it; when it throws, it is called again until it does not. */
+  /**
+   * Takes a message. The next one waits for it; when it throws, it is called again until it does not. HF_PLUGIN_MESSAGE says that
+   * it is not understood.
+   */
   readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
   readonly onState: (state: ArrivedState) => void;
   /** A host wants the states that the others have. */
@@ -43,6 +46,8 @@ export interface EveryHostOptions {
   readonly onSent: (rounds: readonly string[], from: string) => void;
   /** What happened to the stream while this host was away, or to the servers: hosts may know different things now, and exchange states. */
   readonly onBroken: (reason: 'missed' | 'rewound', first: number, last: number) => void;
+  /** A host wrote what this one does not understand, and it may matter. @param why in words */
+  readonly onForeign: (sender: Sender | undefined, why: string) => void;
   /** How long a message may take; 15,000 unless set. Milliseconds. */
   readonly withinMs?: number;
   /** Between two looks without a hint; 2,000 unless set. Milliseconds. */
@@ -200,14 +205,24 @@ export class EveryHost {
   }
 
   async #take(outcome: Outcome, { seq, at }: StreamMessage): Promise<void> {
+    if (outcome.kind === 'foreign') {
+      this.#drops.add('foreign', { seq });
+      this.#options.onForeign(outcome.sender, 'it is of another protocol');
+      return;
+    }
     if (outcome.kind === 'dropped') {
       this.#drops.add(outcome.reason, { seq });
-      if (outcome.reason === 'late' && outcome.id !== undefined) this.#outgoing.late(outcome.id);
+      if (outcome.reason === 'late') this.#outgoing.late(outcome.id);
       return;
     }
     const { body, order } = outcome;
     this.#isDelivering = true;
-    await this.#deliver(body, order, at);
+    try {
+      await this.#deliver(body, order, at);
+    } catch (error) {
+      if (!isCoded(error, 'HF_PLUGIN_MESSAGE')) throw error;
+      this.#options.onForeign(body, error.what);
+    }
     this.#isDelivering = false;
     this.#delivered += 1;
     if (body.from === this.#options.host) this.#outgoing.delivered(body.id);
@@ -224,8 +239,8 @@ export class EveryHost {
     if (body.kind === 'wanted') return onWanted(body.round, body.from);
     if (body.kind === 'sent') return onSent(body.rounds, body.from);
     if (body.kind === 'state') {
-      const { from, ref, state } = body;
-      return onState({ from, ref, state });
+      const { from, version, ref, state } = body;
+      return onState({ from, version, ref, state });
     }
     const { from, topic, payload, correlation, cause } = body;
     return deliver({

@@ -1,7 +1,9 @@
 import type { Clock } from '../../../core/kernel/clock.ts';
+import { version as release } from '../../../core/kernel/version.ts';
 import { ClusterError } from '../errors.ts';
 import type { LinearStream } from '../nats/stream.ts';
 import { StreamGone, StreamUnknown } from '../nats/stream-errors.ts';
+import { PROTOCOL } from './body.ts';
 import { encodeShared, type SharedContent, type SharedOrder } from './shared-order.ts';
 
 /** Of one lane. */
@@ -238,7 +240,7 @@ export class Outgoing {
     const known = stream();
     const seq = Math.max(order.seq, known?.incarnation === order.incarnation ? known.seen : 0);
     const seen = { incarnation: order.incarnation, seq, epoch: order.epoch };
-    return encodeShared({ ...content, id, from: host, seen });
+    return encodeShared({ ...content, protocol: PROTOCOL, version: release, id, from: host, seen });
   }
 
   #pause(): Promise<void> {

@@ -112,22 +112,24 @@ export class SharedActors {
     }
   }
 
-  /** An actor hears what another host knows of it, or begins with that. */
-  take({ from, ref, state }: ArrivedState): void {
+  /** An actor hears what another host knows of it, or begins with that. @returns whether this host understands it */
+  take({ from, ref, state }: ArrivedState): boolean {
     const { host, services } = this.#options;
     const { actors, logger, clock } = services;
     const definition = this.#shared().find(({ type }) => ref.startsWith(`${type}/`));
-    if (from === host || !definition) return;
-    const { data, error } = sharedState.safeParse(state);
-    if (!data) {
-      logger.warn({ actor: ref, from, reason: error.issues[0]?.message }, 'cluster.state_malformed');
-      return;
+    if (from === host || !definition) return true;
+    try {
+      const heard = sharedState.parse(state);
+      const at = clock.now();
+      const known = actors.snapshot(ref);
+      const own = known && { value: known.value, context: contextOf(known) };
+      const event = definition.hear(own, { ...heard, from, at, aheadMs: at - heard.at });
+      if (event) actors.deliver(ref, event);
+      return true;
+    } catch (error) {
+      logger.warn({ actor: ref, from, err: error }, 'cluster.state_not_understood');
+      return false;
     }
-    const at = clock.now();
-    const known = actors.snapshot(ref);
-    const own = known && { value: known.value, context: contextOf(known) };
-    const event = definition.hear(own, { ...data, from, at, aheadMs: at - data.at });
-    if (event) actors.deliver(ref, event);
   }
 
   #shared() {

@@ -1,7 +1,10 @@
 import type { ArrivedMessage, ClusterStanding, HostMessage } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { EventLog } from '../../../core/kernel/log/event-log.ts';
+import { version } from '../../../core/kernel/version.ts';
+import { ClusterError } from '../errors.ts';
 import type { ClusterPosition } from '../mirror/position.ts';
 import type { NatsLink } from '../nats/link.ts';
 import { CatchingUp } from './catching-up.ts';
@@ -26,7 +29,7 @@ export interface SharedMessagesOptions {
   readonly position: Pick<ClusterPosition, 'current' | 'set'>;
   /** Takes a message. The next one waits for it; when it throws, it is called again until it does not. */
   readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
-  /** The names of the other hosts that live, as far as it is heard. */
+  /** The names of the other hosts that live, as far as it is heard; also of those that never answer, because they have another protocol. */
   readonly others: () => ReadonlySet<string>;
 }
 
@@ -39,6 +42,8 @@ export class SharedMessages {
   readonly #everyHost: EveryHost;
   readonly #states: StateExchange;
   readonly #catchingUp: CatchingUp;
+  /** The releases of hosts that said what this one does not understand, while it lacks that. */
+  readonly #foreign = new Map<string, string>();
   /** The newest place that counts as delivered after a restart. */
   #place: SharedPlace | undefined;
 
@@ -54,8 +59,11 @@ export class SharedMessages {
     });
     this.#states = new StateExchange({
       ...{ clock, logger, host, actors },
-      // Who has just come back has not heard all of them yet.
-      others: () => (this.#catchingUp.behindMs === undefined ? others() : undefined),
+      // Who was never here, or has just come back, has not heard all of them yet.
+      others: () => {
+        const { hasCaughtUp, behindMs } = this.#catchingUp;
+        return hasCaughtUp && behindMs === undefined ? others() : undefined;
+      },
       want: (round) => this.#everyHost.want(round),
       sent: (rounds) => this.#everyHost.sent(rounds),
       onChange: () => this.#note(),
@@ -64,11 +72,21 @@ export class SharedMessages {
       ...{ link, clock, logger, name, host, replicas, deliver },
       ...(place && { place }),
       remember: (newest) => this.#remember(newest),
-      onState: (state) => actors.take(state),
+      onState: (state) => {
+        if (actors.take(state)) return;
+        this.#states.notUnderstood(state.from);
+        if (this.#states.isIncomplete) this.#foreign.set(state.from, state.version);
+      },
       onWanted: (round, from) => this.#states.wanted(round, from),
       onSent: (rounds, from) => this.#states.answered(rounds, from),
       onBroken: (reason, first, last) => {
         logger.warn({ reason, first, last }, 'cluster.messages_missed');
+        this.#states.complete();
+      },
+      onForeign: (sender, why) => {
+        const details = { from: sender?.from, theirs: sender?.version, version, why };
+        logger.error(details, 'cluster.message_not_understood');
+        if (sender) this.#foreign.set(sender.from, sender.version);
         this.#states.complete();
       },
     });
@@ -114,6 +132,13 @@ export class SharedMessages {
     return this.#everyHost.place;
   }
 
+  /** Which hosts said something that this one does not understand: until it has heard all that they know in another way, it is behind. */
+  get foreign(): readonly HoldfastError[] {
+    return [...this.#foreign].map(
+      ([host, theirs]) => new ClusterError('HF_CLUSTER_VERSION', { host, theirs, version }),
+    );
+  }
+
   /** @returns how this host stands, when it hears the others so, and may lack what they said */
   standing(heard: ClusterStanding): ClusterStanding {
     const { missedMs, isIncomplete } = this.#states;
@@ -138,6 +163,7 @@ export class SharedMessages {
   /** Of a host that has not found the stream yet nothing is noted: its next start is the first, too. */
   #note(): void {
     const { isIncomplete, isUnshared } = this.#states;
+    if (!isIncomplete) this.#foreign.clear();
     if (this.#place) this.#options.position.set({ shared: { ...this.#place, isIncomplete, isUnshared } });
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { ClusterError } from '../errors.ts';
-import { json, LARGEST_MESSAGE, readBody } from './body.ts';
+import { json, LARGEST_MESSAGE, PROTOCOL, readJson } from './body.ts';
 
 /** A message may be stored so many places behind the newest that its sender knew; as many are remembered against repetitions. */
 export const REACH = 1_024;
@@ -26,7 +26,9 @@ export interface SharedPlace {
 
 const text = z.string().max(300);
 const seen = z.object({ incarnation: text, seq: z.int().min(0), epoch: z.int().min(0).max(8_191) });
-const sender = { id: text.min(1), from: text.min(1), seen };
+/** What hosts of every protocol write. */
+const identity = z.object({ protocol: z.int(), version: text, from: text.min(1) });
+const sender = { ...identity.shape, id: text.min(1), seen };
 
 const bodies = z.discriminatedUnion('kind', [
   z.object({
@@ -48,7 +50,7 @@ const bodies = z.discriminatedUnion('kind', [
 
 /** A body as hosts send it. */
 export type SharedBody = z.output<typeof bodies>;
-type Content<B> = B extends SharedBody ? Omit<B, 'id' | 'from' | 'seen'> : never;
+type Content<B> = B extends SharedBody ? Omit<B, 'protocol' | 'version' | 'id' | 'from' | 'seen'> : never;
 /** A body without what the sender adds. */
 export type SharedContent = Content<SharedBody>;
 
@@ -58,16 +60,23 @@ export interface SharedEntry {
   readonly body: Uint8Array;
 }
 
-/** What became of an entry. `order` = its place among all messages to every host, over all incarnations of the stream. */
+/**
+ * What became of an entry. `order` = its place among all messages to every host, over all incarnations of the stream. `late`: its sender
+ * knew another stream, or too little of this one: it is an old message repeated, or was stored long after it was sent. `repeated`: it
+ * stands on the stream already.
+ */
 export type Outcome =
   | { readonly kind: 'accepted'; readonly body: SharedBody; readonly order: number }
-  | { readonly kind: 'dropped'; readonly reason: DropReason; readonly id?: string };
+  | { readonly kind: 'dropped'; readonly reason: 'late' | 'repeated'; readonly id: string }
+  /** A host of the cluster wrote what this version does not understand; it may be of any importance. */
+  | { readonly kind: 'foreign'; readonly sender: Sender | undefined };
 
-/**
- * `malformed`: no body that this version understands. `late`: its sender knew another stream, or too little of this one: it is
- * an old message repeated, or was stored long after it was sent. `repeated`: it stands on the stream already.
- */
-export type DropReason = 'malformed' | 'late' | 'repeated';
+/** Who wrote a message, as far as it can be read. */
+export interface Sender {
+  readonly from: string;
+  /** Of Holdfast there. */
+  readonly version: string;
+}
 
 /** @returns the bytes of a body @throws HF_CLUSTER_MESSAGE_SIZE it is larger than one of its kind may be */
 export function encodeShared(body: SharedBody): Buffer {
@@ -172,9 +181,10 @@ export class SharedOrder {
     const isRepeated = this.#digests.has(digest);
     this.#seq = entry.seq;
     this.#remember(digest);
-    const body = decode(entry.body);
-    if (!body) return { kind: 'dropped', reason: 'malformed' };
-    if (isRepeated) return { kind: 'dropped', reason: 'repeated', id: body.id };
+    const value = readJson(entry.body, LARGEST_STATE);
+    const body = decode(value, entry.body.length);
+    if (!body && !isRepeated) return { kind: 'foreign', sender: identity.safeParse(value).data };
+    if (!body || isRepeated) return { kind: 'dropped', reason: 'repeated', id: body?.id ?? '' };
     const behind = entry.seq - body.seen.seq;
     if (body.seen.incarnation !== this.#incarnation || behind < 1 || behind > REACH)
       return { kind: 'dropped', reason: 'late', id: body.id };
@@ -194,9 +204,10 @@ export class SharedOrder {
 }
 
 /** @returns undefined when it is no body of this version */
-function decode(bytes: Uint8Array): SharedBody | undefined {
-  const body = readBody(bodies, bytes, LARGEST_STATE);
-  return body?.kind === 'message' && bytes.length > LARGEST_MESSAGE ? undefined : body;
+function decode(value: unknown, bytes: number): SharedBody | undefined {
+  const body = bodies.safeParse(value).data;
+  if (body?.protocol !== PROTOCOL) return undefined;
+  return body.kind === 'message' && bytes > LARGEST_MESSAGE ? undefined : body;
 }
 
 function digestOf(body: Uint8Array): string {

@@ -32,6 +32,8 @@ interface Round {
   readonly id: string;
   /** The hosts that have sent what they have; what they sent has been read. */
   readonly answered: Set<string>;
+  /** Those that have sent something since their last answer that this host does not understand. */
+  readonly foreign: Set<string>;
 }
 
 /**
@@ -86,7 +88,7 @@ export class StateExchange {
   complete(): void {
     this.#missed += 1;
     this.#missedAt = this.#options.clock.monotonic();
-    const round = { id: newCorrelation(), answered: new Set<string>() };
+    const round = { id: newCorrelation(), answered: new Set<string>(), foreign: new Set<string>() };
     this.#round = round;
     this.share();
     void this.#complete(round);
@@ -102,7 +104,14 @@ export class StateExchange {
 
   /** A host has sent all that it had, and this one has read it. */
   answered(rounds: readonly string[], from: string): void {
-    if (this.#round && rounds.includes(this.#round.id)) this.#round.answered.add(from);
+    if (!this.#round?.foreign.delete(from) && this.#round && rounds.includes(this.#round.id))
+      this.#round.answered.add(from);
+  }
+
+  /** A host has sent a state that this one does not understand: what it answers is not all that this one needs. */
+  notUnderstood(from: string): void {
+    this.#round?.foreign.add(from);
+    this.#round?.answered.delete(from);
   }
 
   /** One pass at a time; all that is wanted meanwhile is served by one more. */

@@ -60,7 +60,7 @@ export interface ClusterParts {
   };
   /** Why this host has left the cluster, while it goes on alone: another process has its name. */
   readonly leftBecause: Error | undefined;
-  /** Why this host leaves singletons to others: its machines are older than those that did their work last. */
+  /** Why this host leaves singletons to others, or refuses calls: it and the others have releases that do not go together. */
   readonly outdated: readonly HoldfastError[];
   /** Since when a host has held a singleton, where that is known; epoch milliseconds. */
   heldSince(singleton: string, holder: string): number | undefined;

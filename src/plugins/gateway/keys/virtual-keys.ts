@@ -37,7 +37,8 @@ export const keyActor = defineActor({
   durability: durabilityOf,
   hear: (own, { version, context, from, at, aheadMs }) => {
     const [known, heard] = [own && keyContext.parse(own.context), keyContext.safeParse(context).data];
-    if (version !== VERSION || !heard || !isNews(known ?? UNKNOWN, heard)) return undefined;
+    if (version !== VERSION || !heard) throw new TypeError('it is the state of a key of another version');
+    if (!isNews(known ?? UNKNOWN, heard)) return undefined;
     return { type: 'KEY_HEARD', at, from, aheadMs, context: heard };
   },
   describe: describeGatewayRecord,

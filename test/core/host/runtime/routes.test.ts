@@ -98,7 +98,7 @@ test('[C13] a host that was cut off takes the messages that it missed, in order,
   t.deepEqual(opened(b), ['1 ann', '2 cid']);
 });
 
-test('[C13] a message that does not fit the topic of this host is dropped, and the next one comes', async (t) => {
+test('[C13] a message that does not fit the topic of this host counts as missed, and the next one comes', async (t) => {
   const cluster = new MemoryCluster();
   const a = await startHost(t, cluster, 'a', [doors()]);
   const b = await startHost(t, cluster, 'b', [doors(undefined, strict)]);
@@ -107,6 +107,12 @@ test('[C13] a message that does not fit the topic of this host is dropped, and t
   await until('the second came', () => opened(b).length === 1);
   t.deepEqual(opened(b), ['2 bob']);
   t.is(await dropped(b), '1');
+  t.is(b.member.notUnderstood.length, 1);
+  t.regex(
+    b.member.notUnderstood[0] ?? '',
+    /^The host a sent a message on test\.knock that this one does not understand: /,
+  );
+  t.deepEqual(a.member.notUnderstood, []);
 });
 
 test('[C13] messages that are no plain data are dropped, and keep no later one from leaving', async (t) => {

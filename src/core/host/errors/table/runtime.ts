@@ -56,6 +56,11 @@ export const runtimeErrors = {
     what: '{what} does not run on this host: {where}.',
     remedy: 'Run the command on that host; `holdfast cluster status` says which host holds what.',
   },
+  HF_PLUGIN_MESSAGE: {
+    status: 409,
+    what: 'The host {host} sent a message on {topic} that this one does not understand: {reason}.',
+    remedy: 'Let both run one version of Holdfast; `holdfast cluster hosts` names the version of each.',
+  },
   HF_PLUGIN_EARLY: {
     status: 500,
     what: 'Plugin {plugin} used what its start makes before it was started.',
