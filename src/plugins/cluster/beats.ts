@@ -13,6 +13,7 @@ import { LinearStream } from './nats/stream.ts';
 import type { StreamSettings } from './nats/stream-settings.ts';
 import { Trouble } from './nats/trouble.ts';
 import { Presence } from './presence.ts';
+import { UnprovenRuns } from './unproven.ts';
 
 const BEAT_MS = 500;
 /** Of the stream: one beat of each host. */
@@ -80,12 +81,15 @@ export interface BeatsOptions {
   readonly onHeard?: (host: HeardHost) => void;
   /** This host reaches a quorum, and did not for more than 2 s, or never before. */
   readonly onReturned?: (awayMs: number) => void;
-  /** Another process is this host, and began earlier: this one has to stop. */
-  readonly onNameTaken: (error: Error) => void;
+  /** Another process is this host, and began earlier, or has come further: this one has to stop. */
+  readonly onNameTaken: (error: Error, by: NameTaker) => void;
 }
 
+/** `a copy`: it is this very run, on a copy of this machine, and what this run holds is its. */
+export type NameTaker = 'another' | 'a copy';
+
 /**
- * How this host stands to the others (docs/cluster.md, "Beats"). Twice a second it stores a beat, whose acknowledgement proves that it
+ * How this host stands to the others (docs/cluster.md, "Beats"). Twice a second it stores a beat and reads it back, which proves that it
  * reaches a quorum of the servers of NATS (or that of another stream does, while this one has no leader), and hears those of the others by a plain subscription. A run of a host counts when
  * it has answered a question of this process: beats of the past, sent again, do not.
  */
@@ -97,8 +101,7 @@ export class Beats {
   readonly #trouble: Trouble;
   readonly #startedAt: number;
   readonly #presence: Presence<HeardHost>;
-  /** Beats of runs that have not answered yet. */
-  readonly #unproven = new Map<string, number>();
+  readonly #unproven = new UnprovenRuns();
   /** When hosts of another protocol were heard last. */
   readonly #foreign = new Map<string, number>();
   readonly #asked = new Set<string>();
@@ -196,14 +199,10 @@ export class Beats {
     return this.#presence.askable;
   }
 
-  /** The names of the others that may answer: those that are known to live, and those that have not proven it yet. */
+  /** The names of the others that may answer: those that are known to live, and those that have not proven it yet, while they may. */
   get present(): ReadonlySet<string> {
-    const since = this.#presence.countsSince;
-    const unproven = [...this.#unproven].filter(([, heardMs]) => heardMs >= since);
-    return new Set([
-      ...this.live().map(({ host }) => host),
-      ...unproven.map(([key]) => key.slice(0, key.lastIndexOf(' '))),
-    ]);
+    const unproven = this.#unproven.since(this.#presence.countsSince);
+    return new Set([...this.live().map(({ host }) => host), ...unproven]);
   }
 
   /** The names of hosts of another protocol that live: they answer nothing. */
@@ -353,7 +352,6 @@ export class Beats {
   }
 
   #hear({ subject, body }: LinkMessage): void {
-    if (body.includes(this.run)) return; // its own
     const { clock, host, protocol, version } = this.#options;
     const value = readJson(body, LARGEST_MESSAGE);
     const who = identity.safeParse(value).data;
@@ -366,12 +364,18 @@ export class Beats {
     } else {
       const beat = beatBody.safeParse(value).data;
       if (!beat) this.#drops.add('malformed', { subject });
+      else if (beat.run === this.run) this.#hearOwn(beat);
       else if (this.heard.get(beat.host)?.run === beat.run) this.#hearAgain(beat);
       else {
-        if (beat.host !== host) this.#unproven.set(`${beat.host} ${beat.run}`, clock.monotonic());
+        if (beat.host !== host) this.#unproven.heard(beat.host, beat.run, clock.monotonic());
         void this.#prove(beat);
       }
     }
+  }
+
+  /** A machine that was copied while it ran is this very run, and counts on from there. The one that is behind hears what it has not sent. */
+  #hearOwn(beat: Beat): void {
+    if (beat.number > this.#number) this.#taken(this.#nameTaken(beat), 'a copy');
   }
 
   #hearAgain(beat: Beat): void {
@@ -383,8 +387,6 @@ export class Beats {
 
   #accept(heard: HeardHost): void {
     this.#presence.hear(heard);
-    const since = this.#presence.countsSince;
-    for (const [key, heardMs] of this.#unproven) if (heardMs < since) this.#unproven.delete(key);
     this.#options.onHeard?.(heard);
   }
 
@@ -397,13 +399,17 @@ export class Beats {
     try {
       const answers = await link.requestAll(`hf.${name}.is.${beat.host}.${beat.run}`, '{}', CHALLENGE_MS, 1);
       const answer = answers.map(({ body }) => readBody(answerBody, body, LARGEST_MESSAGE)).find(Boolean);
-      if (answer?.run !== beat.run || this.#isStopped) return;
+      if (answer?.run !== beat.run || this.#isStopped) {
+        // Without a connection nobody could have answered.
+        if (link.isUp) this.#unproven.failed(beat.run);
+        return;
+      }
       if (beat.host === host) {
         if (isEarlier(beat, { startedAt: this.#startedAt, run: this.run }))
           this.#taken(this.#nameTaken(beat));
         return;
       }
-      this.#unproven.delete(key);
+      this.#unproven.proven(beat.run);
       this.#accept({ ...beat, heardMs: clock.monotonic() });
     } catch (error) {
       logger.debug({ err: error }, 'cluster.beat.unproven');
@@ -441,10 +447,10 @@ export class Beats {
     return new ClusterError('HF_CLUSTER_NAME_TAKEN', { host: this.#options.host, since });
   }
 
-  #taken(error: Error): void {
+  #taken(error: Error, by: NameTaker = 'another'): void {
     if (this.#isStopped) return;
     this.stop();
-    this.#options.onNameTaken(error);
+    this.#options.onNameTaken(error, by);
   }
 }
 

@@ -81,8 +81,9 @@ export class ClusterSystem implements Cluster {
       }),
       onHeard: ({ host: other, shared }) => this.shared.hearOf(other, shared),
       onReturned: (awayMs) => this.shared.returned(awayMs),
-      onNameTaken: (error) => {
-        logger.fatal({ err: error }, 'cluster.name_taken');
+      onNameTaken: (error, by) => {
+        logger.fatal({ err: error, by }, 'cluster.name_taken');
+        if (by === 'a copy') this.leases.abandon(error.message);
         this.#leaveBecause(error);
       },
     });

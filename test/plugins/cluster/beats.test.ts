@@ -160,6 +160,66 @@ test.serial('[C13] beats of the past, sent again, bring no host back to life', a
   t.false(a.beats.isFresh({ from: 'c', run, upMs: b.beats.upMs }));
 });
 
+/** Keeps the beats of a host, as anybody in the account can, and sends one of them again. */
+async function recorder(t: Scope, name: string, host: string) {
+  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const recorded: { data: Uint8Array; code: string }[] = [];
+  stranger.listen(`hf.${name}.beat.${host}`, ({ data, headers }) => {
+    recorded.push({ data: data.slice(), code: headers?.get('Hf-Mac') ?? '' });
+  });
+  await stranger.connected().flush();
+  const again = () => {
+    const [first] = recorded;
+    const headers = stranger.headers({ 'Hf-Mac': first?.code ?? '' });
+    if (first) stranger.connected().publish(`hf.${name}.beat.${host}`, first.data, { headers });
+  };
+  return { recorded, again };
+}
+
+test.serial(
+  '[C13] a host that is dead does not count because somebody sends its last beat again and again',
+  async (t) => {
+    const name = clusterName();
+    const { recorded, again } = await recorder(t, name, 'dead');
+    const dead = await open(t, 'dead', name);
+    await until('a beat is recorded', () => recorded.length > 0);
+    await dead.stop();
+    await dead.link.close();
+    const a = await open(t, 'a', name);
+    const timer = setInterval(again, 100);
+    t.teardown(() => clearInterval(timer));
+    await until('it may live', () => a.beats.present.has('dead'));
+    await until('it was asked in vain', () => !a.beats.present.has('dead'));
+    const heard = recorded.length;
+    await until('it is heard as before', () => recorded.length > heard + 20);
+    t.deepEqual([...a.beats.present], []);
+    const next = await open(t, 'dead', name);
+    await until('its next run counts', () => hears(a, 'dead'));
+    t.is(a.beats.heard.get('dead')?.run, next.beats.run);
+  },
+);
+
+test.serial(
+  '[C13] a copy of a machine that runs is noticed by the beats that it did not send itself',
+  async (t) => {
+    const name = clusterName();
+    const { recorded, again } = await recorder(t, name, 'a');
+    const a = await open(t, 'a', name);
+    const b = await open(t, 'b', name);
+    await until('beats are recorded', () => recorded.length > 2);
+    const heard = recorded.length;
+    again();
+    await until('its own beat has come again, and more', () => recorded.length > heard + 2);
+    t.is(a.nameTaken, undefined);
+    const host = await openLink(t, nats.url(), { name });
+    const own = JSON.parse(Buffer.from(recorded[0]?.data ?? '').toString());
+    host.publish(`hf.${name}.beat.a`, JSON.stringify({ ...own, number: own.number + 1_000 }));
+    await until('it is stopped', () => a.nameTaken);
+    t.like(a.nameTaken, { code: 'HF_CLUSTER_NAME_TAKEN' });
+    t.is(b.nameTaken, undefined);
+  },
+);
+
 /** Somebody in the account who answers each beat in the servers' place: the message that it sends is well-formed. */
 async function acknowledger(t: Scope, name: string) {
   const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
@@ -213,7 +273,10 @@ test.serial('[C13] a refusal of a beat by a stranger does not cut a host off', a
 });
 
 for (const [what, wish] of [
-  ['in front of that of the beats', { stream: 'FRONT', replicas: 1, why: /overlap/ }],
+  [
+    'in front of that of the beats',
+    { stream: 'FRONT', replicas: 1, why: /subjects belong to a stream of another name/ },
+  ],
   ['of its name, with fewer copies', { stream: 'BEATS', replicas: 3, why: /num_replicas is 1, not 3/ }],
 ] as const) {
   test.serial(`[C13] a stream of a stranger ${what} proves nothing, and is told`, async (t) => {

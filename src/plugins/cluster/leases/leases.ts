@@ -64,6 +64,7 @@ export class Leases {
   #wake: () => void = () => {};
   #isWoken = false;
   #isStopped = false;
+  #isAbandoned = false;
   #loop: Promise<void> | undefined;
   #endHints: (() => void) | undefined;
   #cancelExpiry: (() => void) | undefined;
@@ -158,6 +159,17 @@ export class Leases {
     this.#cancelExpiry?.();
   }
 
+  /** Ends all work at once and says nothing more: another process holds it, under the name and the run of this one. */
+  abandon(reason: string): void {
+    this.#isAbandoned = true;
+    this.#competitor.drain(true);
+    for (const { singleton } of this.#competitor.held) {
+      this.#competitor.abandon(singleton);
+      void this.#lost(singleton, reason);
+    }
+    this.#stir();
+  }
+
   /** Who holds what, as far as this host has read: of all that it competes for, and that the ledger names. */
   table(): readonly LeaseRow[] {
     const { ledger, offered } = this.#competitor;
@@ -199,7 +211,7 @@ export class Leases {
   }
 
   async #turns(): Promise<void> {
-    while (!this.#isStopped) {
+    while (!this.#isStopped && !this.#isAbandoned) {
       let waitMs: number;
       try {
         await this.#turn();
@@ -259,7 +271,7 @@ export class Leases {
       this.#competitor.mirror = this.#options.mirror();
       const draft = this.#competitor.draft(this.#elapsed.now());
       const { ledger } = this.#competitor;
-      if (!draft || !ledger) break;
+      if (!draft || !ledger || this.#isAbandoned) break;
       const body = this.#competitor.sending(draft, this.#elapsed.now());
       const seq = await log.append(body, draft.after, ledger.incarnation);
       if (seq === draft.after + 1) {

@@ -69,6 +69,18 @@ test('[C13] a host that reads no ledger any more ends its work at the deadline; 
   t.is(a.story.length, 2, 'it follows');
 });
 
+test('[C13] a copy of the holder ends its work and releases nothing: the lease is that of the original', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  const [before, lease] = [ledger.bodies.length, a.held.get('a')];
+  a.leases.abandon('it is a copy');
+  t.deepEqual(a.story, ['gained a', 'lost a: it is a copy']);
+  t.is(lease?.deadline(), Number.NEGATIVE_INFINITY);
+  await clock.advance(HOLD);
+  await clock.passUntil(a.leases.stop());
+  t.is(ledger.bodies.length, before, 'it says nothing more');
+  t.deepEqual(b.story, []);
+});
+
 test('[C13] a host that was suspended with its machine holds nothing when it wakes, before any timer has fired', async (t) => {
   const clock = new SuspendableClock();
   const { a, b } = await pair(t, clock);
