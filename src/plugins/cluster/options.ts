@@ -67,8 +67,6 @@ export const clusterOptions = z
       .int()
       .min(16 * 1024 * 1024)
       .default(1024 * 1024 * 1024),
-    /** How long a host that hears no other goes on to serve what it knows, e.g. keys of the gateway. */
-    isolationGraceMs: z.int().min(0).max(86_400_000).default(300_000),
   })
   .superRefine(({ servers, insecure, tls }, context) => {
     if ((tls.certFile === undefined) !== (tls.keyFile === undefined)) {
