@@ -1,13 +1,5 @@
-import {
-  allowanceOf,
-  allows,
-  counted,
-  granted,
-  RPM,
-  type Shared,
-  type SliceWanted,
-  wantsMore,
-} from '../../src/machines/gateway/shares.ts';
+import { allowanceOf, allows, counted, wantsMore } from '../../src/machines/gateway/allowance.ts';
+import { granted, RPM, type Shared, type SliceWanted } from '../../src/machines/gateway/shares.ts';
 import { Simulation } from './simulation.ts';
 import { ModelStream } from './stream.ts';
 

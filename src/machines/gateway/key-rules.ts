@@ -1,18 +1,7 @@
 import type { ClockSet } from '../clock-set.ts';
-import {
-  type Allowance,
-  allowanceOf,
-  allows,
-  BUDGET,
-  type ClusterFacts,
-  mayHaveOpen,
-  RPM,
-  rpmOf,
-  type Shared,
-  type SlicesWanted,
-  type SliceWanted,
-  wantsMore,
-} from './shares.ts';
+import { type Allowance, allowanceOf, allows, wantsMore } from './allowance.ts';
+import { type ClusterFacts, mayHaveOpen } from './cluster-facts.ts';
+import { BUDGET, RPM, rpmOf, type Shared, type SlicesWanted, type SliceWanted } from './shares.ts';
 
 /** The minute that `rpm_limit` counts in, milliseconds. */
 export const WINDOW_MS = 60_000;

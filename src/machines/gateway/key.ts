@@ -1,6 +1,7 @@
 import { assign, setup } from 'xstate';
 import { moved } from '../clock-set.ts';
 import { type Alert, effect } from '../effect.ts';
+import { counted } from './allowance.ts';
 import { heardOf, isNews } from './key-heard.ts';
 import type {
   AnswerParams,
@@ -25,7 +26,7 @@ import {
   usesAfter,
   windowAt,
 } from './key-rules.ts';
-import { BUDGET, counted, granted, type Shared, type SliceWanted, sharedMoved } from './shares.ts';
+import { BUDGET, granted, type Shared, type SliceWanted, sharedMoved } from './shares.ts';
 
 export type * from './key-rules.ts';
 

@@ -1,45 +1,12 @@
-/**
- * Limits that hold for all hosts of a cluster together (G16): each host spends from slices that are granted by messages,
- * which every host applies in the same order, so that all compute the same grants and a replay decides the same.
- *
- * A host may spend what it was granted, and ahead of that what it would be granted next, so that the first call of a minute
- * waits for no message. So hosts that know nothing of each other pass a limit by one slice each at most; the slices shrink
- * as the limit nears. The minutes of a limit are those of the message server's clock, because the hosts' own clocks may be apart;
- * so a host that has lost messages shares the next minute as all others do. A budget begins with the first message after the last
- * one ended. A host learns of it later by the delay of the message, and what it spends of the
- * window before until then counts for that one.
- */
-/** How a host stands to the others at a call; absent without a cluster. */
-export interface ClusterFacts {
-  /** This host. */
-  readonly host: string;
-  /** How many there are, this one included. */
-  readonly hosts: number;
-  /** How long it has been cut off, milliseconds; absent while it is connected. */
-  readonly isolatedMs?: number;
-  /** For how long a host that is cut off serves keys that it knows, milliseconds. */
-  readonly graceMs?: number;
-  /** Messages were lost to this host: for so long yet it does not know what was granted, and uses nothing. Milliseconds. */
-  readonly closedMs?: number;
-  /** Of a key with a limit of what is open at once: what this host had open when it last told the others. */
-  readonly openAtBeat?: number;
-  /** What the others had open as they last told. */
-  readonly openElsewhere?: number;
-}
-
-/**
- * How many calls of a key this host may have open: what it last told of, and its part of what was free then, rounded up so
- * that nothing stays unused.
- *
- * @param limit for all hosts
- */
-export function mayHaveOpen(
-  limit: number,
-  { hosts, openAtBeat = 0, openElsewhere = 0 }: ClusterFacts,
-): number {
-  const free = Math.max(0, limit - openAtBeat - openElsewhere);
-  return Math.min(limit, openAtBeat + Math.ceil(free / Math.max(1, hosts)));
-}
+// Limits that hold for all hosts of a cluster together (G16): each host spends from slices that are granted by messages,
+// which every host applies in the same order, so that all compute the same grants and a replay decides the same.
+//
+// A host may spend what it was granted, and ahead of that what it would be granted next, so that the first call of a minute
+// waits for no message. So hosts that know nothing of each other pass a limit by one slice each at most; the slices shrink
+// as the limit nears. The minutes of a limit are those of the message server's clock, because the hosts' own clocks may be apart;
+// so a host that has lost messages shares the next minute as all others do. A budget begins with the first message after the last
+// one ended. A host learns of it later by the delay of the message, and what it spends of the
+// window before until then counts for that one.
 
 /** What a host asks for, of one limit. */
 export interface SliceWanted {
@@ -108,14 +75,14 @@ interface Quota {
 }
 
 const MINUTE_MS = 60_000;
-/** A message that got lost is sent again after so long. */
-const ASK_AGAIN_MS = 1_000;
-
 export const RPM = 'rpm';
 export const BUDGET = 'budget';
 export const rpmOf = (name: string): string => `${RPM} ${name}`;
 
-function quotaOf({ rpmLimit, rpmLimits, maxBudget, budgetMs }: Limits, name: string): Quota | undefined {
+export function quotaOf(
+  { rpmLimit, rpmLimits, maxBudget, budgetMs }: Limits,
+  name: string,
+): Quota | undefined {
   const isBudget = name === BUDGET;
   const own = name.slice(RPM.length + 1);
   const ofName = rpmLimits && Object.hasOwn(rpmLimits, own) ? rpmLimits[own] : undefined;
@@ -125,132 +92,31 @@ function quotaOf({ rpmLimit, rpmLimits, maxBudget, budgetMs }: Limits, name: str
 }
 
 /** Money is counted in billionths. */
-const exact = (amount: number): number => Math.round(amount * 1e9) / 1e9;
+export const exact = (amount: number): number => Math.round(amount * 1e9) / 1e9;
 
 const sum = (amounts: Readonly<Record<string, number>>): number =>
   exact(Object.values(amounts).reduce((total, amount) => total + amount, 0));
 
 /** A clock that was set by more than the window begins it anew. */
-const isOver = (since: number, now: number, lengthMs: number): boolean => Math.abs(now - since) >= lengthMs;
+export const isOver = (since: number, now: number, lengthMs: number): boolean =>
+  Math.abs(now - since) >= lengthMs;
 
 /** What a host is granted at most, of what nobody was granted yet: less than an even part, so that others get theirs. */
-function sliceOf(name: string, left: number, need: number, hosts: number): number {
+export function sliceOf(name: string, left: number, need: number, hosts: number): number {
   const even = left / Math.max(1, hosts);
   // What a host has not told of the use of its budget may be granted again, so that two slices of it may be too much.
   return Math.min(left, Math.max(need, name === BUDGET ? exact(even / 4) : Math.floor(even / 2)));
 }
 
-const leftOf = ({ limit }: Quota, share: Share): number =>
+export const leftOf = ({ limit }: Quota, share: Share): number =>
   Math.max(0, exact(limit - share.base - sum(share.granted)));
 
-/** What a host may still use of one limit. */
-export interface Allowance {
-  readonly name: string;
-  readonly used: number;
-  /** Granted to this host. */
-  readonly granted: number;
-  /** What it may use ahead of a grant. */
-  readonly ahead: number;
-  /** What no host was granted. */
-  readonly left: number;
-  /** When the window ends as this host sees it, milliseconds from now. */
-  readonly endsIn: number;
-  readonly began?: number | undefined;
-  readonly at: number;
-  readonly askedAt?: number | undefined;
-}
-
-/** The state that an allowance depends on. */
-interface Sharing {
+/** What of a key's state its shared limits depend on. */
+export interface Sharing {
   readonly terms?: Limits | undefined;
   readonly shared?: Shared | undefined;
   /** What was spent, also before hosts shared it. */
   readonly spend: number;
-}
-
-/** @param need the least that is of use @returns undefined when there is no such limit */
-export function allowanceOf(
-  { terms, shared, spend }: Sharing,
-  { host, hosts }: ClusterFacts,
-  name: string,
-  at: number,
-  need: number,
-): Allowance | undefined {
-  const quota = terms && quotaOf(terms, name);
-  if (!quota) return undefined;
-  const { limit, lengthMs } = quota;
-  const known = shared?.shares[name];
-  const share = known && !isOver(known.at, at, lengthMs) ? known : undefined;
-  const own = ownOf(shared, host, name, share, at, lengthMs);
-  const base = name === BUDGET && !known ? spend - (own?.used ?? 0) : 0;
-  const left = share ? leftOf(quota, share) : Math.max(0, exact(limit - base));
-  const most = Math.max(hosts, Object.keys(share?.granted ?? {}).length);
-  return {
-    name,
-    used: own?.used ?? 0,
-    granted: share?.granted[host] ?? 0,
-    ahead: sliceOf(name, left, need, most),
-    left,
-    endsIn: Math.min(lengthMs, (share?.at ?? own?.at ?? at) + lengthMs - at),
-    began: share?.began,
-    at: own?.at ?? at,
-    askedAt: own?.askedAt,
-  };
-}
-
-/** @returns what this host used of the window that goes on, or of one that no message has begun yet */
-function ownOf(
-  shared: Shared | undefined,
-  host: string,
-  name: string,
-  share: Share | undefined,
-  at: number,
-  lengthMs: number,
-): OwnUse | undefined {
-  const own = shared?.host === host ? shared.own[name] : undefined;
-  if (!own) return undefined;
-  if (own.began !== undefined) return own.began === share?.began ? own : undefined;
-  return isOver(own.at, at, lengthMs) ? undefined : own;
-}
-
-/** Whether so much more may be used. */
-export const allows = ({ used, granted, ahead }: Allowance, amount: number): boolean =>
-  exact(used + amount) <= exact(granted + ahead);
-
-/** Whether this host should ask for more: half of its next slice is used ahead, or less is left of what it was granted. */
-export function wantsMore(
-  { used, granted, ahead, left, askedAt }: Allowance,
-  { isolatedMs }: ClusterFacts,
-  at: number,
-): boolean {
-  if (isolatedMs !== undefined || left <= 0 || granted - used >= ahead / 2) return false;
-  return askedAt === undefined || Math.abs(at - askedAt) >= ASK_AGAIN_MS;
-}
-
-/** Counts what a call uses. @param asks whether it asks for more with it */
-export function counted(
-  { shared }: Sharing,
-  { host }: ClusterFacts,
-  uses: readonly { readonly allowance: Allowance; readonly amount: number; readonly asks: boolean }[],
-  at: number,
-): Shared {
-  const own = Object.fromEntries(
-    uses.map(({ allowance: { name, used, began, at: since, askedAt }, amount, asks }) => {
-      const asked = asks ? at : askedAt;
-      const use: OwnUse = {
-        at: since,
-        used: exact(used + amount),
-        ...(began !== undefined && { began }),
-        ...(asked !== undefined && { askedAt: asked }),
-      };
-      return [name, use];
-    }),
-  );
-  return {
-    host,
-    shares: shared?.shares ?? {},
-    own: { ...(shared?.host === host ? shared.own : {}), ...own },
-  };
 }
 
 /** A host asks for slices, as every host hears it in the same order. */

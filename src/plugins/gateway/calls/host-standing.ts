@@ -1,7 +1,7 @@
 import type { Cluster } from '../../../core/contracts/cluster.ts';
 import { isObject, type Json } from '../../../core/kernel/json.ts';
+import type { ClusterFacts } from '../../../machines/gateway/cluster-facts.ts';
 import { cutOff, slotOf, type Verdict } from '../../../machines/gateway/key-rules.ts';
-import type { ClusterFacts } from '../../../machines/gateway/shares.ts';
 import type { KeyDirectory } from '../keys/virtual-keys.ts';
 import type { KeyUsage } from './key-usage.ts';
 
