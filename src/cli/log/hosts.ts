@@ -14,7 +14,7 @@ import { integritySteps } from '../../core/kernel/log/integrity.ts';
 import { portableHeader, portableLines } from '../../core/kernel/log/portable/export.ts';
 import { writePortable } from '../../core/kernel/log/portable/file.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
-import { Layout } from './layout.ts';
+import { Layout, LEFT_OUT } from './layout.ts';
 
 /** So much of a log's records is printed at once, so that what belongs together is one line. */
 const BATCH = 500;
@@ -53,13 +53,15 @@ export async function listHosts(
   selection: Selection,
   limit: number,
   { all, words }: { readonly all: boolean; readonly words: PluginWords },
-  { print, terminal, json, signal }: CommandContext,
+  { print, note, terminal, json, signal }: CommandContext,
 ): Promise<void> {
+  let hasMore = false;
   const hosts = await Promise.all(
     logs.map(async ({ host, reader, clockBehindMs }) => {
-      const records = Number.isFinite(limit)
-        ? (await newest(reader, selection, limit, signal)).records
-        : eachOf(inBatches(reader, selection, signal));
+      if (!Number.isFinite(limit))
+        return { host, clockBehindMs, records: eachOf(inBatches(reader, selection, signal)) };
+      const { records, more } = await newest(reader, selection, limit, signal);
+      hasMore ||= more;
       return { host, clockBehindMs, records };
     }),
   );
@@ -94,9 +96,12 @@ export async function listHosts(
   for await (const one of mergedRecords(hosts)) {
     waiting.push(one);
     if (Number.isFinite(limit)) {
-      if (waiting.length > limit) waiting.shift();
+      if (waiting.length > limit) hasMore = waiting.shift() !== undefined;
     } else if (waiting.length === BATCH) await printAll(waiting.splice(0));
   }
+  if (hasMore && !json) note(terminal.paintError('dim', LEFT_OUT));
+  else if (waiting.length === 0 && Number.isFinite(limit) && !json)
+    note(terminal.paintError('dim', `(no record of ${logs.map(({ host }) => host).join(', ')} matches)`));
   await printAll(waiting);
   if (json) print(before === '[' ? '[]' : ']');
 }

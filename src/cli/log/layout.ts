@@ -31,6 +31,9 @@ interface Word {
   readonly gap: string;
 }
 
+/** Said where a list ends at its limit. */
+export const LEFT_OUT = '(older records are left out; --limit 0 shows all)';
+
 /**
  * Lays out lines in columns: time, record number, actor, what happened, states and effects; at the right end the cause and
  * the last characters of the correlation id.

@@ -16,7 +16,7 @@ import { sourcesFrom } from './archived.ts';
 import { withChosenLog } from './chosen.ts';
 import { selectionOf, wholeNumber } from './flags.ts';
 import { parsePattern } from './grep.ts';
-import { Layout } from './layout.ts';
+import { Layout, LEFT_OUT } from './layout.ts';
 import { recordPage } from './record-page.ts';
 import { noteDamage, sourceOf, sourcesOf, withLog } from './source.ts';
 import { whyNone } from './why-none.ts';
@@ -112,7 +112,7 @@ async function listLines(
   }
   const { lines, more } = await newestLines(log, selection, limit, { all, words, signal });
   if (lines.length === 0) note(terminal.paintError('dim', await noMatch(log, selection, signal)));
-  if (more) note(terminal.paintError('dim', `(older records are left out; --limit 0 shows all)`));
+  if (more) note(terminal.paintError('dim', LEFT_OUT));
   for (const line of layout.lines(lines)) print(line);
 }
 

@@ -41,7 +41,7 @@ export function hostLines({ hosts }: ClusterView, { terminal }: CommandContext):
     drained ? `${state}, drained` : state,
     isThis && state === 'here' ? 'now' : `${duration(heardMs)} ago`,
     holds === undefined ? 'unknown' : holds.join(', ') || '-',
-    String(lag),
+    lag === undefined ? 'unknown' : String(lag),
     version,
   ]);
   const head = ['host', 'state', 'heard', 'holds', 'not mirrored', 'version'];

@@ -82,7 +82,7 @@ function hosts(view: ClusterView, now: number): PageSection {
         state: drained ? `${state}, drained` : state,
         heard: now - heardMs,
         holds: holds?.join(', ') ?? 'unknown',
-        lag,
+        ...(lag !== undefined && { lag }),
         version,
       },
     })),

@@ -73,8 +73,8 @@ interface HeardOf {
   readonly version: string;
   /** When its newest beat came, by the clock of durations. */
   readonly heardMs: number;
-  /** Records that are not on its stream. */
-  readonly lag: number;
+  /** Records that are not on its stream; absent of a host that is not heard. */
+  readonly lag?: number;
 }
 
 interface LeaseOf {
@@ -115,8 +115,8 @@ export interface HostView {
   readonly drained: boolean;
   /** Absent while that is unknown. */
   readonly holds?: readonly string[];
-  /** Records that are not on its stream. */
-  readonly lag: number;
+  /** Records that are not on its stream; absent of a host that is not heard. */
+  readonly lag?: number;
 }
 
 export interface LeaseView {
@@ -249,7 +249,8 @@ function otherHosts(parts: ClusterParts): HostView[] {
       const present = heardMs < SILENT_MS ? 'there' : (silent ?? (heardMs < GONE_MS ? 'silent' : 'gone'));
       const state = hasStopped(host) ? 'stopped' : present;
       return {
-        ...{ host, version, lag, state, heardMs, isThis: false },
+        ...{ host, version, state, heardMs, isThis: false },
+        ...(state === 'there' && { lag }),
         drained: hosts.get(host)?.drained ?? false,
         ...(!isHoldingUnknown(parts) && { holds: heldBy(host, parts) }),
       };

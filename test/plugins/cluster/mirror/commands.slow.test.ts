@@ -125,6 +125,11 @@ test('[C13] the logs of all hosts are listed as one story, shown, exported, and 
     (JSON.parse(whole.out) as { host: string; seq: number }[]).map(({ host, seq }) => `${host} ${seq}`),
     ['attic 1', 'attic 2', 'attic 3', 'cellar 1', 'cellar 2'],
   );
+  t.notRegex(list.err, /left out/);
+  const few = await holdfast(['log', 'list', '--host', 'all', '--all', '--limit', '4']);
+  t.regex(few.err, /older records are left out/);
+  const none = await holdfast(['log', 'list', '--host', 'all', '--correlation', 'nobody-s']);
+  t.regex(none.err, /no record of attic, cellar matches/);
   const one = await holdfast(['log', 'list', '--host', 'attic', '--all', '--json']);
   t.is((JSON.parse(one.out) as unknown[]).length, 3);
   const show = await holdfast(['log', 'show', '1', '--host', 'cellar', '--json']);

@@ -296,7 +296,7 @@ test('[C13] a host that is cut off says unknown, and since when, instead of what
   const since = new Date(clock.now() - 61_000).toISOString().slice(11, 19);
   const view = clusterView(parts);
   t.is(view.unknownSince, clock.now() - 61_000);
-  t.like(view.hosts[1], { host: 'two', state: 'unknown', holds: undefined });
+  t.like(view.hosts[1], { host: 'two', state: 'unknown', holds: undefined, lag: undefined });
   t.deepEqual(
     view.leases.map(({ singleton, holder, isUnknown, last }) => [singleton, holder, isUnknown, last]),
     [
