@@ -3,7 +3,7 @@ import type { EndedRun, Run } from '../../core/host/lifecycle/machine.ts';
 import { HOST, runsOf } from '../../core/host/lifecycle/records.ts';
 import { redact } from '../../core/host/logging/redact.ts';
 import type { PluginStatus, Services } from '../../core/host/plugin/definition.ts';
-import { isObject, type Json } from '../../core/kernel/json.ts';
+import { isObject, type Json, type JsonObject } from '../../core/kernel/json.ts';
 import type { LogStatus } from '../../core/kernel/log/event-log.ts';
 
 /** The routes of health and metrics, for people, supervisors and collectors (C14, R29, R40; `docs/health.md`). */
@@ -11,8 +11,10 @@ export function healthRoutes(http: HttpSurface, services: Services): void {
   http.get('/livez', () => ({ alive: true }));
 
   http.get('/readyz', (_request, reply) => {
-    const reasons = notReady(vitals(services));
-    return reply.code(reasons.length === 0 ? 200 : 503).send({ ready: reasons.length === 0, reasons });
+    const reasons = notReady({ ...vitals(services), reports: services.health() });
+    return reply
+      .code(reasons.length === 0 ? 200 : 503)
+      .send(redact({ ready: reasons.length === 0, reasons }));
   });
 
   http.get('/healthz', (_request, reply) => {
@@ -21,7 +23,7 @@ export function healthRoutes(http: HttpSurface, services: Services): void {
     const seen = { ...vitals(services), reports };
     const { current, last } = runsOf(actors.snapshot(HOST));
     const status = healthStatus(seen);
-    const reasons = [...notReady(seen), ...degradedBy(seen)];
+    const reasons = [...undecided(seen), ...degradedBy(seen)];
     const own = {
       status,
       ...(reasons.length > 0 && { reasons }),
@@ -77,26 +79,40 @@ export interface Vitals {
   readonly reports?: Readonly<Record<string, Json>>;
 }
 
-/** Why requests should go elsewhere for now; empty when this runtime can serve them. */
-export function notReady({ log, accepting }: Vitals): string[] {
+/** Why requests should go elsewhere for now; empty when this runtime can serve them. A plugin says so by `ready: false` in its report. */
+export function notReady(vitals: Vitals): string[] {
+  return [...undecided(vitals), ...reasonsOf(vitals.reports, ({ ready }) => ready === false, 'is not ready')];
+}
+
+/** Why nothing can be decided. */
+function undecided({ log, accepting }: Vitals): string[] {
   if (log.state !== 'open') return [`the log is ${log.state}${log.reason ? `: ${log.reason}` : ''}`];
   return accepting ? [] : ['more waits for the log than it can take'];
 }
 
 export function healthStatus(vitals: Vitals): HealthStatus {
-  if (notReady(vitals).length > 0) return 'failing';
+  if (undecided(vitals).length > 0) return 'failing';
   return degradedBy(vitals).length > 0 ? 'degraded' : 'ok';
 }
 
 /** What is missing, by the name of its plugin or report; empty when nothing is. */
-export function degradedBy({ plugins, reports = {} }: Vitals): string[] {
+export function degradedBy({ plugins, reports }: Vitals): string[] {
   const failed = plugins.filter(({ state }) => state === 'failed');
   return [
     ...failed.map(({ name, reason }) => `plugin ${name} failed${reason ? `: ${reason}` : ''}`),
-    ...Object.entries(reports).flatMap(([name, report]) => {
-      if (!isObject(report) || report.ok !== false) return [];
-      const reason = report.reason ?? report.fault;
-      return [typeof reason === 'string' ? `${name}: ${reason}` : `${name} is not as it should be`];
-    }),
+    ...reasonsOf(reports, ({ ok }) => ok === false, 'is not as it should be'),
   ];
+}
+
+/** The reasons of the reports that match, by name. @param otherwise what is said of one that gives none */
+function reasonsOf(
+  reports: Vitals['reports'] = {},
+  matches: (report: JsonObject) => boolean,
+  otherwise: string,
+): string[] {
+  return Object.entries(reports).flatMap(([name, report]) => {
+    if (!isObject(report) || !matches(report)) return [];
+    const reason = report.reason ?? report.fault;
+    return [typeof reason === 'string' ? `${name}: ${reason}` : `${name} ${otherwise}`];
+  });
 }

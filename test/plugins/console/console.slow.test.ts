@@ -176,6 +176,18 @@ test('[C14] while the disk is full it is failing and not ready, yet alive; with 
   t.is(well.body.log.durableSeq, well.body.log.seq);
 });
 
+test('[C14] it is not ready while a fact says so, with its redacted reason, and well in all else', async (t) => {
+  let ready = false;
+  const fact = () => ({ ready, reason: 'behind password=hunter2' });
+  const { url } = await start(t, tempDir(t), [plugin('other', (context) => context.health('other', fact))]);
+  const { status, body } = await get(`${url}/readyz`);
+  t.is(status, 503);
+  t.deepEqual(body, { ready: false, reasons: ['other: behind password=[redacted]'] });
+  t.is((await get(`${url}/healthz`)).body.status, 'ok');
+  ready = true;
+  t.is((await get(`${url}/readyz`)).status, 200);
+});
+
 test('[R40] a fact that a plugin contributes is shown under its name', async (t) => {
   let pending: { transID: string; secondsLeft: number } | undefined = { transID: 't1', secondsLeft: 90 };
   const other = plugin('other', (context) => context.health('transaction', () => pending));

@@ -40,3 +40,14 @@ test('[C14] readiness asks only whether requests can be decided, and says why no
   ]);
   t.deepEqual(notReady({ ...well, accepting: false }), ['more waits for the log than it can take']);
 });
+
+test('[C13,C14] a plugin says that calls should go elsewhere by `ready: false` in its fact, which is not failing', (t) => {
+  const reports = {
+    cluster: { ok: false, ready: false, reason: 'cut off' },
+    other: { ready: false },
+    legs: [],
+  };
+  t.deepEqual(notReady({ ...well, reports }), ['cluster: cut off', 'other is not ready']);
+  t.deepEqual(notReady({ ...well, reports: { cluster: { ok: false }, store: { ready: true } } }), []);
+  t.is(healthStatus({ ...well, reports }), 'degraded');
+});

@@ -207,8 +207,9 @@ export interface PluginContext<S = Services> {
   onStop(work: (started: S, reason: string) => void | Promise<void>): void;
   /**
    * A fact for `GET /healthz`, under a name of its own, e.g. the pending transaction. Read at each request and
-   * redacted; `undefined` leaves the name out. One that says `ok: false` makes the whole `degraded`. `holdfast status`
-   * shows its `text`, where it has one, else its fields.
+   * redacted; `undefined` leaves the name out. One that says `ok: false` makes the whole `degraded`; with
+   * `ready: false` it says that calls should go to another host for now: `GET /readyz` answers 503 with its `reason`.
+   * `holdfast status` shows its `text`, where it has one, else its fields.
    *
    * @param stopped the same fact for `holdfast status` and checks while the instance does not run. Of a plugin that the
    * program brings it stands in `stopped-reports.ts`, too, and is asked when the log holds actors of its feature.

@@ -41,6 +41,7 @@ export function clusterFact(parts: ClusterParts): Json {
   return {
     text: `${host} of ${name} ${holds}; ${facts}`,
     ...(reason !== '' && { ok: false, reason }),
+    ready: isReady(parts),
     host,
     hosts: unknownSince === undefined ? there : 'unknown',
     ...(unknownSince !== undefined && { unknownSince }),
@@ -52,4 +53,10 @@ export function clusterFact(parts: ClusterParts): Json {
     orphans: orphans.length,
     forged,
   };
+}
+
+/** A host that is behind refuses every call; one that is cut off serves some for a while, which others may serve better, if there are any. */
+function isReady(parts: ClusterParts): boolean {
+  const { hosts, isIsolated, isBehind } = parts.standing();
+  return !isBehind && !(isIsolated && hosts > 1);
 }

@@ -38,7 +38,7 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
       },
       ...wish.link,
     },
-    standing: wish.standing ?? (() => ({ hosts: 2, silentMs: 100, isIsolated: false, isBehind: false })),
+    standing: wish.standing ?? connected,
     beats: {
       heard: new Map([['two', heard(clock, 300)]]),
       trouble: undefined,
@@ -69,6 +69,8 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
   };
 }
 
+const connected = () => ({ hosts: 2, silentMs: 100, isIsolated: false, isBehind: false });
+
 const OUTDATED = {
   ...{ singleton: 'jobs', type: 'jobs.list', version: 1, theirs: 2 },
   ...{ release: '0.2.0', theirRelease: '0.3.0' },
@@ -91,6 +93,17 @@ test('[C13] a host that hears the others, mirrors its log and has no orphaned br
   ]);
   t.like(clusterFact(partsOf()), { text: 'one of home holds reconciler; 2 hosts are there', hosts: 2 });
   t.is((clusterFact(partsOf()) as { ok?: boolean }).ok, undefined);
+});
+
+test('[C13,C14] a host is not ready while it is behind, or cut off from others that may serve', (t) => {
+  const ready = (standing: Partial<ReturnType<typeof connected>>) =>
+    (clusterFact(partsOf({ standing: () => ({ ...connected(), ...standing }) })) as { ready?: boolean })
+      .ready;
+  t.is(ready({}), true);
+  t.is(ready({ isIsolated: true, isBehind: true }), false);
+  t.is(ready({ hosts: 1, isIsolated: true, isBehind: true }), false, 'it refuses every call');
+  t.is(ready({ silentMs: 7_400, isIsolated: true }), false);
+  t.is(ready({ hosts: 1, silentMs: 7_400, isIsolated: true }), true, 'nobody else could serve');
 });
 
 const faults: readonly (readonly [string, Wish, RegExp])[] = [
