@@ -87,7 +87,7 @@ test.serial(
   '[C13] a message that its holder cannot take, or that no holder takes in time, is an error',
   async (t) => {
     const name = clusterName();
-    const a = await open(t, 'a', name, { withinMs: 600 });
+    const a = await open(t, 'a', name, { withinMs: 2_000 });
     const b = await open(t, 'b', name, {
       take: () => {
         throw new Error('no such actor');
