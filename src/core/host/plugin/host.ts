@@ -308,7 +308,12 @@ export class PluginHost {
   }
 
   #placeOf(singleton: string): string {
-    const holder = this.cluster()?.holderOf(singleton);
+    const cluster = this.cluster();
+    const holder = cluster?.holderOf(singleton);
+    // A host that is cut off knows only who held it last; and while it waits here, this one does not run it.
+    if (cluster && (cluster.standing().isIsolated || holder === cluster.host)) {
+      return 'which host runs it is unknown here now';
+    }
     return holder === undefined ? 'no host runs it now' : `it runs on ${holder}`;
   }
 

@@ -365,6 +365,24 @@ test('[C13] a singleton that is to end while it begins does end', async (t) => {
   t.throws(() => open(a), { code: 'HF_ACTOR_ELSEWHERE' });
 });
 
+test('[C13] a host that is cut off, or whose work ended though nobody else has it yet, names no holder', async (t) => {
+  const bench = new Bench();
+  const [a, b] = await bench.pair(t);
+  await bench.cluster.move('lamps', 'a');
+  const unknown = {
+    status: 409,
+    body: { code: 'HF_PLUGIN_ELSEWHERE', details: { where: 'which host runs it is unknown here now' } },
+  };
+  b.member.isCut = true;
+  t.like(await askLamp(b), unknown);
+  t.regex(pluginOf(b, 'lamp'), /waits: which host runs it is unknown here now/);
+  b.member.isCut = false;
+  t.like(await askLamp(b), { status: 409, body: { details: { where: 'it runs on a' } } });
+  await a.member.singleton('lamps').end('the lease ran out');
+  t.is(a.member.holderOf('lamps'), 'a');
+  t.like(await askLamp(a), unknown);
+});
+
 test('[C13] a command on the wrong host is told the right one, and works again where the singleton is', async (t) => {
   const bench = new Bench();
   const [a, b] = await bench.pair(t);
