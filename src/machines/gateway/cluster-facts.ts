@@ -8,6 +8,8 @@ export interface ClusterFacts {
   readonly isolatedMs?: number;
   /** For how long a host that is cut off serves keys that it knows, milliseconds. */
   readonly graceMs?: number;
+  /** It has just started or come back, and has not read yet what it missed: absent when it has, and in decisions of older releases. */
+  readonly isBehind?: true;
   /** Messages were lost to this host: for so long yet it does not know what was granted, and uses nothing. Milliseconds. */
   readonly closedMs?: number;
   /** Of a key with a limit of what is open at once: what this host had open when it last told the others. */

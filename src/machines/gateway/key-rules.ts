@@ -133,6 +133,7 @@ export type CallRule =
   | 'identity_required'
   | 'not_entitled'
   | 'host_isolated'
+  | 'host_behind'
   | 'tool_not_allowed'
   | 'too_many_calls'
   | 'too_many_streams'
@@ -424,15 +425,15 @@ const RECONNECTED_MS = 2_000;
 
 /**
  * @returns why a host that is cut off refuses: others may have revoked the key meanwhile. What may change something waits at
- * once, the rest after a while
+ * once, the rest after a while; of one that is behind, all
  */
 export function cutOff(
-  { isolatedMs, graceMs = 0 }: Pick<ClusterFacts, 'isolatedMs' | 'graceMs'>,
+  { isolatedMs, graceMs = 0, isBehind }: Pick<ClusterFacts, 'isolatedMs' | 'graceMs' | 'isBehind'>,
   writes = false,
 ): Verdict | undefined {
   if (isolatedMs === undefined) return undefined;
   return writes || isolatedMs >= graceMs
-    ? { rule: 'host_isolated', retryAfterMs: RECONNECTED_MS }
+    ? { rule: isBehind ? 'host_behind' : 'host_isolated', retryAfterMs: RECONNECTED_MS }
     : undefined;
 }
 

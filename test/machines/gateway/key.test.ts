@@ -277,6 +277,9 @@ test('[C13,G6] a host that is cut off refuses at once what may write, and all af
   is(cluster(299_999), forward());
   is(cluster(300_000), isolated);
   is({ ...cluster(300_000), method: 'tools/list' }, isolated);
+  const behind = { cluster: { host: 'a', hosts: 3, isolatedMs: 100, graceMs: 0, isBehind: true } as const };
+  is(behind, answer('host_behind', { retryAfterMs: 2_000 }));
+  is({ ...behind, method: 'close' }, forward());
   // What is wrong with the call itself is said first.
   is({ ...cluster(300_000), routes: ['cluster'] }, answer('not_entitled'));
   is({ ...cluster(300_000), presented: 'k_2' }, answer('rotated_out'));

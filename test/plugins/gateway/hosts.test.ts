@@ -161,8 +161,13 @@ test('[C13,G6] a host that is back and has not read what it missed refuses every
   await until('the other host knows it', () => knowsKey(b));
   const read = await caller(a, String(made.body.key));
   b.member.isBehind = true;
-  t.is((await read(b)).status, 503);
-  t.deepEqual(await rules(b), ['host_isolated']);
+  const refused = await read(b);
+  t.is(refused.status, 503);
+  t.is(refused.headers.get('retry-after'), '2');
+  const { error } = (await refused.json()) as { error: { message: string } };
+  t.regex(error.message, /has just started or come back .* Nothing was called/);
+  t.notRegex(error.message, /cut off/);
+  t.deepEqual(await rules(b), ['host_behind']);
   b.member.isBehind = false;
   t.is((await read(b)).status, 200);
 });

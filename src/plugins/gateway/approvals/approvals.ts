@@ -145,9 +145,9 @@ export class Approvals {
     // While it waited, this host may have been cut off: then it would not know that the key was revoked.
     const cutOff = this.#others?.refusal(called.route.entry.writes === true);
     const refusal = cutOff && plainRefusal({ ...cutOff, revision: params.revision }, message);
-    if (refusal) {
+    if (cutOff && refusal) {
       call.exchange.send(refusal);
-      return { outcome: 'answered', refusal: 'host_isolated' };
+      return { outcome: 'answered', refusal: cutOff.rule };
     }
     return this.#carryOutOnce(call, standing, () => {
       parked.endWait();

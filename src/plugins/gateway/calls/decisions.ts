@@ -44,6 +44,7 @@ const callSchema = z.object({
       hosts: z.number(),
       isolatedMs: z.number().exactOptional(),
       graceMs: z.number().exactOptional(),
+      isBehind: z.literal(true).exactOptional(),
       closedMs: z.number().exactOptional(),
       openAtBeat: z.number().exactOptional(),
       openElsewhere: z.number().exactOptional(),

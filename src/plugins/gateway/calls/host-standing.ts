@@ -63,11 +63,12 @@ export class HostStanding {
     return ({ isStream, writes }) => isOver || (isStream && writes);
   }
 
-  #isolation(): Pick<ClusterFacts, 'isolatedMs' | 'graceMs'> {
+  #isolation(): Pick<ClusterFacts, 'isolatedMs' | 'graceMs' | 'isBehind'> {
     const { isIsolated, isBehind, silentMs } = this.#cluster.standing();
     // The grace is for a host that is cut off: one that reads what it missed knows in a moment.
     const graceMs = isBehind ? 0 : this.#options.graceMs;
-    return isIsolated ? { isolatedMs: Math.round(silentMs), graceMs } : {};
+    if (!isIsolated) return {};
+    return { isolatedMs: Math.round(silentMs), graceMs, ...(isBehind && { isBehind }) };
   }
 
   /**

@@ -64,7 +64,8 @@ export function plainRefusal(
   { rule, retryAfterMs }: AnswerParams,
   message: { readonly method: string | undefined; readonly id?: RequestId | undefined } | undefined,
 ): Answer | undefined {
-  if (rule === 'host_isolated') return cutOff(retryAfterMs, message);
+  const refused = UNCONNECTED[rule];
+  if (refused !== undefined) return unconnected(`${refused} ${NOT_CALLED}`, retryAfterMs, message);
   if (!OPEN_LIMITS.has(rule)) return unauthorized(rule);
   if (message?.method === 'tools/call') return undefined; // in a result, which the model gets to see
   const headers = { 'retry-after': String(secondsOf(retryAfterMs)) };
@@ -73,18 +74,24 @@ export function plainRefusal(
   return { ...rpcError(429, message.id ?? null, SERVER_ERROR, text), headers };
 }
 
-const CUT_OFF =
-  'This host is cut off from the others of its cluster, so that what they changed of keys may be unknown here.';
-const REFUSED = `${CUT_OFF} Nothing was called: try again, or call another host.`;
+/** Why a host cannot say whether a key is good. */
+const UNCONNECTED: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
+  host_isolated:
+    'This host is cut off from the others of its cluster, so that what they changed of keys may be unknown here.',
+  host_behind:
+    'This host has just started or come back to its cluster, and is still reading what the others changed of keys.',
+};
+const NOT_CALLED = 'Nothing was called: try again, or call another host.';
 
 /** Whatever was asked for: no model need read of it, and a client or what stands before it may call another host. */
-function cutOff(
+function unconnected(
+  text: string,
   retryAfterMs: number | undefined,
   message: { readonly id?: RequestId | undefined } | undefined,
 ): Answer {
   const headers = { 'retry-after': String(secondsOf(retryAfterMs)) };
-  if (!message) return { status: 503, body: { detail: REFUSED }, headers };
-  return { ...rpcError(503, message.id ?? null, SERVER_ERROR, REFUSED, { retryAfterMs }), headers };
+  if (!message) return { status: 503, body: { detail: text }, headers };
+  return { ...rpcError(503, message.id ?? null, SERVER_ERROR, text, { retryAfterMs }), headers };
 }
 
 /** Whole seconds of a wait, at least one. */
@@ -111,7 +118,8 @@ const LIMITS: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
 export const endedByIsolation: Answer = {
   status: 503,
   body: {
-    detail: `${CUT_OFF} The call was ended while it ran: see what became of it, then call another host.`,
+    detail:
+      'This host was cut off from the others of its cluster, so that what they changed of keys may be unknown here. The call was ended while it ran: see what became of it, then call another host.',
   },
 };
 
