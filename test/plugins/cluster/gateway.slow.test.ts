@@ -37,7 +37,7 @@ test('[C13,G18] keys, sessions, limits and revocations hold on every host, and s
   await read(
     'the key is known on the other host',
     () => client.asks(two, 'ping'),
-    ({ status }) => status !== 401 && status !== 503,
+    ({ status }) => status !== 401,
   );
 
   // Revoked at one host, refused by the other from the moment at which it has taken that. How soon that is, the bench measures.
@@ -126,17 +126,21 @@ class Client {
       capabilities: {},
       clientInfo: { name: 'test', version: '1' },
     };
-    // A host that has just started listens to the others first.
-    const answer = await read(
-      'the host serves',
-      () => this.asks(gateway, 'initialize', undefined, params),
-      ({ status }) => status !== 503,
-    );
-    this.#t.is(answer?.status, 200, answer?.text);
-    return answer?.session ?? '';
+    const answer = await this.asks(gateway, 'initialize', undefined, params);
+    this.#t.is(answer.status, 200, answer.text);
+    return answer.session ?? '';
   }
 
-  async asks(gateway: string, method: string, session?: string, params: object = {}) {
+  /** Asks again while the host says that it has to read what it missed: a slow machine may stand still for long enough. */
+  asks(gateway: string, method: string, session?: string, params: object = {}) {
+    return read(
+      'the host serves',
+      () => this.#ask(gateway, method, session, params),
+      ({ status }) => status !== 503,
+    );
+  }
+
+  async #ask(gateway: string, method: string, session: string | undefined, params: object) {
     const answer = await fetch(`${gateway}/docs/mcp`, {
       method: 'POST',
       headers: {
