@@ -27,6 +27,9 @@ export interface HostsWish {
 const wallClock = (aheadMs: number) =>
   `data:text/javascript,const now = Date.now; Date.now = () => now() + ${aheadMs};`;
 
+/** Three servers of NATS of which one ran out of disk have taken two minutes until all streams could be written again. */
+const HEALED_MS = 300_000;
+
 /** Hosts of one cluster as processes of their own, as people start them, with a pump that runs on one of them. */
 export class Hosts {
   readonly journalFile: string;
@@ -159,7 +162,7 @@ export class Hosts {
         .slice(after)
         .find(({ host }) => hosts.includes(host));
     try {
-      const found = await read(`a stroke of ${hosts.join(' or ')}`, behind, Boolean, 25);
+      const found = await read(`a stroke of ${hosts.join(' or ')}`, behind, Boolean, 25, HEALED_MS);
       if (found) return found;
     } catch (error) {
       throw new Error(this.told(), { cause: error });
