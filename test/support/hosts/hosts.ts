@@ -27,7 +27,10 @@ export interface HostsWish {
 const wallClock = (aheadMs: number) =>
   `data:text/javascript,const now = Date.now; Date.now = () => now() + ${aheadMs};`;
 
-/** Three servers of NATS of which one ran out of disk have taken two minutes until all streams could be written again. */
+/**
+ * Longer than the usual patience: with one of three servers out of disk, once nobody held the pump for two minutes. Why is not known; `host-faults` logs how
+ * long it took. Milliseconds.
+ */
 const HEALED_MS = 300_000;
 
 /** Hosts of one cluster as processes of their own, as people start them, with a pump that runs on one of them. */
