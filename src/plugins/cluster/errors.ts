@@ -175,6 +175,12 @@ export const ClusterError = defineErrors({
     what: 'There is a file {file} already.',
     remedy: 'Name another one, or move it away if no host uses it.',
   },
+  HF_CLUSTER_KEY: {
+    status: 500,
+    what: 'The key of the cluster in {file} cannot be read ({reason}).',
+    remedy:
+      'Copy it there from another host (mode 600), make the first with `openssl rand -out {file} 64`, or correct HOLDFAST_CLUSTER_KEY_FILE.',
+  },
   HF_CLUSTER_UNSET: {
     status: 400,
     what: 'Where the logs of all hosts are is not set ({reason}).',

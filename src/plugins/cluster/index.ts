@@ -1,8 +1,8 @@
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { deriveKey, readClusterKey } from '../../core/host/secrets/cluster-key.ts';
 import { hostActor, singletonActor } from './actors.ts';
 import { ClusterError } from './errors.ts';
+import { ClusterKey } from './keys.ts';
 import { contributePage } from './operate/console-page.ts';
 import { clusterChecks } from './operate/diagnosis.ts';
 import { registerHealth } from './operate/health.ts';
@@ -54,7 +54,7 @@ export const cluster = definePlugin({
   },
   errors: ClusterError,
   provides: [ClusterToken],
-  fingerprintKey: ({ keyFile }) => deriveKey(readClusterKey(keyFile), 'fingerprints'),
+  fingerprintKey: ({ keyFile }) => ClusterKey.open(keyFile).fingerprints,
   async start(services, options) {
     const { ClusterSystem } = await import('./system.ts');
     const system = await ClusterSystem.join(services, options);

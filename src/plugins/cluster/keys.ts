@@ -1,5 +1,12 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
-import { deriveKey, readClusterKey } from '../../core/host/secrets/cluster-key.ts';
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
+import { readSecretFile } from '../../core/kernel/secret-file.ts';
+import { ClusterError } from './errors.ts';
+
+/** As long as the keys that are derived from it, so that none of them is easier to guess. */
+const SHORTEST_BYTES = 32;
+const DERIVED_BYTES = 32;
 
 /** What a code vouches for. */
 export interface Sealed {
@@ -26,11 +33,25 @@ export class ClusterKey {
   }
 
   /**
-   * @param file absolute path
-   * @throws HF_CONFIG_SECRET_MISSING and its like, see `readClusterKey`
+   * Reads the key from its file: at least 32 bytes of any kind, made for example by `openssl rand -out FILE 64`.
+   *
+   * @param file absolute path of a file of mode 0600
+   * @throws HF_CLUSTER_KEY there is no such file, or it cannot be opened
+   * @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_OWNER, HF_CONFIG_SECRET_FOLDER
+   * @throws HF_CONFIG_SECRET_INVALID it is shorter than 32 bytes, larger than 64 KiB, or no regular file
    */
   static open(file: string): ClusterKey {
-    return new ClusterKey(readClusterKey(file));
+    const key = readKeyFile(file);
+    if (key.length < SHORTEST_BYTES) {
+      const reason = `a key of a cluster has at least ${SHORTEST_BYTES} bytes`;
+      throw new KernelError('HF_CONFIG_SECRET_INVALID', { file, reason });
+    }
+    return new ClusterKey(key);
+  }
+
+  /** The key of fingerprints, which are alike on every host. */
+  get fingerprints(): Buffer {
+    return deriveKey(this.#key, 'fingerprints');
   }
 
   /** @returns 32 bytes for one purpose, the same on every host */
@@ -53,4 +74,18 @@ export class ClusterKey {
     const [own, given] = [Buffer.from(this.mac(sealed)), Buffer.from(code)];
     return own.length === given.length && timingSafeEqual(own, given);
   }
+}
+
+function readKeyFile(file: string): Buffer {
+  try {
+    return readSecretFile(file);
+  } catch (cause) {
+    if (!isCoded(cause, 'HF_CONFIG_SECRET_MISSING')) throw cause;
+    throw new ClusterError('HF_CLUSTER_KEY', { file, reason: cause.details.reason }, { cause });
+  }
+}
+
+/** Derives a key for one purpose (HKDF with SHA-256). Who learns it learns neither the file nor any other derived key. */
+function deriveKey(key: Uint8Array, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, '', `holdfast cluster: ${purpose}`, DERIVED_BYTES));
 }

@@ -141,7 +141,7 @@ export class ClusterSystem implements Cluster {
   /**
    * Joins the cluster. Without a connection to NATS it goes on alone after some seconds, and joins later.
    *
-   * @throws HF_CLUSTER_NAME_TAKEN another host has this name; HF_CONFIG_SECRET_* the key's file
+   * @throws HF_CLUSTER_NAME_TAKEN another host has this name; HF_CLUSTER_KEY, HF_CONFIG_SECRET_* the key's file
    */
   static async join(services: Services, options: ClusterOptions): Promise<ClusterSystem> {
     const { clock, logger } = services;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { ClusterError } from '../../../src/plugins/cluster/errors.ts';
 import { ClusterKey, type Sealed } from '../../../src/plugins/cluster/keys.ts';
 import { tempDir } from '../../support/temp.ts';
 
@@ -20,6 +21,13 @@ test('[C13] a key of a cluster is read from a file of 32 bytes or more, mode 060
   t.is(ClusterKey.open(file).derive('a').length, 32);
   chmodSync(file, 0o640);
   t.throws(() => ClusterKey.open(file), { code: 'HF_CONFIG_SECRET_MODE' });
+});
+
+test('[C13] a key of a cluster that is missing is named with the variable that says where it is', (t) => {
+  const file = join(tempDir(t), 'cluster-key');
+  const error = t.throws(() => ClusterKey.open(file), { code: 'HF_CLUSTER_KEY' });
+  t.true(error?.message.includes(`key of the cluster in ${file} cannot be read (ENOENT)`), error?.message);
+  t.regex(error instanceof ClusterError ? error.remedy : '', /HOLDFAST_CLUSTER_KEY_FILE/);
 });
 
 test('[C13] keys that are derived differ by purpose and by cluster, and are the same on every host', (t) => {

@@ -44,7 +44,7 @@ export function settingsOf(
   throw new ClusterError('HF_CLUSTER_UNSET', { reason: `${issue?.path.join('.')}: ${issue?.message}` });
 }
 
-/** Connects to NATS for one command. @throws HF_CLUSTER_UNREACHABLE; HF_CONFIG_SECRET_* the key cannot be read */
+/** Connects to NATS for one command. @throws HF_CLUSTER_UNREACHABLE; HF_CLUSTER_KEY, HF_CONFIG_SECRET_* the key cannot be read */
 export async function connectLogs(options: ClusterOptions): Promise<HostLogs> {
   const logger = createLogger({ level: 'silent' });
   const key = ClusterKey.open(options.keyFile);
