@@ -21,6 +21,14 @@ export interface Mutation {
   readonly tests?: readonly string[];
 }
 
+/** Changes that the tests of the same files must notice. @param tests parts of their paths */
+export function noticedBy(
+  tests: readonly string[],
+  mutations: readonly Omit<Mutation, 'tests'>[],
+): readonly Mutation[] {
+  return mutations.map((mutation) => ({ ...mutation, tests }));
+}
+
 /** A change that can't be seen from outside, so that no test can notice it. */
 export interface Equivalent extends Pick<Mutation, 'find' | 'put'> {
   /** Why nobody can see it: a reader must be able to check it. */

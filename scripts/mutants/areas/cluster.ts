@@ -1,0 +1,239 @@
+import { type Area, noticedBy } from '../mutation.ts';
+
+/** Which host does what, and what it says of that. */
+const area: Area = {
+  sources: ['src/cli/log/hosts.ts', 'src/plugins/cluster/'],
+  mutations: [
+    ...noticedBy(
+      ['cluster/leases/leases.test'],
+      [
+        {
+          breaks: 'C13: a ledger that cannot be read for a whole lease is no trouble',
+          find: 'if (!isForeign && !lasts) return;',
+          put: 'if (!isForeign) return;',
+        },
+        {
+          breaks: 'C13: one failure with the ledger is a trouble',
+          find: 'if (!isForeign && !lasts) return;',
+          put: '',
+        },
+        {
+          breaks: 'C13: each failure with the ledger begins the lease of waiting anew',
+          find: 'if (this.#failures === 1) this.#failingSince',
+          put: 'this.#failingSince',
+        },
+        {
+          breaks: 'C13: a trouble with the ledger stays when it can be read again',
+          find: 'this.#failures = 0; this.#trouble = undefined;',
+          put: 'this.#failures = 0;',
+        },
+        {
+          breaks: 'C13: what was read of the ledger once is known for ever',
+          find: 'return this.#elapsed.now() - this.#reader.readAt > this.#options.self.ttlMs;',
+          put: 'return false;',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/operate/view'],
+      [
+        {
+          breaks: 'C13: a ledger that is away is no problem of health',
+          find: '...(trouble && view.unknownSince === undefined ? [ledgerProblem(trouble, leases)] : []),',
+          put: '',
+        },
+        {
+          breaks: 'C13: who holds what is known although the ledger was not read',
+          find: 'return isCutOff(parts) || parts.leases.isUnread;',
+          put: 'return isCutOff(parts);',
+        },
+        {
+          breaks: 'C13: a host that is behind is ready',
+          find: 'return !isBehind && !(isIsolated && hosts > 1);',
+          put: 'return !(isIsolated && hosts > 1);',
+        },
+        {
+          breaks: 'C13: a host that is cut off is ready',
+          find: 'return !isBehind && !(isIsolated && hosts > 1);',
+          put: 'return !isBehind;',
+        },
+        {
+          breaks: 'C13: a host that is alone is not ready without NATS',
+          find: '!(isIsolated && hosts > 1)',
+          put: '!isIsolated',
+        },
+        {
+          breaks: 'C13: the lag of a host that is not heard is as it was',
+          find: "...(state === 'there' && { lag }),",
+          put: 'lag,',
+        },
+        {
+          breaks: 'C13: an unknown lag is shown as a word of the program',
+          find: "lag === undefined ? 'unknown' : String(lag)",
+          put: 'String(lag)',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/operate/operations'],
+      [
+        {
+          breaks: 'C13: a move that went elsewhere succeeds',
+          find: 'if (to !== undefined && holder !== to)',
+          put: 'if (false)',
+        },
+        {
+          breaks: 'C13: a move waits for nobody who has to answer',
+          find: 'if (!answers.some(({ host }) => host === from)) throw',
+          put: 'if (false) throw',
+        },
+        {
+          breaks: 'C13: a host is forgotten although others list it still',
+          find: 'if (others.length > 0) throw',
+          put: 'if (false) throw',
+        },
+        {
+          breaks: 'C13: a host that is to be forgotten has to answer itself',
+          find: 'unanswered.filter((other) => other !== host)',
+          put: 'unanswered',
+        },
+        {
+          breaks: 'C13: a host that is cut off moves what it does not know of',
+          find: 'if (lease.isUnknown) throw',
+          put: 'if (false) throw',
+        },
+        {
+          breaks: 'C13: a host that is cut off forgets one that may live',
+          find: 'if (unknownSince !== undefined || leases.some(({ isUnknown }) => isUnknown))',
+          put: 'if (false)',
+        },
+        {
+          breaks: 'C13: a host that cannot read the ledger forgets one that may hold something',
+          find: 'if (unknownSince !== undefined || leases.some(({ isUnknown }) => isUnknown))',
+          put: 'if (unknownSince !== undefined)',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/system', 'cluster/mirror/faults'],
+      [
+        {
+          breaks: 'C13: an older copy of a data folder stays in the cluster',
+          find: "if (isCoded(error, 'HF_CLUSTER_OLD_FOLDER')) this.#leaveBecause(error);",
+          put: '',
+        },
+        {
+          breaks: 'C13: an older copy of a data folder makes a stream of its own',
+          find: "isPruned(log, to) ? { kind: 'differs', reason, last } : { kind: 'ahead', from: begin, to, last }",
+          put: "{ kind: 'differs', reason, last }",
+        },
+        {
+          breaks: 'C13: a data folder that is older than the newest states makes a stream of its own',
+          find: "return isPruned(log, seq) ? 'foreign' : { kind: 'ahead', from: seq, to: seq, last };",
+          put: "return 'foreign';",
+        },
+        {
+          breaks: 'C13: a host that pruned its log is taken for an older copy',
+          find: 'return seq <= log.lastSeq() && log.hashBefore(seq + 1) === undefined;',
+          put: 'return false;',
+        },
+        {
+          breaks: 'C13: a host that has left competes again',
+          find: 'if (this.#leaving !== undefined) return;',
+          put: '',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/operate/lost-server'],
+      [
+        {
+          breaks: 'C13: doctor says that the copies of streams that are not there are well',
+          find: 'const { infos, unanswered } = await ownStreams(link, options); if (infos.length + unanswered.length === 0) return NO_STREAMS; const away',
+          put: 'const { infos, unanswered } = await ownStreams(link, options); const away',
+        },
+        {
+          breaks: 'C13: doctor says that streams that are not there are set as needed',
+          find: 'const { infos, unanswered } = await ownStreams(link, options); if (infos.length + unanswered.length === 0) return NO_STREAMS; const wrong',
+          put: 'const { infos, unanswered } = await ownStreams(link, options); const wrong',
+        },
+        {
+          breaks: 'C13: doctor counts the stream of its own checks',
+          find: 'all.filter((stream) => stream !== checkStreamName(options))',
+          put: 'all',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/mirror/commands'],
+      [
+        {
+          breaks: 'C13: a list of all hosts does not say that one of them has more',
+          find: 'hasMore ||= more;',
+          put: '',
+        },
+        {
+          breaks: 'C13: a list of all hosts does not say that it dropped some',
+          find: 'hasMore = waiting.shift() !== undefined',
+          put: 'waiting.shift()',
+        },
+        {
+          breaks: 'C13: a list of all hosts always says that records are left out',
+          find: 'if (hasMore && !json)',
+          put: 'if (!json)',
+        },
+        {
+          breaks: 'C13: an empty list of all hosts says nothing',
+          find: 'else if (waiting.length === 0 && Number.isFinite(limit) && !json)',
+          put: 'else if (false)',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/mirror/strangers-streams'],
+      [
+        {
+          breaks: 'C13: a stream that somebody else filled is looked through to its end',
+          find: 'const to = Math.min(seq, firstSeq + MOST_BEFORE_BEGIN);',
+          put: 'const to = seq;',
+        },
+        {
+          breaks: 'C13: a host begins a stream that somebody else filled',
+          find: "if (standing.last - standing.first >= MOST_BEFORE_BEGIN) return 'somebody else filled it';",
+          put: '',
+        },
+        {
+          breaks: 'C13: a stream whose subjects a stranger has taken is tried for ever',
+          find: 'if (apiCode(error) !== SUBJECTS_OVERLAP) return',
+          put: 'return',
+        },
+        {
+          breaks: 'C13: a stream of a stranger is tried for ever',
+          find: 'if (isOurs) throw error;',
+          put: 'throw error;',
+        },
+        {
+          breaks: 'C13: streams that nobody with the key began are the log of a host',
+          find: 'if (await isBegun(streams, host, incarnation)) begun.push(incarnation);',
+          put: 'begun.push(incarnation);',
+        },
+        {
+          breaks: 'C13: the newest stream is whichever has the highest number',
+          find: 'if (await isBegun(streams, host, incarnation)) return incarnation;',
+          put: 'return incarnation;',
+        },
+        {
+          breaks: 'C13: large messages of strangers are asked for all at once',
+          find: 'this.#size = Math.max(1, Math.min(2 * this.#size, fitting, MOST_MESSAGES));',
+          put: 'this.#size = 256;',
+        },
+      ],
+    ),
+  ],
+  automatic: {
+    sources: ['src/plugins/cluster/leases/ledger.ts', 'src/plugins/cluster/leases/competitor.ts'],
+    tests: ['cluster/leases/ledger.test', 'cluster/leases/leases.test', 'cluster/leases/model.test'],
+  },
+};
+
+export default area;
