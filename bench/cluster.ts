@@ -13,6 +13,7 @@ import { type Benchmark, type Result, withScope } from './measure.ts';
 
 /** How long each part goes on. */
 export interface ClusterPlan {
+  readonly starts: number;
   readonly warmTurns: number;
   readonly rounds: number;
   readonly revocations: number;
@@ -24,8 +25,9 @@ export interface ClusterPlan {
 }
 
 const plan: ClusterPlan = {
-  warmTurns: 8,
-  rounds: 8,
+  starts: 5,
+  warmTurns: 6,
+  rounds: 4,
   revocations: 30,
   records: 200_000,
   evenMs: 10_000,
@@ -52,10 +54,9 @@ export async function measureCluster(wish: ClusterPlan): Promise<Result[]> {
     const cluster = (name: string, leaseMs = 15_000): ClusterWish & { readonly leaseMs: number } => ({
       ...{ name, servers, keyFile, leaseMs },
     });
-    const { warmTurns, rounds, records, evenMs, settleMs, idleMs } = wish;
-    const calls = await withScope((part) =>
-      callRows(part, { dir, cluster: cluster('calls'), natsPid: nats.pid(), warmTurns, rounds }),
-    );
+    const { starts, warmTurns, rounds, records, evenMs, settleMs, idleMs } = wish;
+    const natsPid = nats.pid();
+    const calls = await callRows({ dir, cluster: cluster('calls'), natsPid, starts, warmTurns, rounds });
     const mirror = await withScope((part) => mirrorRows(part, { dir, servers, records, evenMs }));
     const revocation = await withScope((part) =>
       revocationRow(part, { dir, cluster: cluster('revocation'), times: wish.revocations }),

@@ -7,10 +7,10 @@ import type { StatesAt } from './outbox-options.ts';
 import type { Writable } from './own-stream.ts';
 import type { Writer } from './writer.ts';
 
-/** How long a record waits for others that go with it, unless somebody waits for it. */
-const LINGER_MS = 20;
+/** How long a record waits for others that go with it, unless somebody waits for it: each message is sealed, stored and read back. */
+const LINGER_MS = 50;
 /** So many go at once. */
-const ENOUGH_RECORDS = 40;
+const ENOUGH_RECORDS = 250;
 /** A takeover reads the newest states and at most about so many records. */
 const STATES_EVERY = 2_000;
 
