@@ -50,8 +50,9 @@ export interface BegunOn {
   readonly mirror: MirrorPosition;
 }
 
-/** Attempts to append a fence of which no answer comes. */
+/** Attempts to append a fence of which no answer comes, and how long each waits for it: a leader that has lost its followers gives none. Milliseconds. */
 const ATTEMPTS = 10;
+const ATTEMPT_MS = 1_000;
 /** Streams behind the newest that the host has begun: it makes one at a time. */
 const MOST_LATER = 8;
 /** Of a stream that is there already, which may have others. */
@@ -91,7 +92,8 @@ async function fenceIn(
     const sentAt = streams.clock.now();
     try {
       // Wherever it stands: the old holder may append without end, and nothing of that counts behind it.
-      await stream.append('', { subject: names.records, headers: fenceHeaders(fence) });
+      const sent = { subject: names.records, headers: fenceHeaders(fence), timeoutMs: ATTEMPT_MS };
+      await stream.append('', sent);
     } catch (error) {
       if (!(error instanceof StreamUnknown) || attempt >= ATTEMPTS) throw error;
     }

@@ -4,6 +4,7 @@ import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { ClusterError } from '../errors.ts';
 import type { ClusterKey } from '../keys.ts';
+import { askedAgain } from './asked-again.ts';
 import { KeptConnection, SparseLines } from './connection.ts';
 import { Dialler, type DialOptions } from './dial.ts';
 import { type Headers, plainHeaders, REPLY_TO, Seal } from './seal.ts';
@@ -219,6 +220,15 @@ export class NatsLink {
     const manager = await this.#modules.jetstream.jetstreamManager(connection, options);
     if (this.#connection.current === connection) this.#manager = manager;
     return manager;
+  }
+
+  /**
+   * Asks JetStream something that changes nothing, again each second until it answers or 5 s are over.
+   *
+   * @throws HF_CLUSTER_UNREACHABLE, and what the client of NATS throws
+   */
+  asked<T>(question: (manager: JetStreamManager) => Promise<T>): Promise<T> {
+    return askedAgain(async () => question(await this.manager()), this.#clock);
   }
 
   /** @returns headers as the client of NATS takes them */

@@ -118,9 +118,11 @@ export class LinearStream {
   /** @returns the names of the streams that keep a subject, e.g. `hf.home.log.>` */
   static async names(link: NatsLink, subject: string): Promise<readonly string[]> {
     try {
-      const names: string[] = [];
-      for await (const name of (await link.manager()).streams.names(subject)) names.push(name);
-      return names.sort();
+      return await link.asked(async ({ streams }) => {
+        const names: string[] = [];
+        for await (const name of streams.names(subject)) names.push(name);
+        return names.sort();
+      });
     } catch (error) {
       throw readError(error, subject);
     }
@@ -290,8 +292,7 @@ export class LinearStream {
 
   async #stored(query: { seq: number } | { last_by_subj: string }): Promise<StoredMsg | undefined> {
     try {
-      const manager = await this.#link.manager();
-      const stored = await manager.streams.getMessage(this.name, query);
+      const stored = await this.#link.asked(({ streams }) => streams.getMessage(this.name, query));
       if (stored && 'seq' in query && stored.seq !== query.seq)
         throw new StreamUnavailable(this.name, `message ${stored.seq} came instead of ${query.seq}`);
       if (stored && stored.seq > this.#seen) this.#seen = stored.seq;
@@ -340,7 +341,7 @@ export class LinearStream {
 /** @returns undefined when there is no stream of this name */
 async function infoOf(link: NatsLink, name: string): Promise<StreamInfo | undefined> {
   try {
-    return await (await link.manager()).streams.info(name);
+    return await link.asked(({ streams }) => streams.info(name));
   } catch (error) {
     if (isMissingStream(error)) return undefined;
     throw readError(error, name);
