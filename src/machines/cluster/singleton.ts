@@ -31,7 +31,7 @@ export interface SingletonContext {
   readonly reason?: string | undefined;
   /** Beginnings that failed in a row. */
   readonly failures: number;
-  /** How long this host leaves it to others before it tries again. */
+  /** How long this host leaves it to others before it tries again, unless what kept it from beginning passes by itself. */
   readonly withholdMs: number;
   /** Records of this host that do not count, because another one had taken over: the newest branches, oldest first. */
   readonly branches: readonly OrphanedBranch[];
@@ -58,7 +58,13 @@ export type SingletonEvent =
     }
   /** The work has begun. `fencedAt` is the last record of the host before that counts. */
   | { readonly type: 'BEGUN'; readonly at: number; readonly host: string; readonly fencedAt?: number }
-  | { readonly type: 'BEGIN_FAILED'; readonly at: number; readonly reason: string }
+  /** `passes`: it was no fault of this host, and is no reason to leave the work to others for longer. */
+  | {
+      readonly type: 'BEGIN_FAILED';
+      readonly at: number;
+      readonly reason: string;
+      readonly passes?: boolean;
+    }
   | { readonly type: 'ENDING'; readonly at: number; readonly reason: string }
   | { readonly type: 'ENDED'; readonly at: number }
   /** An operator moves it: to any other host where none is named. */
@@ -158,9 +164,12 @@ export const singleton = setup({
     explain: assign(({ event }) =>
       event.type === 'ENDING' || event.type === 'BEGIN_FAILED' ? { reason: event.reason } : {},
     ),
-    fail: assign(({ context }) => ({
-      failures: context.failures + 1,
-      withholdMs: Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(context.failures, 16)),
+    fail: assign(({ context: { failures, withholdMs }, event }) => ({
+      failures: failures + 1,
+      withholdMs:
+        event.type === 'BEGIN_FAILED' && event.passes
+          ? withholdMs
+          : Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * withholdMs)),
     })),
     branch: assign(({ context, event }) => {
       if (event.type !== 'ORPHANED') return {};

@@ -208,10 +208,12 @@ export class Handover {
     } catch (error) {
       logger.error({ err: error, singleton: name }, 'cluster.did_not_begin');
       if (isCoded(error, 'HF_CLUSTER_OUTDATED')) this.#outdated.set(name, error);
-      const reason = work.lease === lease ? reasonOf(error) : LOST;
-      const withholdMs = records.singleton(name, { type: 'BEGIN_FAILED', at: clock.now(), reason });
+      const isOurs = work.lease === lease;
+      const passes = !isOurs || isPassing(error);
+      const failed = { at: clock.now(), reason: isOurs ? reasonOf(error) : LOST, ...(passes && { passes }) };
+      const withholdMs = records.singleton(name, { type: 'BEGIN_FAILED', ...failed });
       // Not awaited: the release waits for this turn to be over.
-      if (work.lease === lease) void leases.release(name, 'it did not begin here', undefined, withholdMs);
+      if (isOurs) void leases.release(name, 'it did not begin here', undefined, passes ? 0 : withholdMs);
     }
   }
 
@@ -221,6 +223,20 @@ export class Handover {
 }
 
 const LOST = 'it was lost while it began';
+
+/** What NATS says during an election, to every host alike: who waits for longer than that lasts leaves the work to nobody. */
+const PASSING = [
+  'HF_CLUSTER_UNREACHABLE',
+  'HF_CLUSTER_TIMEOUT',
+  'HF_CLUSTER_STREAM_UNAVAILABLE',
+  'HF_CLUSTER_STREAM_UNKNOWN',
+  'HF_CLUSTER_STREAM_REWOUND',
+] as const;
+
+function isPassing(error: unknown): boolean {
+  return PASSING.some((code) => isCoded(error, code));
+}
+
 function reasonOf(error: unknown): string {
   if (isCoded(error)) return `${error.what} ${error.remedy}`.slice(0, 500);
   return 'see the log line cluster.did_not_begin';

@@ -44,9 +44,9 @@ export class Succession {
    * What the work of a singleton goes on from. Whoever did it last gets a fence on the stream.
    *
    * @param last who held it before, as the ledger has it
-   * @param isWanted whether the lease still stands
+   * @param isWanted whether the lease still stands: what is not wanted any more must not keep this host from the next one
    * @returns undefined when this host's own log holds what was done last
-   * @throws HF_CLUSTER_UNFILLED, HF_LOG_CORRUPT, HF_PORTABLE_*, HF_CLUSTER_* it cannot be read now
+   * @throws Error the lease is lost; HF_CLUSTER_UNFILLED, HF_LOG_CORRUPT, HF_PORTABLE_*, HF_CLUSTER_* it cannot be read now
    */
   async inheritanceFor(
     singleton: Singleton,
@@ -58,6 +58,7 @@ export class Succession {
     const { name, actorTypes } = singleton;
     let isFirst = true;
     for await (const held of this.#heldBefore(singleton, last)) {
+      if (!isWanted()) throw new Error('the lease is lost');
       // Whoever held it since may have fenced it there.
       const isNewest = isFirst && held === last;
       isFirst = false;

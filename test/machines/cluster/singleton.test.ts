@@ -67,6 +67,26 @@ test('[C13] a host that cannot begin leaves the work to others, longer each time
     .then({ state: 'taking', context: { withholdMs: 600_000 } });
 });
 
+test('[C13] what passes by itself makes no host leave the work to others for longer, and counts for the alert', (t) => {
+  const passed: SingletonEvent = { ...failed, reason: 'no leader', passes: true };
+  t.notThrows(() =>
+    given(machine, { input, events: [taking, passed, taking, failed, taking] })
+      .when(passed)
+      .then({
+        state: 'following',
+        context: { failures: 3, withholdMs: 10_000 },
+        effects: [
+          alert(
+            'cluster.singleton_failed',
+            'critical',
+            'reconciler could not begin on this host 3 times in a row: no leader.',
+            { state: 'firing' },
+          ),
+        ],
+      }),
+  );
+});
+
 test('[C13] the alert is resolved when the work runs, here or on another host', (t) => {
   const events = [1, 2, 3].flatMap(() => [taking, failed]);
   const resolved = (where: string) => [

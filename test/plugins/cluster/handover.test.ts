@@ -4,6 +4,8 @@ import { SqliteLog } from '../../../src/core/kernel/log/sqlite-log.ts';
 import type { Software } from '../../../src/machines/cluster/singleton.ts';
 import { Handover } from '../../../src/plugins/cluster/handover.ts';
 import type { HeldLease } from '../../../src/plugins/cluster/messages/holder.ts';
+import { StreamUnavailable } from '../../../src/plugins/cluster/nats/stream-errors.ts';
+import { Succession } from '../../../src/plugins/cluster/succession.ts';
 import { openLink, silent } from '../../support/cluster.ts';
 import { tempDir } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
@@ -13,6 +15,8 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
   const link = await openLink(t, 'nats://127.0.0.1:1', { isAlone: true });
   const log = new SqliteLog({ dataDir: tempDir(t) });
   t.teardown(() => log.close());
+  const services = { clock: systemClock, logger: silent, log, actors: { knownStates: () => [] } };
+  const streams = { link, cluster: 'tests', clock: systemClock, logger: silent };
   const happened: string[] = [];
   const held: HeldLease[] = [];
   const effects = Promise.withResolvers<void>();
@@ -31,14 +35,9 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
     },
   };
   const handover = new Handover([doors], {
-    services: {
-      clock: systemClock,
-      logger: silent,
-      log,
-      actors: { knownStates: () => [] },
-    },
+    services,
     ...{ host: 'attic', release: '0.9.0' },
-    streams: { link, cluster: 'tests', clock: systemClock, logger: silent },
+    streams,
     holder: { hold: (_, lease) => void held.push(lease), release: () => {} },
     leases: {
       release: async (_, reason, _to, withholdMs = 0) =>
@@ -60,7 +59,7 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
       { singleton: 'doors', token: `2026-11-23T00:00:00Z:${number}`, deadline: () => deadline },
       { host: 'attic', run: 'r', number: 1 },
     );
-  return { handover, happened, held, gain, effects, sent };
+  return { handover, happened, held, gain, effects, sent, services, streams };
 }
 
 test('[C13] a fence that is found when the host has the singleton again does not end its work', async (t) => {
@@ -93,6 +92,34 @@ test('[C13] what is lost while it begins does not run, and is not released a sec
   await lost;
   t.deepEqual(happened, ['begin 2026-11-23T00:00:00Z:9', 'end: the lease ran out']);
   t.deepEqual([...handover.running], []);
+});
+
+test('[C13] while NATS elects its leaders, a host that cannot begin tries again at once, and never later each time', async (t) => {
+  const { handover, happened, gain } = await setUp(t, () =>
+    Promise.reject(new StreamUnavailable('HF_tests_LOG_cellar_1', 'no answer in time')),
+  );
+  gain(9);
+  await handover.settled();
+  t.deepEqual(happened, ['begin 2026-11-23T00:00:00Z:9', 'released: it did not begin here']);
+});
+
+test('[C13] a takeover whose lease is lost asks NATS nothing more, so that this host is free for the next one', async (t) => {
+  const { services, streams } = await setUp(t);
+  const succession = new Succession({
+    ...{ services, streams, host: 'attic', recorded: () => undefined, mirrored: async () => {} },
+  });
+  const doors = {
+    name: 'doors',
+    actorTypes: ['test.door'],
+    machines: {},
+    begin: async () => {},
+    end: async () => {},
+  };
+  const lease = { singleton: 'doors', token: '2026-11-23T00:00:00Z:9', deadline: () => 0 };
+  const last = { host: 'cellar', run: 'r', number: 1 };
+  const taken = (isWanted: boolean) => succession.inheritanceFor(doors, lease, last, () => isWanted);
+  await t.throwsAsync(taken(false), { message: 'the lease is lost' });
+  await t.throwsAsync(taken(true), { code: 'HF_CLUSTER_UNREACHABLE' });
 });
 
 test('[C13] a host that stops ends its singletons and begins none', async (t) => {
