@@ -128,7 +128,6 @@ export class DeclarationFile {
   }
 
   *#referencesIn(value: unknown, self: string): Generator<Reference> {
-    if (Array.isArray(value)) for (const one of value) yield* this.#referencesIn(one, self);
     if (typeof value !== 'object' || value === null) return;
     const { type, name, source, qualifier } = value as Record<string, unknown> & { type?: string };
     if (type === 'Identifier' && typeof name === 'string' && name !== self) {
