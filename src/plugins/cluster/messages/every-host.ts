@@ -1,13 +1,13 @@
 import type { ArrivedMessage, HostMessage } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
-import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../../core/kernel/json.ts';
 import type { NatsLink } from '../nats/link.ts';
 import type { StreamMessage } from '../nats/stream-message.ts';
 import { Drops } from './body.ts';
 import { Outgoing } from './outgoing.ts';
-import { type Outcome, type Sender, SharedOrder, type SharedPlace } from './shared-order.ts';
+import { type Outcome, type Sender, type SharedBody, SharedOrder, type SharedPlace } from './shared-order.ts';
 import { SharedReader } from './shared-reader.ts';
 import { type ReadPlace, ToldPlaces } from './told-places.ts';
 
@@ -67,7 +67,9 @@ export class EveryHost {
   readonly #outgoing: Outgoing;
   readonly #drops: Drops;
   readonly #told: ToldPlaces;
-  #isDelivering = false;
+  /** What is being delivered, and how many messages of it were. */
+  #delivering: SharedBody | undefined;
+  #taken = 0;
   #isCaughtUp = false;
   #delivered = 0;
   #cancel: (() => void) | undefined;
@@ -124,23 +126,22 @@ export class EveryHost {
   /**
    * Has every host deliver a message, this one too.
    *
-   * @param id when the same message is sent again after an unknown outcome: it is delivered once
    * @throws HF_CLUSTER_ISOLATED it was not delivered here in time; its text says whether it may still arrive
    * @throws HF_CLUSTER_BUSY, HF_CLUSTER_MESSAGE_SIZE (64 KiB)
    */
-  send({ topic, payload, correlation, cause }: HostMessage, id = newCorrelation()): Promise<void> {
-    const message = { kind: 'message' as const, topic, payload, correlation };
-    return this.#outgoing.send(id, cause === undefined ? message : { ...message, cause });
+  send({ topic, payload, correlation, cause }: HostMessage): Promise<void> {
+    const message = { payload, correlation, ...(cause !== undefined && { cause }) };
+    return this.#outgoing.send({ kind: 'messages', topic, messages: [message] });
   }
 
   /** Has every host hear the state of an actor. @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY, HF_CLUSTER_MESSAGE_SIZE (512 KiB) */
   sendState(ref: string, state: Json): Promise<void> {
-    return this.#outgoing.send(newCorrelation(), { kind: 'state', ref, state });
+    return this.#outgoing.send({ kind: 'state', ref, state });
   }
 
   /** Has every host hear that this one wants the states that they have. @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY */
   want(round: string): Promise<void> {
-    return this.#outgoing.send(newCorrelation(), { kind: 'wanted', round });
+    return this.#outgoing.send({ kind: 'wanted', round });
   }
 
   /**
@@ -149,19 +150,19 @@ export class EveryHost {
    * @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY; also when the stream was lost before it was delivered here: so may be what was sent before
    */
   sent(rounds: readonly string[]): Promise<void> {
-    return this.#outgoing.send(newCorrelation(), { kind: 'sent', rounds: [...rounds] });
+    return this.#outgoing.send({ kind: 'sent', rounds: [...rounds] });
   }
 
   /** Resolves when this host has delivered everything that was stored before. @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY */
   mark(): Promise<void> {
-    return this.#outgoing.send(newCorrelation(), { kind: 'mark' });
+    return this.#outgoing.send({ kind: 'mark' });
   }
 
   /** The newest message that was delivered here, for beats. */
   get place(): ReadPlace {
     return {
       incarnation: this.#order.incarnation,
-      seq: this.#isDelivering ? this.#order.seq - 1 : this.#order.seq,
+      seq: this.#delivering ? this.#order.seq - 1 : this.#order.seq,
     };
   }
 
@@ -216,42 +217,42 @@ export class EveryHost {
       return;
     }
     const { body, order } = outcome;
-    this.#isDelivering = true;
-    try {
-      await this.#deliver(body, order, at);
-    } catch (error) {
-      if (!isCoded(error, 'HF_PLUGIN_MESSAGE')) throw error;
-      this.#options.onForeign(body, error.what);
-    }
-    this.#isDelivering = false;
-    this.#delivered += 1;
+    if (this.#delivering !== body) this.#taken = 0;
+    this.#delivering = body;
+    await this.#deliver(body, order, at);
+    this.#delivering = undefined;
     if (body.from === this.#options.host) this.#outgoing.delivered(body.id);
     this.#cancel ??= this.#options.clock.after(REMEMBER_MS, () => this.#remember());
   }
 
-  #deliver(
-    body: Extract<Outcome, { kind: 'accepted' }>['body'],
-    order: number,
-    sentAt: number,
-  ): void | Promise<void> {
-    const { deliver, onState, onWanted, onSent } = this.#options;
-    if (body.kind === 'mark') return undefined;
-    if (body.kind === 'wanted') return onWanted(body.round, body.from);
-    if (body.kind === 'sent') return onSent(body.rounds, body.from);
+  async #deliver(body: SharedBody, order: number, sentAt: number): Promise<void> {
+    const { onState, onWanted, onSent } = this.#options;
+    if (body.kind === 'messages') {
+      // When one of them cannot be taken, it comes again, and those before it do not.
+      for (const message of body.messages.slice(this.#taken)) {
+        const { from, topic } = body;
+        await this.#hand(body, { ...message, from, topic, order: order + this.#taken, sentAt });
+        this.#taken += 1;
+        this.#delivered += 1;
+      }
+      return;
+    }
+    if (body.kind === 'wanted') onWanted(body.round, body.from);
+    if (body.kind === 'sent') onSent(body.rounds, body.from);
     if (body.kind === 'state') {
       const { from, version, ref, state } = body;
-      return onState({ from, version, ref, state });
+      onState({ from, version, ref, state });
     }
-    const { from, topic, payload, correlation, cause } = body;
-    return deliver({
-      from,
-      topic,
-      payload,
-      correlation,
-      order,
-      sentAt,
-      ...(cause !== undefined && { cause }),
-    });
+    this.#delivered += 1;
+  }
+
+  async #hand(sender: Sender, message: ArrivedMessage): Promise<void> {
+    try {
+      await this.#options.deliver(message);
+    } catch (error) {
+      if (!isCoded(error, 'HF_PLUGIN_MESSAGE')) throw error;
+      this.#options.onForeign(sender, error.what);
+    }
   }
 
   /** A message that is being delivered is not remembered before it is. */
@@ -261,7 +262,7 @@ export class EveryHost {
     // It has not found the stream yet: it was not there.
     if (place.incarnation === '') return;
     this.#options.remember(
-      this.#isDelivering ? { ...place, seq: place.seq - 1, trail: place.trail.slice(0, -1) } : place,
+      this.#delivering ? { ...place, seq: place.seq - 1, trail: place.trail.slice(0, -1) } : place,
     );
   }
 }

@@ -1,10 +1,17 @@
-import type { Clock } from '../../../core/kernel/clock.ts';
+import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
 import { version as release } from '../../../core/kernel/version.ts';
 import { ClusterError } from '../errors.ts';
 import type { LinearStream } from '../nats/stream.ts';
 import { StreamGone, StreamUnknown } from '../nats/stream-errors.ts';
-import { PROTOCOL } from './body.ts';
-import { encodeShared, type SharedContent, type SharedOrder } from './shared-order.ts';
+import { LARGEST_MESSAGE, PROTOCOL } from './body.ts';
+import {
+  encodeShared,
+  LAST_EPOCH,
+  MOST_TOGETHER,
+  type SharedBody,
+  type SharedContent,
+  type SharedOrder,
+} from './shared-order.ts';
 
 /** Of one lane. */
 const MOST_WAITING = 1_000;
@@ -13,12 +20,14 @@ export const STATES_AT_ONCE = 128;
 /** Of one attempt; the next one has the same id and the same bytes. */
 const ATTEMPT_MS = 1_000;
 const PAUSE_MS = 100;
+/** What the sender knows when it writes an entry takes no more room than this: what fits now fits then. */
+const LONGEST_SEEN = { incarnation: 'x'.repeat(40), seq: Number.MAX_SAFE_INTEGER, epoch: LAST_EPOCH };
 
 /** Messages of which one does not wait for those of another lane. */
 interface Lane {
   /** In the order of the calls; those that are stored already wait for their delivery. */
   readonly items: Set<Waiting>;
-  /** How many may be on their way. */
+  /** How many entries may be on their way. */
   readonly atOnce: number;
   underWay: number;
 }
@@ -26,15 +35,24 @@ interface Lane {
 interface Waiting {
   readonly id: string;
   readonly content: SharedContent;
+  /** Of its own entry, if it had one: entries of several have less for each. */
+  readonly bytes: number;
   readonly lane: Lane;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
   readonly cancel: () => void;
-  /** How often it was written anew, because it came too late. */
-  version: number;
-  bytes?: Buffer | undefined;
-  state: 'waiting' | 'unknown' | 'stored' | 'delivered';
+  /** What it was written into. */
+  entry?: Entry | undefined;
+}
+
+/** One message of the stream: the same bytes at each attempt, whatever waits meanwhile, so that it counts once however often it is stored. */
+interface Entry {
+  readonly id: string;
+  readonly lane: Lane;
+  readonly items: readonly Waiting[];
+  readonly bytes: Buffer;
   isUnderWay: boolean;
+  state: 'waiting' | 'unknown' | 'stored' | 'delivered';
 }
 
 export interface OutgoingOptions {
@@ -43,7 +61,7 @@ export interface OutgoingOptions {
   /** What this host knows of the stream. */
   readonly order: SharedOrder;
   /** The stream, once this host knows that it is the one that it has read. */
-  readonly stream: () => LinearStream | undefined;
+  readonly stream: () => Pick<LinearStream, 'append' | 'last' | 'incarnation' | 'seen'> | undefined;
   /** Reads on at once. */
   readonly onStored: () => void;
   /** Compares the stream with what is known of it. */
@@ -53,12 +71,14 @@ export interface OutgoingOptions {
 }
 
 /**
- * What this host has to say to every host. Messages of one topic are stored one after the other, so that they keep their order; those of
- * another topic do not wait for them, e.g. a revocation for slices of limits. States are stored many at once.
+ * What this host has to say to every host. Messages of one topic keep their order: while some of them are on their way to the stream, the
+ * next ones wait, and go together then. Those of another topic do not wait for them, e.g. a revocation for slices of limits. States are
+ * stored many at once.
  */
 export class Outgoing {
   readonly #options: OutgoingOptions;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Set<Waiting>();
+  readonly #entries = new Map<string, Entry>();
   readonly #lanes = new Map<string, Lane>();
   #isConfirming = false;
   #isStopped = false;
@@ -73,22 +93,21 @@ export class Outgoing {
   }
 
   /**
-   * @param id a repetition of the same id is delivered once
    * @returns when this host has delivered it
    * @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY, HF_CLUSTER_MESSAGE_SIZE
    */
-  async send(id: string, content: SharedContent): Promise<void> {
+  async send(content: SharedContent): Promise<void> {
     const { clock, withinMs } = this.#options;
+    const id = newCorrelation();
     if (this.#isStopped) throw isolated(id, 0, 'waiting');
     const lane = this.#laneOf(content);
     if (lane.items.size >= MOST_WAITING)
       throw new ClusterError('HF_CLUSTER_BUSY', { stream: 'of messages to every host', most: MOST_WAITING });
-    this.#encode(id, content);
+    const bytes = this.#encode(id, content, LONGEST_SEEN).length;
     return new Promise((resolve, reject) => {
-      const cancel = clock.after(withinMs, () => this.#fail(id, withinMs));
-      const begin = { version: 0, state: 'waiting', isUnderWay: false } as const;
-      const item: Waiting = { id, content, lane, resolve, reject, cancel, ...begin };
-      this.#waiting.set(id, item);
+      const cancel = clock.after(withinMs, () => this.#fail(item, withinMs));
+      const item: Waiting = { id, content, bytes, lane, resolve, reject, cancel };
+      this.#waiting.add(item);
       lane.items.add(item);
       this.#drain(lane);
     });
@@ -96,45 +115,45 @@ export class Outgoing {
 
   #laneOf(content: SharedContent): Lane {
     const { kind } = content;
-    const name = kind === 'message' ? `message ${content.topic}` : kind;
+    const name = kind === 'messages' ? `messages ${content.topic}` : kind;
     const atOnce = kind === 'state' ? STATES_AT_ONCE : 1;
     const lane = this.#lanes.get(name) ?? { items: new Set(), atOnce, underWay: 0 };
     this.#lanes.set(name, lane);
     return lane;
   }
 
-  /** This host has delivered it. */
+  /** This host has delivered all of an entry. @param id of the entry */
   delivered(id: string): void {
-    const item = this.#waiting.get(id);
-    if (!item) return;
-    item.state = 'delivered';
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    entry.state = 'delivered';
     void this.#confirm();
   }
 
-  /** Every host has dropped it, because it came too late on its stream: it is written anew. */
+  /** Every host has dropped an entry, because it came too late on its stream: what was in it is written anew. */
   late(id: string): void {
-    const item = this.#waiting.get(id);
-    if (!item) return;
-    this.#renew(item);
-    this.#drain(item.lane);
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    this.#dissolve(entry);
+    this.#drain(entry.lane);
   }
 
   /** The stream is another one, or has lost messages: what was stored and not delivered yet is written anew. */
   again(): void {
-    for (const item of [...this.#waiting.values()]) this.#rewrite(item);
+    for (const item of [...this.#waiting]) this.#rewrite(item);
     for (const lane of this.#lanes.values()) this.#drain(lane);
   }
 
   /** That all was sent holds only where that stands before it. */
   #rewrite(item: Waiting): void {
-    if (item.content.kind === 'sent') this.#fail(item.id, 0);
-    else this.#renew(item);
+    if (item.content.kind === 'sent') this.#fail(item, 0);
+    else if (item.entry) this.#dissolve(item.entry);
   }
 
-  #renew(item: Waiting): void {
-    item.version += 1;
-    item.bytes = undefined;
-    item.state = 'waiting';
+  /** It counts for nobody: what was in it may be written together with what else waits. */
+  #dissolve(entry: Entry): void {
+    this.#entries.delete(entry.id);
+    for (const item of entry.items) item.entry = undefined;
   }
 
   /** The stream can be written to, or is another one. */
@@ -144,21 +163,22 @@ export class Outgoing {
 
   stop(): void {
     this.#isStopped = true;
-    for (const id of [...this.#waiting.keys()]) this.#fail(id, 0);
+    for (const item of [...this.#waiting]) this.#fail(item, 0);
     this.wake();
   }
 
-  #fail(id: string, ms: number): void {
-    const item = this.#waiting.get(id);
-    if (!item) return;
+  #fail(item: Waiting, ms: number): void {
+    if (!this.#waiting.has(item)) return;
     this.#forget(item);
-    item.reject(isolated(id, ms, item.state));
+    item.reject(isolated(item.id, ms, item.entry?.state ?? 'waiting'));
   }
 
   #forget(item: Waiting): void {
-    this.#waiting.delete(item.id);
-    item.lane.items.delete(item);
-    item.cancel();
+    const { entry, lane, cancel } = item;
+    this.#waiting.delete(item);
+    lane.items.delete(item);
+    cancel();
+    if (entry?.items.every((one) => !this.#waiting.has(one))) this.#entries.delete(entry.id);
   }
 
   #drain(lane: Lane): void {
@@ -166,10 +186,8 @@ export class Outgoing {
     while (lane.underWay < atOnce) {
       const next = lane.items.values().find(isOpen);
       if (!next) return;
-      next.isUnderWay = true;
       lane.underWay += 1;
       void this.#attempt(next).finally(() => {
-        next.isUnderWay = false;
         lane.underWay -= 1;
         this.#drain(lane);
       });
@@ -177,25 +195,52 @@ export class Outgoing {
   }
 
   /** Never rejects. */
-  async #attempt(item: Waiting): Promise<void> {
+  async #attempt(next: Waiting): Promise<void> {
     const stream = this.#options.stream();
     if (!stream) return this.#pause();
-    const { version } = item;
-    const before = item.state;
+    const entry = next.entry ?? this.#write(next);
+    const { items, state: before } = entry;
+    const isUnknown = () => this.#entries.has(entry.id) && entry.state === 'unknown';
     // Whoever gives up meanwhile does not know whether it was stored.
-    item.state = 'unknown';
+    entry.state = 'unknown';
+    entry.isUnderWay = true;
     try {
-      item.bytes ??= this.#encode(item.id, item.content);
-      await stream.append(item.bytes, { id: `${item.id}.${version}`, timeoutMs: ATTEMPT_MS });
-      if (item.version === version && item.state === 'unknown') item.state = 'stored';
+      await stream.append(entry.bytes, { id: entry.id, timeoutMs: ATTEMPT_MS });
+      if (isUnknown()) entry.state = 'stored';
       this.#options.onStored();
     } catch (error) {
-      const isOurs = item.version === version && item.state === 'unknown';
-      if (!(error instanceof StreamUnknown) && isOurs) item.state = before;
-      // On the next stream of this name the old bytes count for nobody.
-      if (error instanceof StreamGone && isOurs) this.#rewrite(item);
+      if (isUnknown()) {
+        if (!(error instanceof StreamUnknown)) entry.state = before;
+        // On the next stream of this name the old bytes count for nobody.
+        if (error instanceof StreamGone) for (const item of items) this.#rewrite(item);
+      }
       await this.#pause();
     }
+    entry.isUnderWay = false;
+  }
+
+  /** Writes what waits in a lane into one entry, as much as fits, from its first one on. */
+  #write(first: Waiting): Entry {
+    const id = newCorrelation();
+    const items = this.#together(first);
+    const bytes = this.#encode(id, joined(first.content, items), this.#seen());
+    const entry: Entry = { id, lane: first.lane, items, bytes, isUnderWay: false, state: 'waiting' };
+    for (const item of items) item.entry = entry;
+    this.#entries.set(id, entry);
+    return entry;
+  }
+
+  #together(first: Waiting): readonly Waiting[] {
+    if (first.content.kind !== 'messages') return [first];
+    const items: Waiting[] = [];
+    let bytes = 0;
+    for (const item of first.lane.items) {
+      if (item.entry) continue;
+      bytes += item.bytes;
+      if (items.length === MOST_TOGETHER || (items.length > 0 && bytes > LARGEST_MESSAGE)) break;
+      items.push(item);
+    }
+    return items;
   }
 
   /**
@@ -205,21 +250,23 @@ export class Outgoing {
   async #confirm(): Promise<void> {
     if (this.#isConfirming) return;
     this.#isConfirming = true;
-    for (let items = this.#delivered(); items.length > 0; items = this.#delivered()) {
-      const versions = new Map(items.map((item) => [item, item.version]));
+    for (let entries = this.#delivered(); entries.length > 0; entries = this.#delivered()) {
       if (!(await this.#isSame())) await this.#pause();
       else
-        for (const item of items) {
-          if (item.version !== versions.get(item) || !this.#waiting.has(item.id)) continue;
-          this.#forget(item);
-          item.resolve();
+        for (const { id, items } of entries) {
+          if (!this.#entries.has(id)) continue;
+          for (const item of items) {
+            if (!this.#waiting.has(item)) continue;
+            this.#forget(item);
+            item.resolve();
+          }
         }
     }
     this.#isConfirming = false;
   }
 
-  #delivered(): Waiting[] {
-    return this.#waiting
+  #delivered(): Entry[] {
+    return this.#entries
       .values()
       .filter(({ state }) => state === 'delivered')
       .toArray();
@@ -235,11 +282,15 @@ export class Outgoing {
     }
   }
 
-  #encode(id: string, content: SharedContent): Buffer {
-    const { order, host, stream } = this.#options;
+  #seen(): SharedBody['seen'] {
+    const { order, stream } = this.#options;
     const known = stream();
     const seq = Math.max(order.seq, known?.incarnation === order.incarnation ? known.seen : 0);
-    const seen = { incarnation: order.incarnation, seq, epoch: order.epoch };
+    return { incarnation: order.incarnation, seq, epoch: order.epoch };
+  }
+
+  #encode(id: string, content: SharedContent, seen: SharedBody['seen']): Buffer {
+    const { host } = this.#options;
     return encodeShared({ ...content, protocol: PROTOCOL, version: release, id, from: host, seen });
   }
 
@@ -256,8 +307,14 @@ export class Outgoing {
   }
 }
 
-function isOpen({ state, isUnderWay }: Waiting): boolean {
-  return !isUnderWay && (state === 'waiting' || state === 'unknown');
+function isOpen({ entry }: Waiting): boolean {
+  return !entry || (!entry.isUnderWay && (entry.state === 'waiting' || entry.state === 'unknown'));
+}
+
+function joined(first: SharedContent, items: readonly Waiting[]): SharedContent {
+  if (first.kind !== 'messages') return first;
+  const messages = items.flatMap(({ content }) => (content.kind === 'messages' ? content.messages : []));
+  return { ...first, messages };
 }
 
 const OUTCOMES = {
@@ -267,6 +324,6 @@ const OUTCOMES = {
   delivered: 'this host has it, and the others will',
 };
 
-function isolated(id: string, ms: number, state: Waiting['state']): Error {
+function isolated(id: string, ms: number, state: keyof typeof OUTCOMES): Error {
   return new ClusterError('HF_CLUSTER_ISOLATED', { id, ms, outcome: OUTCOMES[state] });
 }

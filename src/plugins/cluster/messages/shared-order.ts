@@ -5,8 +5,11 @@ import { json, LARGEST_MESSAGE, PROTOCOL, readJson } from './body.ts';
 
 /** A message may be stored so many places behind the newest that its sender knew; as many are remembered against repetitions. */
 export const REACH = 1_024;
-/** Orders of a later epoch are above all of an earlier one. 2^40 messages fit into each, and 8,191 epochs into a number. */
-const EPOCH_STEP = 2 ** 40;
+/** Messages of one topic that may stand at one place of the stream; each has an order of its own. */
+export const MOST_TOGETHER = 64;
+/** Orders of a later epoch are above all of an earlier one. 2^35 places fit into each, and 4,096 epochs into a number. */
+const PLACES = 2 ** 35;
+export const LAST_EPOCH = 4_095;
 /** Of an actor's state, bytes. */
 const LARGEST_STATE = 512 * 1024;
 const DIGEST_CHARS = 16;
@@ -25,19 +28,20 @@ export interface SharedPlace {
 }
 
 const text = z.string().max(300);
-const seen = z.object({ incarnation: text, seq: z.int().min(0), epoch: z.int().min(0).max(8_191) });
+const seen = z.object({ incarnation: text, seq: z.int().min(0), epoch: z.int().min(0).max(LAST_EPOCH) });
 /** What hosts of every protocol write. */
 const identity = z.object({ protocol: z.int(), version: text, from: text.min(1) });
 const sender = { ...identity.shape, id: text.min(1), seen };
 
+const message = z.object({ payload: json, correlation: text, cause: z.int().min(0).optional() });
+
 const bodies = z.discriminatedUnion('kind', [
+  /** In the order in which they were sent. */
   z.object({
     ...sender,
-    kind: z.literal('message'),
+    kind: z.literal('messages'),
     topic: text.min(1),
-    payload: json,
-    correlation: text,
-    cause: z.int().min(0).optional(),
+    messages: z.array(message).min(1).max(MOST_TOGETHER),
   }),
   z.object({ ...sender, kind: z.literal('state'), ref: text.min(1), state: json }),
   /** Its sender wants to know that it has read all before it. */
@@ -61,7 +65,8 @@ export interface SharedEntry {
 }
 
 /**
- * What became of an entry. `order` = its place among all messages to every host, over all incarnations of the stream. `late`: its sender
+ * What became of an entry. `order` = its place among all messages to every host, over all incarnations of the stream: that of the first
+ * one where there are several, and each of the others is one above the one before. `late`: its sender
  * knew another stream, or too little of this one: it is an old message repeated, or was stored long after it was sent. `repeated`: it
  * stands on the stream already.
  */
@@ -83,7 +88,7 @@ export function encodeShared(body: SharedBody): Buffer {
   const bytes = Buffer.from(JSON.stringify(body));
   const most = body.kind === 'state' ? LARGEST_STATE : LARGEST_MESSAGE;
   if (bytes.length <= most) return bytes;
-  const topic = body.kind === 'state' ? body.ref : body.kind === 'message' ? body.topic : body.kind;
+  const topic = body.kind === 'state' ? body.ref : body.kind === 'messages' ? body.topic : body.kind;
   throw new ClusterError('HF_CLUSTER_MESSAGE_SIZE', { topic, bytes: bytes.length, most });
 }
 
@@ -130,7 +135,7 @@ export class SharedOrder {
 
   /** Order of the newest that was taken; 0 before the first. */
   get order(): number {
-    return this.#epoch * EPOCH_STEP + this.#seq;
+    return (this.#epoch * PLACES + this.#seq) * MOST_TOGETHER;
   }
 
   /** Whether what stands at a place is what this host saw there; undefined when it does not remember that place. */
@@ -207,7 +212,7 @@ export class SharedOrder {
 function decode(value: unknown, bytes: number): SharedBody | undefined {
   const body = bodies.safeParse(value).data;
   if (body?.protocol !== PROTOCOL) return undefined;
-  return body.kind === 'message' && bytes > LARGEST_MESSAGE ? undefined : body;
+  return body.kind === 'messages' && bytes > LARGEST_MESSAGE ? undefined : body;
 }
 
 function digestOf(body: Uint8Array): string {
