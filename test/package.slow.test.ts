@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { COMPILER_ENV } from './support/compiler.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
-const tsc = join(root, 'node_modules/typescript/bin/tsc');
+const tsc = [join(root, 'node_modules/typescript/bin/tsc'), '--singleThreaded'];
+const env = COMPILER_ENV;
 
 /** A plugin, its machine and its test, as somebody writes them who has the package alone. */
 const CONSUMER = `
@@ -79,7 +81,7 @@ function install(dir: string): void {
   const place = join(dir, 'node_modules/holdfast');
   mkdirSync(place, { recursive: true });
   const build = ['-p', join(root, 'tsconfig.build.json'), '--outDir', join(place, 'dist')];
-  execFileSync(process.execPath, [tsc, ...build]);
+  execFileSync(process.execPath, [...tsc, ...build], { env });
   cpSync(join(root, 'package.json'), join(place, 'package.json'));
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const name of [...Object.keys(dependencies), '@types/node', 'undici-types']) {
@@ -101,11 +103,11 @@ test('[C11] the packed package has all that a plugin outside of this repository 
   const dir = project('plugin');
   writeFileSync(join(dir, 'plugin.ts'), CONSUMER);
   const strict = ['--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'es2025,esnext.array'];
-  execFileSync(process.execPath, [tsc, ...strict, '--types', 'node', 'plugin.ts'], { cwd: dir });
+  execFileSync(process.execPath, [...tsc, ...strict, '--types', 'node', 'plugin.ts'], { cwd: dir, env });
   const exact = spawnSync(
     process.execPath,
-    [tsc, ...strict, '--exactOptionalPropertyTypes', '--types', 'node', '--noEmit', 'plugin.ts'],
-    { cwd: dir, encoding: 'utf8' },
+    [...tsc, ...strict, '--exactOptionalPropertyTypes', '--types', 'node', '--noEmit', 'plugin.ts'],
+    { cwd: dir, env, encoding: 'utf8' },
   );
   // XState's own declarations do not hold with that option; ours, and what a plugin writes, do.
   const ours = exact.stdout.split('\n').filter((line) => /^\S+\(\d/.test(line) && !/\/xstate\//.test(line));
@@ -120,7 +122,7 @@ test('[C11] a program that embeds the packed package is checked by its own stric
   const dir = project('program');
   for (const file of ['main.ts', 'bell.ts', 'tsconfig.json'])
     cpSync(join(root, 'examples/embedded', file), join(dir, file));
-  const checked = spawnSync(process.execPath, [tsc, '-p', '.'], { cwd: dir, encoding: 'utf8' });
+  const checked = spawnSync(process.execPath, [...tsc, '-p', '.'], { cwd: dir, env, encoding: 'utf8' });
   t.is(checked.stdout, '');
   const { stdout, stderr, status } = spawnSync(process.execPath, ['main.ts'], {
     cwd: dir,

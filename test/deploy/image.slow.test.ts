@@ -26,6 +26,7 @@ import { fill, rest, startMemory } from '../plugins/memory-store/rig.ts';
 import { Daemon } from '../plugins/router/remote/daemon.ts';
 import { call, root } from '../support/cli.ts';
 import { type ColumnarServer, startColumnarServer } from '../support/columnar-server.ts';
+import { COMPILER_ENV } from '../support/compiler.ts';
 import { RedisServer, until } from '../support/redis.ts';
 import type { Scope } from '../support/scope.ts';
 import { tempDir } from '../support/temp.ts';
@@ -79,7 +80,7 @@ async function takeStep(cwd: string, start: string, ...places: [string, string][
     .find((line) => line.startsWith(start));
   if (step === undefined) throw new Error(`deploy/Dockerfile has no step ${start}`);
   const here = places.reduce((text, [from, to]) => text.replace(from, to), step.slice('RUN '.length));
-  await promisify(execFile)('sh', ['-c', here], { cwd });
+  await promisify(execFile)('sh', ['-c', here], { cwd, env: COMPILER_ENV });
 }
 
 const TOKEN = 'pushtokenpushtoken';
