@@ -3,6 +3,7 @@ import type { Lease } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { SparseLines } from '../nats/connection.ts';
 import { type Change, Competitor, type Refusal, type Self } from './competitor.ts';
 import { ElapsedClock } from './elapsed.ts';
 import type { Holder, LedgerHost } from './ledger.ts';
@@ -72,6 +73,7 @@ export class Leases {
   /** When the first of them was. */
   #failingSince = 0;
   #trouble: Error | undefined;
+  readonly #refusedLines: SparseLines;
   #refusal: Refusal | undefined;
   /** Who waits for a release to be in the ledger. */
   readonly #releasing = new Set<() => void>();
@@ -79,6 +81,7 @@ export class Leases {
   constructor(options: LeasesOptions) {
     this.#options = options;
     this.#elapsed = new ElapsedClock(options.clock);
+    this.#refusedLines = new SparseLines(options.clock);
     this.#competitor = new Competitor({ ...options.self, run: this.run });
     this.#reader = new LedgerReader({
       ...{ log: options.log, self: options.self, run: this.run, logger: options.logger },
@@ -216,7 +219,9 @@ export class Leases {
       try {
         await this.#turn();
         this.#failures = 0;
+        if (this.#trouble) this.#options.logger.info('cluster.ledger_goes_on');
         this.#trouble = undefined;
+        this.#refusedLines.reset();
         const now = this.#elapsed.now();
         waitMs = Math.min(this.#competitor.nextAt(now), this.#reader.readAt + this.#pollMs) - now;
       } catch (error) {
@@ -237,7 +242,8 @@ export class Leases {
     const lasts = this.#elapsed.now() - this.#failingSince >= self.ttlMs;
     if (!isForeign && this.#failures === 1) logger.warn({ err: error }, 'cluster.ledger_unreachable');
     if (!isForeign && !lasts) return;
-    if (!this.#trouble) logger.error({ err: error }, 'cluster.ledger_refused');
+    // What keeps it may be another thing by then, e.g. that the ledger can be read, and not written.
+    if (this.#refusedLines.isDue()) logger.error({ err: error }, 'cluster.ledger_refused');
     this.#trouble = error instanceof Error ? error : new Error(String(error));
   }
 

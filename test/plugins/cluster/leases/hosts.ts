@@ -91,6 +91,8 @@ export interface TestHost {
   readonly log: Reach;
   /** What happened, e.g. `gained a from other`. */
   readonly story: string[];
+  /** What it logged, without times. */
+  readonly lines: string[];
   readonly held: Map<string, Lease>;
   begin: () => void;
   /** How work ends; at once unless set. */
@@ -106,13 +108,18 @@ export function startHost(
   more: Partial<LeasesOptions['self']> = {},
 ): TestHost {
   const story: string[] = [];
+  const lines: string[] = [];
+  const written = (line: string) => {
+    const { msg, err } = JSON.parse(line) as { msg: string; err?: { message: string } };
+    lines.push(err ? `${msg}: ${err.message}` : msg);
+  };
   const held = new Map<string, Lease>();
   const log = ledger.reach();
   const leases = new Leases({
     log,
     self: { host, folder: `${host}-folder`, version: '1.0.0', ttlMs: 10_000, ...more },
     clock,
-    logger: createLogger({ level: 'silent' }),
+    logger: createLogger({ destination: { write: written } }),
     mirror: () => ({ incarnation: '1', seq: 42 }),
     onGained: (lease, last) => {
       one.begin();
@@ -132,7 +139,7 @@ export function startHost(
     onRefused: (refusal) =>
       story.push(refusal ? `refused by ${refusal.host}, version ${refusal.version}` : 'refused no more'),
   });
-  const one: TestHost = { leases, log, story, held, begin: () => {}, end: () => {} };
+  const one: TestHost = { leases, log, story, lines, held, begin: () => {}, end: () => {} };
   for (const singleton of singletons) leases.offer(singleton);
   leases.start();
   return one;

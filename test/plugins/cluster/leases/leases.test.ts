@@ -352,6 +352,24 @@ test('[C13] a host that reads the ledger and cannot write it for a whole lease s
   t.deepEqual([a.leases.trouble, b.leases.trouble], [undefined, undefined]);
 });
 
+test('[C13] while the ledger cannot be used, a host logs each half minute why, as it is by then, and when that is over', async (t) => {
+  const { clock, b } = await pair(t);
+  b.log.isCut = true;
+  await clock.advance(2 * TTL);
+  b.log.isCut = false;
+  b.log.refusal = new Error('it can be read again, and not written');
+  await clock.advance(60_000);
+  b.log.refusal = undefined;
+  await clock.advance(1_000);
+  t.deepEqual(b.lines, [
+    'cluster.ledger_unreachable: cut off',
+    'cluster.ledger_refused: cut off',
+    'cluster.ledger_refused: it can be read again, and not written',
+    'cluster.ledger_refused: it can be read again, and not written',
+    'cluster.ledger_goes_on',
+  ]);
+});
+
 test('[C13] what nobody has ever held is listed by every host that competes for it, also while the ledger is not read', async (t) => {
   const clock = new VirtualClock();
   const one = startHost(clock, new MemoryLedger(), 'h1', ['a', 'b']);
