@@ -124,6 +124,18 @@ export class NatsServers {
     return pid;
   }
 
+  /** What a server has logged so far, over all its starts. */
+  logOf(i: number): string {
+    return logOf(this.#at(i));
+  }
+
+  /** Where a server that runs tells of itself: `http://127.0.0.1:<port>`. */
+  monitorOf(i: number): string {
+    const [, address] = this.logOf(i).match(/^(?:.|\n)*Starting http monitor on (\S+)/) ?? [];
+    if (address === undefined) throw new Error(`server ${i} has not started`);
+    return `http://${address}`;
+  }
+
   /** Folder in which a server keeps its streams. */
   storeOf(i: number): string {
     return join(dirname(this.#at(i).configFile), 'store');
@@ -299,6 +311,7 @@ function configOf({ name, home, port, route, routes, wish }: ConfigParts): strin
   const lines = [
     `server_name: ${name}`,
     `listen: "127.0.0.1:${port}"`,
+    'http: "127.0.0.1:-1"',
     `log_file: "${join(home, 'log')}"`,
     `jetstream { store_dir: "${join(home, 'store')}", max_file_store: ${wish.storeBytes ?? '4GB'}, max_memory_store: 256MB }`,
     config,

@@ -17,7 +17,6 @@ export async function until(what: string, holds: () => unknown, everyMs = 10): P
 /**
  * Reads again and again, in real time, until what is read is as wanted.
  *
- * @param patienceMs after which it gives up
  * @returns what was read last
  */
 export async function read<T>(
@@ -25,13 +24,12 @@ export async function read<T>(
   look: () => T | Promise<T>,
   isSo: (value: T) => unknown,
   everyMs = 10,
-  patienceMs = PATIENCE_MS,
 ): Promise<T> {
-  for (const end = performance.now() + patienceMs; ; ) {
+  for (const end = performance.now() + PATIENCE_MS; ; ) {
     const value = await look();
     if (isSo(value)) return value;
     if (performance.now() > end)
-      throw new Error(`after ${patienceMs} ms still not: ${what}; it is ${JSON.stringify(value)}`);
+      throw new Error(`after ${PATIENCE_MS} ms still not: ${what}; it is ${JSON.stringify(value)}`);
     await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

@@ -11,6 +11,7 @@ import type { NatsProxy } from '../nats-proxy.ts';
 import type { Scope } from '../scope.ts';
 import { read } from '../until.ts';
 import { Callers } from './callers.ts';
+import { explainStall } from './explain-stall.ts';
 import type { Fault } from './faults.ts';
 import { Hosts } from './hosts.ts';
 import { journalViolations } from './journal-rules.ts';
@@ -160,16 +161,21 @@ export class FaultyCluster {
    * @returns what is wrong with what was done so far
    */
   async goesOn(): Promise<string[]> {
-    const { hosts, callers } = this;
+    const { hosts, callers, nats } = this;
     for (const name of NAMES) await this.startHost(name);
-    // One that may have begun before the fault was healed, and one behind it.
-    await hosts.stroke(NAMES);
-    await hosts.stroke(NAMES);
     try {
-      await callers.agree(hosts, NAMES);
-      await callers.mint(hosts, NAMES);
+      // One that may have begun before the fault was healed, and one behind it.
+      await hosts.stroke(NAMES);
+      await hosts.stroke(NAMES);
+      try {
+        await callers.agree(hosts, NAMES);
+        await callers.mint(hosts, NAMES);
+      } catch (error) {
+        throw new Error(`${error}\n${hosts.told()}`, { cause: error });
+      }
     } catch (error) {
-      throw new Error(`${error}\n${hosts.told()}`, { cause: error });
+      const why = await explainStall(nats, hosts, NAMES, this.timeline());
+      throw new Error(`${error}\n${why}`, { cause: error });
     }
     return this.#done();
   }

@@ -27,11 +27,8 @@ export interface HostsWish {
 const wallClock = (aheadMs: number) =>
   `data:text/javascript,const now = Date.now; Date.now = () => now() + ${aheadMs};`;
 
-/**
- * Longer than the usual patience: with one of three servers out of disk, once nobody held the pump for two minutes. Why is not known; `host-faults` logs how
- * long it took. Milliseconds.
- */
-const HEALED_MS = 300_000;
+/** Of what each host wrote, in the error of a test. */
+const TOLD_BYTES = 8_000;
 
 /** Hosts of one cluster as processes of their own, as people start them, with a pump that runs on one of them. */
 export class Hosts {
@@ -140,7 +137,7 @@ export class Hosts {
 
   /** What the hosts wrote last, for the error of a test. */
   told(): string {
-    const last = [...this.#running].map(([host, { err }]) => `${host}: ${err().slice(-2_000)}`);
+    const last = [...this.#running].map(([host, { err }]) => `${host}: ${err().slice(-TOLD_BYTES)}`);
     return last.join('\n');
   }
 
@@ -165,10 +162,10 @@ export class Hosts {
         .slice(after)
         .find(({ host }) => hosts.includes(host));
     try {
-      const found = await read(`a stroke of ${hosts.join(' or ')}`, behind, Boolean, 25, HEALED_MS);
+      const found = await read(`a stroke of ${hosts.join(' or ')}`, behind, Boolean, 25);
       if (found) return found;
     } catch (error) {
-      throw new Error(this.told(), { cause: error });
+      throw new Error(`${error}\n${this.told()}`, { cause: error });
     }
     throw new Error('there is none');
   }
