@@ -1,12 +1,12 @@
 import type { ArrivedMessage } from '../../src/core/contracts/cluster.ts';
 import type { Logger } from '../../src/core/host/logging/logger.ts';
 import { type Clock, systemClock } from '../../src/core/kernel/clock.ts';
-import { Beats } from '../../src/plugins/cluster/beats.ts';
 import { Asks } from '../../src/plugins/cluster/messages/asks.ts';
 import { type ArrivedState, EveryHost } from '../../src/plugins/cluster/messages/every-host.ts';
 import { HolderMessages } from '../../src/plugins/cluster/messages/holder.ts';
 import type { SharedPlace } from '../../src/plugins/cluster/messages/shared-order.ts';
 import type { NatsLink } from '../../src/plugins/cluster/nats/link.ts';
+import { Beats } from '../../src/plugins/cluster/presence/beats.ts';
 import { openLink, silent } from './cluster.ts';
 
 import type { Scope } from './scope.ts';

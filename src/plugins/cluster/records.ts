@@ -4,9 +4,9 @@ import type { EventOf } from '../../core/kernel/actors/definition.ts';
 import { version as ownVersion } from '../../core/kernel/version.ts';
 import { isMirrorBehind } from '../../machines/cluster/host.ts';
 import { hostActor, singletonActor } from './actors.ts';
-import type { HeardHost } from './beats.ts';
 import { GONE_MS } from './durations.ts';
 import type { OrphanedBranch } from './mirror/orphans.ts';
+import type { HeardHost } from './presence/beat.ts';
 
 /** How often the other hosts and the mirror are looked at, milliseconds. */
 const LOOK_MS = 1_000;

@@ -12,21 +12,21 @@ import { CLOCK } from '../../core/kernel/log/record.ts';
 import { openLogKey } from '../../core/kernel/log/signing.ts';
 import { version } from '../../core/kernel/version.ts';
 import { singletonActor } from './actors.ts';
-import { Beats } from './beats.ts';
 import { Handover } from './handover.ts';
 import { ClusterKey } from './keys.ts';
 import { folderIdentity } from './leases/folder.ts';
 import { Leases } from './leases/leases.ts';
 import { LedgerStream } from './leases/ledger-stream.ts';
 import { Asks } from './messages/asks.ts';
-import { PROTOCOL } from './messages/body.ts';
 import { HolderMessages } from './messages/holder.ts';
 import { SharedMessages } from './messages/shared-messages.ts';
 import type { LogStreams } from './mirror/incarnations.ts';
 import { Outbox } from './mirror/outbox.ts';
 import { ClusterPosition } from './mirror/position.ts';
+import { PROTOCOL } from './nats/body.ts';
 import { NatsLink } from './nats/link.ts';
 import type { ClusterOptions } from './options.ts';
+import { Beats } from './presence/beats.ts';
 import { ClusterRecords } from './records.ts';
 
 /** Of a message, less its headers: what NATS takes unless it is told otherwise. Bytes. */

@@ -1,5 +1,4 @@
 import test from 'ava';
-import { PROTOCOL } from '../../../src/plugins/cluster/messages/body.ts';
 import {
   encodeShared,
   type Outcome,
@@ -7,6 +6,7 @@ import {
   type SharedBody,
   SharedOrder,
 } from '../../../src/plugins/cluster/messages/shared-order.ts';
+import { PROTOCOL } from '../../../src/plugins/cluster/nats/body.ts';
 
 type Seen = SharedBody['seen'];
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { asEpochMs } from '../../../src/core/kernel/ids.ts';
 import type { Json } from '../../../src/core/kernel/json.ts';
 import { type CallRequest, judge, type KeyContext } from '../../../src/machines/gateway/key-rules.ts';
-import { type Announced, Presence } from '../../../src/plugins/cluster/presence.ts';
+import { type Announced, Presence } from '../../../src/plugins/cluster/presence/presence.ts';
 import { HostStanding } from '../../../src/plugins/gateway/calls/host-standing.ts';
 import { KeyUsage } from '../../../src/plugins/gateway/calls/key-usage.ts';
 import { runs } from '../../support/runs.ts';

@@ -3,10 +3,11 @@ import type { Answers, Cluster } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
 import type { Json } from '../../../core/kernel/json.ts';
-import { type Beats, type Stamp, stampFields } from '../beats.ts';
 import { ClusterError } from '../errors.ts';
+import { Drops, json, LARGEST_MESSAGE, readBody } from '../nats/body.ts';
 import type { LinkMessage, NatsLink } from '../nats/link.ts';
-import { Drops, json, LARGEST_MESSAGE, readBody } from './body.ts';
+import { type Stamp, stampFields } from '../presence/beat.ts';
+import type { Beats } from '../presence/beats.ts';
 import { Remembered } from './remembered.ts';
 
 const LARGEST_ANSWER = 256 * 1024;

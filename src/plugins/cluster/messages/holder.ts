@@ -3,10 +3,11 @@ import type { ArrivedMessage, HostMessage } from '../../../core/contracts/cluste
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { type Beats, stampFields } from '../beats.ts';
 import { ClusterError } from '../errors.ts';
+import { Drops, json, LARGEST_MESSAGE, readBody } from '../nats/body.ts';
 import type { LinkMessage, NatsLink } from '../nats/link.ts';
-import { Drops, json, LARGEST_MESSAGE, readBody } from './body.ts';
+import { stampFields } from '../presence/beat.ts';
+import type { Beats } from '../presence/beats.ts';
 import { Remembered } from './remembered.ts';
 
 /** For one singleton. */

@@ -1,9 +1,9 @@
 import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
 import { version as release } from '../../../core/kernel/version.ts';
 import { ClusterError } from '../errors.ts';
+import { LARGEST_MESSAGE, PROTOCOL } from '../nats/body.ts';
 import type { LinearStream } from '../nats/stream.ts';
 import { StreamGone, StreamUnknown } from '../nats/stream-errors.ts';
-import { LARGEST_MESSAGE, PROTOCOL } from './body.ts';
 import {
   encodeShared,
   LAST_EPOCH,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { ClusterError } from '../errors.ts';
-import { json, LARGEST_MESSAGE, PROTOCOL, readJson } from './body.ts';
+import { json, LARGEST_MESSAGE, PROTOCOL, readJson } from '../nats/body.ts';
 
 /** A message may be stored so many places behind the newest that its sender knew; as many are remembered against repetitions. */
 export const REACH = 1_024;

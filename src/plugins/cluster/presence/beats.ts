@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
-import type { ClusterStanding } from '../../core/contracts/cluster.ts';
-import type { Logger } from '../../core/host/logging/logger.ts';
-import type { Clock } from '../../core/kernel/clock.ts';
-import type { Json } from '../../core/kernel/json.ts';
-import { ClusterError } from './errors.ts';
-import { Drops, json, LARGEST_MESSAGE, readBody, readJson } from './messages/body.ts';
-import type { LinkMessage, NatsLink } from './nats/link.ts';
-import { QuorumProof } from './nats/quorum-proof.ts';
-import { SecondProof } from './nats/second-proof.ts';
-import { LinearStream } from './nats/stream.ts';
-import type { StreamSettings } from './nats/stream-settings.ts';
-import { Trouble } from './nats/trouble.ts';
+import type { ClusterStanding } from '../../../core/contracts/cluster.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import type { Json } from '../../../core/kernel/json.ts';
+import { Drops, LARGEST_MESSAGE, readBody } from '../nats/body.ts';
+import type { NatsLink } from '../nats/link.ts';
+import { QuorumProof } from '../nats/quorum-proof.ts';
+import { SecondProof } from '../nats/second-proof.ts';
+import { LinearStream } from '../nats/stream.ts';
+import type { StreamSettings } from '../nats/stream-settings.ts';
+import { Trouble } from '../nats/trouble.ts';
+import { type Beat, type BeatReport, beatBody, type HeardHost, type Stamp } from './beat.ts';
+import { Hearing, type NameTaker } from './hearing.ts';
+import { NameClaim } from './name-claim.ts';
 import { Presence } from './presence.ts';
-import { UnprovenRuns } from './unproven.ts';
 
 const BEAT_MS = 500;
 /** Of the stream: one beat of each host. */
@@ -25,46 +25,9 @@ const ACKNOWLEDGED_WITHIN_MS = 1_500;
 const MOST_UNDER_WAY = 8;
 /** A message may be so much older than its sender's clock says by its beats. */
 const FRESH_MS = 30_000;
-const CHALLENGE_MS = 1_000;
 /** How long the start waits for NATS before it goes on without. */
 const FIRST_CONNECTION_MS = 3_000;
-
-const short = z.string().max(200);
-/** What hosts of every protocol write. */
-const identity = z.object({ host: short, run: short, version: short, protocol: z.int() });
-const beatBody = identity.extend({
-  /** Counts the beats of a run. */
-  number: z.int().min(1),
-  /** When the run began by its own wall clock; decides between two hosts of one name. */
-  startedAt: z.int(),
-  /** How long the run has lasted, by its monotonic clock. */
-  upMs: z.number().min(0),
-  shared: z.object({ incarnation: short, seq: z.int().min(0) }),
-  lag: z.number().min(0),
-  holds: z.array(short).max(256),
-  announced: z.record(short, json),
-});
-const answerBody = identity.extend({ startedAt: z.int(), isStarted: z.boolean() });
-
-type Beat = z.output<typeof beatBody>;
-
-/** What a host tells with each beat, beside who it is. */
-export type BeatReport = Pick<Beat, 'shared' | 'lag' | 'holds'>;
-
-/** Another host as its newest beat described it. */
-export interface HeardHost extends Beat {
-  /** When that beat arrived, by `Clock.monotonic` of this process. */
-  readonly heardMs: number;
-}
-
-/** What a message between hosts says of its sender, so that an old one cannot be sent again by somebody who read it. */
-export interface Stamp {
-  readonly from: string;
-  readonly run: string;
-  readonly upMs: number;
-}
-/** The fields of a stamp in a message's body. */
-export const stampFields = { from: short, run: short, upMs: z.number().min(0) };
+const LARGEST_ANNOUNCEMENTS = LARGEST_MESSAGE / 2;
 
 export interface BeatsOptions {
   readonly link: NatsLink;
@@ -85,13 +48,9 @@ export interface BeatsOptions {
   readonly onNameTaken: (error: Error, by: NameTaker) => void;
 }
 
-/** `a copy`: it is this very run, on a copy of this machine, and what this run holds is its. */
-export type NameTaker = 'another' | 'a copy';
-
 /**
  * How this host stands to the others (docs/cluster.md, "Beats"). Twice a second it stores a beat and reads it back, which proves that it
- * reaches a quorum of the servers of NATS (or that of another stream does, while this one has no leader), and hears those of the others by a plain subscription. A run of a host counts when
- * it has answered a question of this process: beats of the past, sent again, do not.
+ * reaches a quorum of the servers of NATS (or that of another stream does, while this one has no leader), and hears those of the others.
  */
 export class Beats {
   readonly run = randomUUID();
@@ -101,10 +60,8 @@ export class Beats {
   readonly #trouble: Trouble;
   readonly #startedAt: number;
   readonly #presence: Presence<HeardHost>;
-  readonly #unproven = new UnprovenRuns();
-  /** When hosts of another protocol were heard last. */
-  readonly #foreign = new Map<string, number>();
-  readonly #asked = new Set<string>();
+  readonly #claim: NameClaim;
+  readonly #hearing: Hearing;
   readonly #figures = new Map<string, () => Json>();
   readonly #ends: (() => void)[] = [];
   #number = 0;
@@ -128,6 +85,14 @@ export class Beats {
     });
     this.#presence = new Presence(options.clock, options.host);
     this.#startedAt = options.clock.now();
+    const own = { run: this.run, startedAt: this.#startedAt };
+    this.#claim = new NameClaim({ ...options, ...own });
+    this.#hearing = new Hearing({
+      ...{ ...options, run: this.run, drops: this.#drops, presence: this.#presence, claim: this.#claim },
+      sent: () => this.#number,
+      onHeard: (heard) => options.onHeard?.(heard),
+      onTaken: (error, by) => this.#taken(error, by),
+    });
   }
 
   /**
@@ -136,25 +101,25 @@ export class Beats {
    * @throws HF_CLUSTER_NAME_TAKEN a host of this name runs already
    */
   async start(): Promise<void> {
-    const { link, name, host } = this.#options;
+    const { link, name } = this.#options;
     this.#ends.push(
-      link.subscribe(`hf.${name}.beat.*`, (message) => this.#hear(message)),
-      link.subscribe(`hf.${name}.is.${host}`, (message) => this.#answer(message)),
-      link.subscribe(`hf.${name}.is.${host}.${this.run}`, (message) => this.#answer(message)),
+      link.subscribe(`hf.${name}.beat.*`, (message) => this.#hearing.hear(message)),
+      this.#claim.answer(),
       link.onChange((isUp) => {
         if (!isUp) return;
-        void this.#checkName().then((error) => error && this.#taken(error));
+        void this.#claim.check().then((error) => error && this.#taken(error, 'another'));
         if (this.#isStarted) void this.#beat();
       }),
     );
     if (await link.ready(FIRST_CONNECTION_MS)) {
-      const error = await this.#checkName();
+      const error = await this.#claim.check();
       if (error) {
         this.stop();
         throw error;
       }
     }
     this.#isStarted = true;
+    this.#claim.started();
     this.#presence.ticked();
     if (link.isUp) await this.#prepare();
     this.#secondProof.start();
@@ -166,6 +131,7 @@ export class Beats {
   stop(): void {
     this.#isStopped = true;
     this.#cancel();
+    this.#hearing.stop();
     this.#secondProof.stop();
     for (const end of this.#ends.splice(0)) end();
   }
@@ -201,14 +167,12 @@ export class Beats {
 
   /** The names of the others that may answer: those that are known to live, and those that have not proven it yet, while they may. */
   get present(): ReadonlySet<string> {
-    const unproven = this.#unproven.since(this.#presence.countsSince);
-    return new Set([...this.live().map(({ host }) => host), ...unproven]);
+    return this.#hearing.present;
   }
 
   /** The names of hosts of another protocol that live: they answer nothing. */
   get foreign(): ReadonlySet<string> {
-    const since = this.#presence.countsSince;
-    return new Set([...this.#foreign].flatMap(([host, heardMs]) => (heardMs >= since ? [host] : [])));
+    return this.#hearing.foreign;
   }
 
   /** How long this run has lasted, milliseconds. */
@@ -351,116 +315,9 @@ export class Beats {
     return announced;
   }
 
-  #hear({ subject, body }: LinkMessage): void {
-    const { clock, host, protocol, version } = this.#options;
-    const value = readJson(body, LARGEST_MESSAGE);
-    const who = identity.safeParse(value).data;
-    if (!who || !subject.endsWith(`.beat.${who.host}`)) this.#drops.add('malformed', { subject });
-    else if (who.protocol !== protocol) {
-      const details = { host: who.host, theirs: who.version, version };
-      const { code, what } = new ClusterError('HF_CLUSTER_VERSION', details);
-      this.#drops.add(`${code} ${who.host}`, { what });
-      if (this.#foreign.size < MOST_FOREIGN) this.#foreign.set(who.host, clock.monotonic());
-    } else {
-      const beat = beatBody.safeParse(value).data;
-      if (!beat) this.#drops.add('malformed', { subject });
-      else if (beat.run === this.run) this.#hearOwn(beat);
-      else if (this.heard.get(beat.host)?.run === beat.run) this.#hearAgain(beat);
-      else {
-        if (beat.host !== host) this.#unproven.heard(beat.host, beat.run, clock.monotonic());
-        void this.#prove(beat);
-      }
-    }
-  }
-
-  /** A machine that was copied while it ran is this very run, and counts on from there. The one that is behind hears what it has not sent. */
-  #hearOwn(beat: Beat): void {
-    if (beat.number > this.#number) this.#taken(this.#nameTaken(beat), 'a copy');
-  }
-
-  #hearAgain(beat: Beat): void {
-    const { host, number } = beat;
-    if (number > (this.heard.get(host)?.number ?? 0))
-      this.#accept({ ...beat, heardMs: this.#options.clock.monotonic() });
-    else this.#drops.add('repeated', { host });
-  }
-
-  #accept(heard: HeardHost): void {
-    this.#presence.hear(heard);
-    this.#options.onHeard?.(heard);
-  }
-
-  /** Asks a run that is heard for the first time whether it lives. Never rejects. */
-  async #prove(beat: Beat): Promise<void> {
-    const { link, clock, logger, name, host } = this.#options;
-    const key = `${beat.host} ${beat.run}`;
-    if (this.#asked.has(key) || this.#asked.size >= MOST_CHALLENGES) return;
-    this.#asked.add(key);
-    try {
-      const answers = await link.requestAll(`hf.${name}.is.${beat.host}.${beat.run}`, '{}', CHALLENGE_MS, 1);
-      const answer = answers.map(({ body }) => readBody(answerBody, body, LARGEST_MESSAGE)).find(Boolean);
-      if (answer?.run !== beat.run || this.#isStopped) {
-        // Without a connection nobody could have answered.
-        if (link.isUp) this.#unproven.failed(beat.run);
-        return;
-      }
-      if (beat.host === host) {
-        if (isEarlier(beat, { startedAt: this.#startedAt, run: this.run }))
-          this.#taken(this.#nameTaken(beat));
-        return;
-      }
-      this.#unproven.proven(beat.run);
-      this.#accept({ ...beat, heardMs: clock.monotonic() });
-    } catch (error) {
-      logger.debug({ err: error }, 'cluster.beat.unproven');
-    } finally {
-      this.#asked.delete(key);
-    }
-  }
-
-  #answer(message: LinkMessage): void {
-    const { host, version, protocol } = this.#options;
-    const answer = { host, run: this.run, version, protocol, startedAt: this.#startedAt };
-    message.respond(JSON.stringify({ ...answer, isStarted: this.#isStarted }));
-  }
-
-  /** @returns the error, when another process is this host and has the better claim: it runs already, or began earlier */
-  async #checkName(): Promise<Error | undefined> {
-    const { link, logger, name, host } = this.#options;
-    try {
-      // This process answers, too.
-      const answers = await link.requestAll(`hf.${name}.is.${host}`, '{}', CHALLENGE_MS / 4);
-      for (const { body } of answers) {
-        const other = readBody(answerBody, body, LARGEST_MESSAGE);
-        if (!other || other.run === this.run) continue;
-        const isFirst = isEarlier(other, { startedAt: this.#startedAt, run: this.run });
-        if (other.isStarted === this.#isStarted ? isFirst : other.isStarted) return this.#nameTaken(other);
-      }
-    } catch (error) {
-      logger.debug({ err: error }, 'cluster.name.unchecked');
-    }
-    return undefined;
-  }
-
-  #nameTaken(other: { readonly version: string; readonly startedAt: number }): Error {
-    const since = new Date(other.startedAt).toISOString();
-    return new ClusterError('HF_CLUSTER_NAME_TAKEN', { host: this.#options.host, since });
-  }
-
-  #taken(error: Error, by: NameTaker = 'another'): void {
+  #taken(error: Error, by: NameTaker): void {
     if (this.#isStopped) return;
     this.stop();
     this.#options.onNameTaken(error, by);
   }
-}
-
-const LARGEST_ANNOUNCEMENTS = LARGEST_MESSAGE / 2;
-const MOST_CHALLENGES = 100;
-const MOST_FOREIGN = 1_000;
-
-type Beginning = Pick<Beat, 'startedAt' | 'run'>;
-
-/** Both sides come to the same result, whatever their clocks say now. */
-function isEarlier(one: Beginning, other: Beginning): boolean {
-  return one.startedAt === other.startedAt ? one.run < other.run : one.startedAt < other.startedAt;
 }

@@ -1,7 +1,7 @@
-import type { ClusterStanding } from '../../core/contracts/cluster.ts';
-import type { Clock } from '../../core/kernel/clock.ts';
-import type { Json } from '../../core/kernel/json.ts';
-import { GONE_MS, SILENT_MS } from './durations.ts';
+import type { ClusterStanding } from '../../../core/contracts/cluster.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import type { Json } from '../../../core/kernel/json.ts';
+import { GONE_MS, SILENT_MS } from '../durations.ts';
 
 /** Unheard for longer: a host is not listed any more. */
 const FORGOTTEN_MS = 3_600_000;

@@ -1,12 +1,12 @@
 import { StorageType } from '@nats-io/jetstream';
 import test from 'ava';
-import { createLogger } from '../../../src/core/host/logging/logger.ts';
-import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { openLink, strangersKey } from '../../support/cluster.ts';
-import { clusterName, type MessageHost, openHost } from '../../support/message-hosts.ts';
-import { type NatsServers, startNats } from '../../support/nats.ts';
-import type { Scope } from '../../support/scope.ts';
-import { read, until } from '../../support/until.ts';
+import { createLogger } from '../../../../src/core/host/logging/logger.ts';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { openLink, strangersKey } from '../../../support/cluster.ts';
+import { clusterName, type MessageHost, openHost } from '../../../support/message-hosts.ts';
+import { type NatsServers, startNats } from '../../../support/nats.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { read, until } from '../../../support/until.ts';
 
 let nats: NatsServers;
 const ends: (() => unknown)[] = [];
