@@ -79,7 +79,7 @@ test.serial(
     const { seq } = await made.append('a beat', { id: 'one.1', expectedLast: 0 });
     t.is((await there.get(seq))?.body.toString(), 'a beat');
     t.is((await there.last()).seq, 1);
-    t.is((await there.lastOf('hf.home.ledger'))?.seq, 1);
+    t.is((await there.lastOf('hf.home.ledger'))?.message?.seq, 1);
     t.deepEqual(await LinearStream.names(two, 'hf.home.>'), ['HF_home_LEDGER']);
 
     const log = await LinearStream.open(

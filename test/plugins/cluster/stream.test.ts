@@ -361,7 +361,7 @@ test('[C13] the newest message of a subject is read, and hints are heard at once
   await link.connected().flush();
   for (const text of ['1', '2']) await stream.append(text, { subject: 'hf.tests.last.a' });
   await stream.append('3', { subject: 'hf.tests.last.b' });
-  t.is(`${(await stream.lastOf('hf.tests.last.a'))?.body}`, '2');
+  t.is(`${(await stream.lastOf('hf.tests.last.a'))?.message?.body}`, '2');
   t.is(await stream.lastOf('hf.tests.last.c'), undefined);
   t.deepEqual(heard, ['hf.tests.last.a 1', 'hf.tests.last.a 2', 'hf.tests.last.b 3']);
   t.is(link.forged, 0);

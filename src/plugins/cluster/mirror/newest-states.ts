@@ -1,11 +1,12 @@
-import type { LinearStream } from '../nats/stream.ts';
+import { ReadWindow } from '../nats/read-window.ts';
+import type { LinearStream, StreamMessage } from '../nats/stream.ts';
 import type { ChainPlace } from './batch.ts';
 import type { MirrorBody, MirrorEntry } from './message.ts';
 import { entriesOf } from './stream-lines.ts';
 
-type Stream = Pick<LinearStream, 'lastOf' | 'read' | 'get'>;
+type Stream = Pick<LinearStream, 'last' | 'lastOf' | 'read' | 'look'>;
 
-/** Fences and the like that may stand between the states and the records before them. */
+/** Fences and the like, but for forged messages, that may stand between the states and the records before them. */
 const LOOK_BACK = 32;
 
 /**
@@ -20,9 +21,8 @@ export async function newestStates(
   subject: string,
   before: number,
 ): Promise<MirrorBody | undefined> {
-  const last = await stream.lastOf(subject);
-  // What was saved behind a fence holds what no longer counts.
-  if (!last || last.seq >= before) return undefined;
+  const last = await newestBefore(stream, subject, before);
+  if (!last) return undefined;
   const parts = Number(/\/(\d+)$/.exec(last.headers['Hf-Part'] ?? '1/1')?.[1]);
   const first = last.seq - parts + 1;
   let found: MirrorEntry | undefined;
@@ -33,13 +33,44 @@ export async function newestStates(
   return found.to === place?.seq && found.hash === place.hash ? found : undefined;
 }
 
+/** The newest message of a subject that its host wrote; what stands behind a fence holds what no longer counts. */
+async function newestBefore(
+  stream: Stream,
+  subject: string,
+  before: number,
+): Promise<StreamMessage | undefined> {
+  const newest = await stream.lastOf(subject);
+  if (!newest || (newest.message && newest.message.seq < before)) return newest?.message;
+  // The server tells only the newest one, which may be anybody's. Those of its host are no more than some 2,000 records apart.
+  for await (const message of backwards(stream, before)) if (message.subject === subject) return message;
+  return undefined;
+}
+
 /** The last record before a message. */
 async function placeBefore(stream: Stream, streamSeq: number): Promise<ChainPlace | undefined> {
-  for (let from = streamSeq - 1; from > Math.max(0, streamSeq - LOOK_BACK); from -= 1) {
-    const message = await stream.get(from);
-    const kind = message?.headers['Hf-Kind'];
-    if (message && (kind === 'records' || kind === 'begin'))
-      return { seq: Number(message.headers['Hf-To']), hash: message.headers['Hf-Hash'] ?? '' };
+  let looked = 0;
+  for await (const { headers } of backwards(stream, streamSeq)) {
+    const kind = headers['Hf-Kind'];
+    if (kind === 'records' || kind === 'begin')
+      return { seq: Number(headers['Hf-To']), hash: headers['Hf-Hash'] ?? '' };
+    looked += 1;
+    if (looked === LOOK_BACK) return undefined;
   }
   return undefined;
+}
+
+/** What hosts of the cluster wrote before a message, the newest first: as many at once as while reading on. */
+async function* backwards(stream: Stream, before: number): AsyncGenerator<StreamMessage> {
+  const { firstSeq } = await stream.last();
+  const window = new ReadWindow(1);
+  for (let to = before - 1; to >= firstSeq; ) {
+    const size = Math.min(window.size, to - firstSeq + 1);
+    const from = to;
+    const looks = await Promise.all(Array.from({ length: size }, (_, i) => stream.look(from - i)));
+    for (const look of looks) {
+      window.came(look?.bytes ?? 0);
+      if (look?.message) yield look.message;
+    }
+    to -= size;
+  }
 }

@@ -43,7 +43,7 @@ export type Standing =
   | { readonly kind: 'differs'; readonly reason: string; readonly last: number };
 
 type Ahead = Extract<Standing, { readonly kind: 'ahead' }>;
-type Stream = Pick<LinearStream, 'subjects' | 'last' | 'read' | 'lastOf' | 'get'>;
+type Stream = Pick<LinearStream, 'subjects' | 'last' | 'read' | 'lastOf' | 'look'>;
 type Log = Pick<SqliteReader, 'hashOf' | 'hashBefore' | 'lastSeq'>;
 
 /**

@@ -60,7 +60,7 @@ export class QuorumProof {
     // Servers that were all started again have lost it, and somebody may have made another one, with fewer copies.
     if (this.#seenOver !== connection) await stream.last();
     this.#seenOver = connection;
-    const there = await stream.lastOf(subject);
+    const there = (await stream.lastOf(subject))?.message;
     const sent = there && this.#sent.find(({ body }) => body.equals(there.body));
     if (sent) onProven(sent.at, sent.body);
     return sent?.at;

@@ -208,10 +208,10 @@ export class LinearStream {
     return stored && this.#opened(stored);
   }
 
-  /** @returns the newest message of a subject, forged ones never. @throws see `get` */
-  async lastOf(subject: string): Promise<StreamMessage | undefined> {
+  /** @returns the newest message of a subject as it is stored, or forged; undefined when there is none. @throws see `get` */
+  async lastOf(subject: string): Promise<Looked | undefined> {
     const stored = await this.#stored({ last_by_subj: subject });
-    return stored && this.#opened(stored);
+    return stored && { message: this.#opened(stored), bytes: stored.data.length };
   }
 
   /**
