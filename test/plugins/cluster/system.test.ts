@@ -1,55 +1,22 @@
-import { randomBytes } from 'node:crypto';
-import { cpSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
 import { type Cluster, ClusterToken } from '../../../src/core/contracts/cluster.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { definePlugin, type Services } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
-import { hostActor, singletonActor } from '../../../src/plugins/cluster/actors.ts';
+import { hostActor } from '../../../src/plugins/cluster/actors.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { ClusterKey } from '../../../src/plugins/cluster/keys.ts';
 import { incarnationsNamed } from '../../../src/plugins/cluster/mirror/incarnations.ts';
 import { operated } from '../../../src/plugins/cluster/operate/operated.ts';
 import { clusterView } from '../../../src/plugins/cluster/operate/view.ts';
-import { clusterOptions } from '../../../src/plugins/cluster/options.ts';
 import { ClusterSystem } from '../../../src/plugins/cluster/system.ts';
 import { openLink, silent } from '../../support/cluster.ts';
+import { joinCluster, keyIn } from '../../support/joined-host.ts';
 import { startNats } from '../../support/nats.ts';
 import { tempDir } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
-
-/** A host whose own program speaks with the cluster. It does the work `doors` while it holds that. */
-async function joinCluster(t: ExecutionContext, servers: string, keyFile: string, host: string) {
-  let services: Services | undefined;
-  const plugin = definePlugin({
-    name: 'test-host',
-    options: z.strictObject({}),
-    start: (given) => {
-      services = given;
-      return given;
-    },
-    register(context) {
-      context.actor(singletonActor);
-      context.actor(hostActor);
-    },
-  });
-  const dataDir = tempDir(t);
-  const runtime = createRuntime({
-    ...resolveConfig({ plugins: [plugin()] }, {}),
-    ...{ dataDir, logger: silent },
-  });
-  await runtime.start();
-  if (!services) throw new Error('the plugin has not started');
-  const options = clusterOptions.parse({ servers, keyFile, name: 'joined', host, leaseMs: 2_000 });
-  const system = await ClusterSystem.join(services, options);
-  t.teardown(async () => {
-    await system.leave();
-    await runtime.stop('test');
-  });
-  return { system, services };
-}
 
 test('[C13] a message is acknowledged when a successor can know of it: the holder has it on its stream', async (t) => {
   const nats = await startNats(t);
@@ -94,13 +61,6 @@ test('[C13] a message is acknowledged when a successor can know of it: the holde
   await sent;
   t.true(outbox.position.seq >= (recorded ?? 0));
 });
-
-/** The key of a cluster, in a file. */
-function keyIn(t: ExecutionContext): string {
-  const file = join(tempDir(t), 'cluster-key');
-  writeFileSync(file, randomBytes(32), { mode: 0o600 });
-  return file;
-}
 
 test('[C13] a host whose name another process has taken says so as long as it runs', async (t) => {
   const nats = await startNats(t);
