@@ -139,6 +139,11 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'BEGUN', at: 1, host: 'h2', fencedAt: 8 },
       { type: 'TAKING', at: 2, token: 'i:2', software: { release: '0.3.0', machines: { 'test.door': 2 } } },
       { type: 'BEGUN', at: 2, host: 'h2' },
+      {
+        ...{ type: 'TOOK_OVER', at: 2, by: 4 },
+        takeovers: [{ host: 'h1', seq: 8, hash: 'a', by: 'h2', token: 'i:1' }],
+      },
+      { type: 'TAKEOVER_NOTED', at: 2, host: 'h1', token: 'i:1' },
       { type: 'BEGIN_FAILED', at: 1, reason: 'no disk' },
       { type: 'ENDING', at: 1, reason: 'it ran out' },
       { type: 'ENDED', at: 1 },

@@ -10,6 +10,17 @@ export interface Software {
   readonly machines: Readonly<Record<string, number>>;
 }
 
+/** That the work of one host went on at another. */
+export interface Takeover {
+  readonly host: string;
+  /** The last of that host's records that counts, and its hash. */
+  readonly seq: number;
+  readonly hash: string;
+  /** The host that took it over, and its token. */
+  readonly by: string;
+  readonly token: string;
+}
+
 /** Times are epoch milliseconds, durations milliseconds. */
 export interface SingletonContext {
   readonly singleton: string;
@@ -27,6 +38,10 @@ export interface SingletonContext {
   /** The host that it was taken over from, and the last of its records that counts. */
   readonly from?: string | undefined;
   readonly fencedAt?: number | undefined;
+  /** The newest record of this host when it noted a takeover last. */
+  readonly tookOverBy?: number | undefined;
+  /** Takeovers that the host before may not know of, oldest first: its stream may have lost the fence. */
+  readonly untold?: readonly Takeover[] | undefined;
   /** Why this host holds it no longer, or could not begin. */
   readonly reason?: string | undefined;
   /** Beginnings that failed in a row. */
@@ -58,6 +73,15 @@ export type SingletonEvent =
     }
   /** The work has begun. `fencedAt` is the last record of the host before that counts. */
   | { readonly type: 'BEGUN'; readonly at: number; readonly host: string; readonly fencedAt?: number }
+  /** The work of another host goes on here, also when its beginning was not completed. `by` is the newest record of this host then. */
+  | {
+      readonly type: 'TOOK_OVER';
+      readonly at: number;
+      readonly by: number;
+      readonly takeovers: readonly Takeover[];
+    }
+  /** The host that it was taken over from by this token has noted which of its records do not count. */
+  | { readonly type: 'TAKEOVER_NOTED'; readonly at: number; readonly host: string; readonly token: string }
   /** `passes`: it was no fault of this host, and is no reason to leave the work to others for longer. */
   | {
       readonly type: 'BEGIN_FAILED';
@@ -94,6 +118,7 @@ const LONGEST_WAIT_MS = 600_000;
 /** Two hosts may each fail while something that both need comes up. */
 const FAILURES_TO_RAISE = 3;
 const MOST_BRANCHES = 20;
+const MOST_UNTOLD = 20;
 
 const failing = ({ context: { singleton, failures }, event }: Args): Alert => ({
   name: 'cluster.singleton_failed',
@@ -125,6 +150,19 @@ const orphaned = ({ context: { singleton }, event }: Args): Alert => {
     labels: { singleton, from: String(from), to: String(to), ...(host !== undefined && { host }) },
   };
 };
+
+const isOf = (one: Takeover, { host, token }: { readonly host: string; readonly token: string }): boolean =>
+  one.host === host && one.token === token;
+
+/** The takeovers of which the hosts before may not know, after an event. */
+export function untoldAfter(
+  untold: readonly Takeover[] | undefined,
+  event: Extract<SingletonEvent, { readonly type: 'TOOK_OVER' | 'TAKEOVER_NOTED' }>,
+): readonly Takeover[] | undefined {
+  if (event.type === 'TAKEOVER_NOTED') return untold?.filter((one) => !isOf(one, event));
+  const others = (untold ?? []).filter((one) => !event.takeovers.some((other) => isOf(one, other)));
+  return [...others, ...event.takeovers].slice(-MOST_UNTOLD);
+}
 
 const raise = (params: (args: Args) => Alert) => ({ type: 'alerts.raise', params }) as const;
 
@@ -171,6 +209,10 @@ export const singleton = setup({
           ? withholdMs
           : Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * withholdMs)),
     })),
+    noteTakeover: assign(({ context: { untold }, event }) => {
+      if (event.type === 'TOOK_OVER') return { tookOverBy: event.by, untold: untoldAfter(untold, event) };
+      return event.type === 'TAKEOVER_NOTED' ? { untold: untoldAfter(untold, event) } : {};
+    }),
     branch: assign(({ context, event }) => {
       if (event.type !== 'ORPHANED') return {};
       const { from, to, count } = event;
@@ -185,6 +227,8 @@ export const singleton = setup({
     STARTED: { target: '.following', actions: 'leave' },
     ORPHANED: { actions: ['branch', raise(orphaned)] },
     TAKING: { target: '.taking', actions: 'take' },
+    TOOK_OVER: { actions: 'noteTakeover' },
+    TAKEOVER_NOTED: { actions: 'noteTakeover' },
     // What an operator did is recorded, and changes nothing here.
     MOVE_REQUESTED: { actions: 'note' },
     BRANCH_EXPORTED: { actions: 'note' },

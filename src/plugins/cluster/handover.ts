@@ -5,9 +5,11 @@ import type { Leases } from './leases/leases.ts';
 import { numberOf } from './leases/ledger.ts';
 import type { LastHolder } from './leases/message.ts';
 import type { HolderMessages } from './messages/holder.ts';
+import type { Left } from './mirror/inheritance.ts';
 import type { ClusterRecords } from './records.ts';
 import { refuseOutdated } from './software.ts';
 import { Succession, type SuccessionOptions } from './succession.ts';
+import { noteTakeover } from './takeover.ts';
 
 export interface HandoverOptions extends SuccessionOptions {
   readonly services: SuccessionOptions['services'] & Pick<Services, 'logger'>;
@@ -171,6 +173,25 @@ export class Handover {
     return work.turn;
   }
 
+  /** Notes also a takeover that was recorded although the work did not come to its beginning: a successor goes on from it. */
+  async #takesOver(singleton: Singleton, lease: Lease, left: Left | undefined): Promise<void> {
+    let hasBegun = false;
+    try {
+      await singleton.begin(lease, left);
+      hasBegun = true;
+    } finally {
+      if (left) noteTakeover(this.#options, singleton, lease.token, left, hasBegun);
+    }
+  }
+
+  /** Notes what an earlier process did not live to note: it ended amid a takeover. */
+  noteTakeovers(): void {
+    for (const { singleton } of this.#works.values()) {
+      const { token } = this.#options.recorded(singleton.name) ?? {};
+      if (token !== undefined) noteTakeover(this.#options, singleton, token);
+    }
+  }
+
   async #begin(work: Work, lease: Lease, last: LastHolder | undefined): Promise<void> {
     const { records, recorded, holder, host, release, leases, services } = this.#options;
     const { clock, logger } = services;
@@ -194,7 +215,7 @@ export class Handover {
         () => work.lease === lease,
       );
       refuseOutdated(name, software, (inheritance ?? recorded(name))?.begunWith);
-      if (work.lease === lease) await singleton.begin(lease, inheritance);
+      if (work.lease === lease) await this.#takesOver(singleton, lease, inheritance);
       if (work.lease !== lease) throw new Error(LOST);
       work.isRunning = true;
       this.#outdated.delete(name);

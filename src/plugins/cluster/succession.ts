@@ -21,7 +21,9 @@ export interface SuccessionOptions {
   /** What was recorded here of a singleton's tenures. */
   readonly recorded: (
     singleton: string,
-  ) => Pick<SingletonContext, 'begunBy' | 'begunWith' | 'branches'> | undefined;
+  ) =>
+    | Pick<SingletonContext, 'begunBy' | 'begunWith' | 'branches' | 'token' | 'tookOverBy' | 'untold'>
+    | undefined;
   /** Resolves when a record of this host stands on its stream. */
   readonly mirrored: (seq: number) => Promise<void>;
 }

@@ -28,6 +28,7 @@ import { NatsLink } from './nats/link.ts';
 import type { ClusterOptions } from './options.ts';
 import { Beats } from './presence/beats.ts';
 import { ClusterRecords } from './records.ts';
+import { Takeovers } from './takeovers.ts';
 
 /** Of a message, less its headers: what NATS takes unless it is told otherwise. Bytes. */
 const LARGEST_BODY = 1_000_000;
@@ -52,6 +53,7 @@ export class ClusterSystem implements Cluster {
   readonly #services: Services;
   readonly #records: ClusterRecords;
   #handover: Handover | undefined;
+  #takeovers: Takeovers | undefined;
   #leaving: Promise<void> | undefined;
   #leftBecause: Error | undefined;
   #deliver: (message: ArrivedMessage) => void | Promise<void> = () => {};
@@ -179,9 +181,15 @@ export class ClusterSystem implements Cluster {
       recorded: (singleton) => this.#recorded(singleton),
       mirrored: (seq) => this.outbox.mirrored(seq),
     });
+    const names = singletons.map(({ name }) => name);
+    this.#takeovers = new Takeovers(names, {
+      ...{ services: this.#services, host, records: this.#records, asks: this, outbox: this.outbox },
+      recorded: (singleton) => this.#recorded(singleton),
+      present: () => this.beats.present,
+    });
     this.outbox.start();
     this.shared.start();
-    for (const { name } of singletons) this.leases.offer(name);
+    for (const name of names) this.leases.offer(name);
     this.leases.start();
     const watched = {
       host,
@@ -190,10 +198,9 @@ export class ClusterSystem implements Cluster {
       lag: () => this.outbox.lag(),
       holderOf: (singleton: string) => this.holderOf(singleton),
     };
-    this.#records.watch(
-      watched,
-      singletons.map(({ name }) => name),
-    );
+    this.#handover.noteTakeovers();
+    this.#records.watch(watched, names);
+    this.#takeovers.start();
   }
 
   /** Why this host has left the cluster, while it goes on alone. */
@@ -257,6 +264,7 @@ export class ClusterSystem implements Cluster {
   async #leave(): Promise<void> {
     await this.#handover?.stop('this host stops');
     this.#records.stop();
+    this.#takeovers?.stop();
     await this.ask('cluster.leaving', null, LEAVE_MS).catch(() => {});
     this.#holder.stop();
     this.#asks.stop();

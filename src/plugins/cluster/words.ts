@@ -28,6 +28,10 @@ export function describeSingletonRecord({ event }: RecordOf<typeof singleton>): 
       return event.fencedAt === undefined
         ? 'runs here'
         : `runs here, from record ${event.fencedAt} of the host before`;
+    case 'TOOK_OVER':
+      return `goes on from ${event.takeovers.map(({ host, seq }) => `record ${seq} of ${host}`).join(', ')}`;
+    case 'TAKEOVER_NOTED':
+      return `${event.host} knows from which of its records on it was taken over`;
     case 'BEGIN_FAILED':
       return `could not begin here: ${event.reason}`;
     case 'ENDING':

@@ -139,6 +139,26 @@ test('[C13] the alert about an orphaned branch names the host, the work, who too
   );
 });
 
+test('[C13] a takeover is remembered until the host before has noted it, over a start and the next takeover', (t) => {
+  const takeover = (host: string, number: number) => ({
+    ...{ host, seq: 80, hash: 'a', by: 'h2', token: `i:${number}` },
+  });
+  const [first, second] = [takeover('h1', 7), takeover('h3', 9)];
+  t.notThrows(() =>
+    given(machine, { input, events: [taking] })
+      .when({ type: 'TOOK_OVER', at: T, by: 90, takeovers: [first] })
+      .then({ state: 'taking', context: { tookOverBy: 90, untold: [first] }, effects: [] })
+      .when({ type: 'STARTED', at: T + 1 })
+      .then({ state: 'following', context: { untold: [first] } })
+      .when({ type: 'TOOK_OVER', at: T + 2, by: 95, takeovers: [first, second] })
+      .then({ state: 'following', context: { tookOverBy: 95, untold: [first, second] } })
+      .when({ type: 'TAKEOVER_NOTED', at: T + 3, host: 'h1', token: 'i:7' })
+      .then({ state: 'following', context: { untold: [second] } })
+      .when({ type: 'TAKEOVER_NOTED', at: T + 4, host: 'h3', token: 'i:8' })
+      .then({ state: 'following', context: { untold: [second] } }),
+  );
+});
+
 test('[C13] a runtime that starts holds nothing yet, whatever it held when it ended', (t) => {
   t.notThrows(() =>
     given(machine, { input, events: [taking, begun] })

@@ -12,6 +12,17 @@ const said = {
     [{ type: 'TAKING', at: 1, token: 'i:1', from: 'h1' }, 'this host takes it over from h1'],
     [{ type: 'BEGUN', at: 1, host: 'h2' }, 'runs here'],
     [{ type: 'BEGUN', at: 1, host: 'h2', fencedAt: 8 }, 'runs here, from record 8 of the host before'],
+    [
+      {
+        ...{ type: 'TOOK_OVER', at: 1, by: 4 },
+        takeovers: [{ host: 'h1', seq: 8, hash: 'a', by: 'h2', token: 'i:7' }],
+      },
+      'goes on from record 8 of h1',
+    ],
+    [
+      { type: 'TAKEOVER_NOTED', at: 1, host: 'h1', token: 'i:7' },
+      'h1 knows from which of its records on it was taken over',
+    ],
     [{ type: 'BEGIN_FAILED', at: 1, reason: 'no disk' }, '!could not begin here: no disk'],
     [{ type: 'ENDING', at: 1, reason: 'the lease ran out' }, 'ends here: the lease ran out'],
     [{ type: 'ENDED', at: 1 }, 'has ended here'],

@@ -9,13 +9,13 @@ import { openLink, silent } from '../cluster.ts';
 import { type NatsServers, startNats } from '../nats.ts';
 import type { NatsProxy } from '../nats-proxy.ts';
 import type { Scope } from '../scope.ts';
-import { read } from '../until.ts';
+import { read, until } from '../until.ts';
 import { Callers } from './callers.ts';
 import { explainStall } from './explain-stall.ts';
 import type { Fault } from './faults.ts';
 import { Hosts } from './hosts.ts';
 import { journalViolations } from './journal-rules.ts';
-import { storyViolations, timelineOf } from './story-rules.ts';
+import { storyViolations, timelineOf, untoldIn } from './story-rules.ts';
 
 const NAMES = ['one', 'two', 'three'] as const;
 const MINUTE = 60_000;
@@ -191,6 +191,7 @@ export class FaultyCluster {
   async end(): Promise<string[]> {
     const found: string[] = [];
     await this.callers.stop();
+    for (const name of NAMES) found.push(...(await this.#untoldViolations(name)));
     // Each has time to send what is left of its log, and to hand over.
     for (const name of NAMES) {
       const { code } = await this.#stopped(name);
@@ -216,6 +217,19 @@ export class FaultyCluster {
       return timelineOf(logs, (host) => AHEAD_MS[host] ?? 0);
     } finally {
       for (const log of logs.values()) log.close();
+    }
+  }
+
+  /** All hosts are up: each that was taken over hears of it, whatever the servers have lost. */
+  async #untoldViolations(host: string): Promise<string[]> {
+    const log = new SqliteReader(this.hosts.dataDir(host));
+    try {
+      await until(`the hosts before know of the takeovers by ${host}`, () => untoldIn(log).length === 0, 200);
+      return [];
+    } catch (error) {
+      return [`${error}: ${JSON.stringify(untoldIn(log))}`];
+    } finally {
+      log.close();
     }
   }
 

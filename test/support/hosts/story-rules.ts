@@ -4,7 +4,9 @@ import { type ActorState, applyRecord } from '../../../src/core/kernel/actors/tr
 import { isObject } from '../../../src/core/kernel/json.ts';
 import { ADOPT, type LogRecord, parseRecord } from '../../../src/core/kernel/log/record.ts';
 import type { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
+import { type Takeover, untoldAfter } from '../../../src/machines/cluster/singleton.ts';
 import { numberOf } from '../../../src/plugins/cluster/leases/ledger.ts';
+import { takeoverEvent } from '../../../src/plugins/cluster/mirror/takeover-events.ts';
 import type { Stroke } from './pump-plugin.ts';
 
 type Logs = ReadonlyMap<string, SqliteReader>;
@@ -114,6 +116,14 @@ function newestHolder(logs: Logs, records: ReadonlyMap<string, readonly LogRecor
     }
   }
   return holder;
+}
+
+/** The takeovers by a host of which, as far as it knows, the hosts before do not know yet. */
+export function untoldIn(log: SqliteReader): readonly Takeover[] {
+  return recordsOf(log, SINGLETON).reduce<readonly Takeover[]>((untold, { event }) => {
+    const { data } = takeoverEvent.safeParse(event);
+    return (data && untoldAfter(untold, data)) ?? untold;
+  }, []);
 }
 
 interface ToldStroke {

@@ -1,10 +1,11 @@
 import { passed } from '../../../core/kernel/clock.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import type { Takeover } from '../../../machines/cluster/singleton.ts';
 import { numberOf } from '../leases/ledger.ts';
 import { KeptFences } from './kept-fences.ts';
 import { type OrphanedBranch, OrphanedBranches } from './orphans.ts';
 import type { OutboxOptions } from './outbox-options.ts';
-import type { FoundFence } from './standing.ts';
+import type { FoundFence, MetFence } from './standing.ts';
 
 /** Whoever ends the work of a singleton that another host took over gets so long, until the mirroring goes on. */
 const FENCED_MS = 15_000;
@@ -17,11 +18,18 @@ export interface FencesOptions
   readonly reader: SqliteReader;
 }
 
-/** What follows from the fences on this host's stream: work ends, and what was recorded for it since is an orphaned branch. */
+/** Which singleton something is about. */
+export interface OfSingleton {
+  readonly singleton: string;
+}
+
+/** What follows from the fences on this host's stream, and from those that were lost there: work ends, and what was recorded for it since is an orphaned branch. */
 export class Fences {
   readonly #options: FencesOptions;
   readonly #orphans: OrphanedBranches;
   readonly kept: KeptFences;
+  /** What follows from one fence comes after what follows from those before it. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: FencesOptions) {
     const { dataDir, reader, logger } = options;
@@ -52,13 +60,53 @@ export class Fences {
   }
 
   /** Resolves when the work that a fence ends has ended. @param incarnation of the stream that it was read on */
-  async meet(fence: FoundFence, incarnation: number): Promise<void> {
+  meet(fence: FoundFence, incarnation: number): Promise<void> {
+    return this.#next(async () => {
+      const { singleton, streamSeq } = fence;
+      await this.kept.keep(fence, this.#options.typesOf(singleton), { incarnation, streamSeq });
+      if (!this.#isLate(fence)) await this.#follow(fence, incarnation);
+    });
+  }
+
+  /**
+   * The host that took a singleton over says so itself: the servers may have lost its fence. What was recorded here since does not count, up to
+   * where this host took the work over again.
+   *
+   * @param incarnation of the stream as it is now
+   * @returns whether that is noted: not while this host lacks the record
+   */
+  async takenOver(takeover: Takeover & OfSingleton, incarnation: number): Promise<boolean> {
+    const { singleton, token, by, seq, hash } = takeover;
+    const { log, reader, typesOf } = this.#options;
+    if (seq > log.lastSeq()) return false;
+    await log.whenDurable(seq);
+    // This log has another record there: nothing in it is what that host knows of.
+    if (seq > 0 && (reader.hashBefore(seq + 1) ?? hash) !== hash) return true;
+    const fence = { singleton, token, by, atSeq: seq };
+    const types = typesOf(singleton);
+    await this.#next(async () => {
+      const isLate = this.#isLate(fence);
+      await log.whenDurable(log.lastSeq());
+      // Where it went on from its own records, they count.
+      if (isLate && !this.#orphans.cameBack(fence, types)) return;
+      await this.kept.keep(fence, types);
+      await this.#follow(fence, incarnation);
+    });
+    return true;
+  }
+
+  #next(step: () => Promise<void>): Promise<void> {
+    const met = this.#turn.then(step);
+    this.#turn = met.catch(() => {}); // whoever met it hears of it
+    return met;
+  }
+
+  async #follow(fence: MetFence, incarnation: number): Promise<void> {
     const { typesOf, clock, log, logger } = this.#options;
     const { singleton, by, atSeq, token } = fence;
-    await this.kept.keep(fence, incarnation, typesOf(singleton));
     // Its end may have been written in vain.
     await this.#orphans.saved();
-    if (!this.#orphans.isNew(fence) || this.#isLate(fence)) return;
+    if (!this.#orphans.isNew(fence)) return;
     logger.info({ singleton, by, fencing: token, atSeq }, 'cluster.mirror.fenced');
     this.#orphans.begin(fence, incarnation, typesOf(singleton));
     await this.#orphans.saved();
@@ -71,12 +119,12 @@ export class Fences {
   }
 
   /** Whoever placed it had lost the lease by then: the work here began by a later one, and goes on. */
-  #isLate({ singleton, token }: FoundFence): boolean {
+  #isLate({ singleton, token }: MetFence): boolean {
     const begunBy = this.#options.begunBy(singleton);
     return begunBy !== undefined && numberOf(begunBy) >= numberOf(token);
   }
 
-  async #ended(fence: FoundFence): Promise<void> {
+  async #ended(fence: MetFence): Promise<void> {
     const { onFenced, logger } = this.#options;
     try {
       await onFenced(fence);

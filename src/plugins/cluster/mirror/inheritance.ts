@@ -1,7 +1,7 @@
 import type { Inheritance } from '../../../core/kernel/actors/adoption.ts';
 import { JUMP_MS } from '../../../core/kernel/clock-jumps.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { Software } from '../../../machines/cluster/singleton.ts';
+import type { Software, Takeover } from '../../../machines/cluster/singleton.ts';
 import { ClusterError } from '../errors.ts';
 import type { MirrorPosition } from '../leases/message.ts';
 import { LinearStream } from '../nats/stream.ts';
@@ -37,6 +37,8 @@ export interface Left extends Inheritance {
   readonly begun?: number;
   /** What it began with there; absent where that host did not record it. */
   readonly begunWith?: Software;
+  /** Takeovers by that host of which the hosts before may not know: its successor tells them, too. */
+  readonly untold: readonly Takeover[];
   /** The newest record before the fence: later than `seq` where an earlier fence had ended the work. */
   readonly readTo: number;
 }
@@ -145,6 +147,7 @@ export async function inheritanceOf(
   const aheadMs = left.clockBehindMs === undefined ? 0 : left.clockBehindMs - ownBehindMs;
   return {
     ...{ host, incarnation: String(incarnation), ...left.end, readTo: left.place.seq, states: left.states() },
+    untold: left.untold,
     // Less is the time that messages take.
     ...(Math.abs(aheadMs) > JUMP_MS && { clockAheadMs: aheadMs }),
     clockJumps: left.clockJumps(),

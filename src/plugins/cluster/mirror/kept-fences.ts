@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import { numberOf } from '../leases/ledger.ts';
 import { DurableList } from './durable-list.ts';
-import type { FoundFence } from './standing.ts';
+import type { MetFence } from './standing.ts';
 
 const FILE = 'cluster-fences.json';
 /** Older ones are forgotten: those who took over then have long begun. */
@@ -18,11 +19,17 @@ const keptFence = z.object({
   hash: z.string().optional(),
   /** Types of the singleton's actors. */
   types: z.array(z.string()).readonly(),
-  /** The newest message that holds it. */
-  stands: z.object({ incarnation: z.int().min(1), streamSeq: z.int().min(1) }).readonly(),
+  /** The newest message that holds it; absent while none does. */
+  stands: z
+    .object({ incarnation: z.int().min(1), streamSeq: z.int().min(1) })
+    .readonly()
+    .optional(),
 });
 
-/** A fence that this host has read on its own stream. */
+/** Where a fence stands. */
+export type FencePlace = NonNullable<KeptFence['stands']>;
+
+/** A fence that this host has read on its own stream, or that whoever placed it told of. */
 export type KeptFence = Readonly<z.output<typeof keptFence>>;
 
 /** Where a stream can be read from. */
@@ -33,7 +40,7 @@ interface Readable {
 }
 
 /**
- * The fences that this host has read on its streams: `<dataDir>/cluster-fences.json`. A stream can be lost, or be trimmed, and what stood
+ * The fences that this host knows of: `<dataDir>/cluster-fences.json`. A stream can be lost, or be trimmed, and what stood
  * behind a fence in it must not count in the next: so the fence goes there, too.
  */
 export class KeptFences {
@@ -51,30 +58,33 @@ export class KeptFences {
     return [...new Map(this.#fences.current.map((fence) => [fence.singleton, fence])).values()];
   }
 
-  /** Keeps one that was read on the stream. Resolves when it is on the disk. */
-  async keep(found: FoundFence, incarnation: number, types: readonly string[]): Promise<void> {
-    const { singleton, token, by, atSeq, streamSeq } = found;
-    const stands = { incarnation, streamSeq };
+  /** Keeps one. Resolves when it is on the disk. @param stands where it was read; undefined when it was not */
+  async keep(
+    { singleton, token, by, atSeq }: MetFence,
+    types: readonly string[],
+    stands?: FencePlace,
+  ): Promise<void> {
     const known = this.#fences.current.find(
       (fence) => fence.singleton === singleton && fence.token === token,
     );
-    if (known) return this.placed(known, stands);
+    if (known) return stands && this.placed(known, stands);
     const hash = this.#log.hashBefore(atSeq + 1);
     const kept = { singleton, token, by, atSeq, ...(hash !== undefined && { hash }), types, stands };
-    this.#fences.set([...this.#fences.current, kept].slice(-MOST));
+    const all = [...this.#fences.current, kept];
+    this.#fences.set(all.sort((one, other) => numberOf(one.token) - numberOf(other.token)).slice(-MOST));
     await this.#fences.saved();
   }
 
   /** The next one that has to be placed behind a record, or a later one. */
   next(after: number, { incarnation, begin }: Readable): KeptFence | undefined {
     return this.#fences.current
-      .filter(({ stands }) => stands.incarnation !== incarnation || stands.streamSeq < begin)
+      .filter(({ stands }) => stands?.incarnation !== incarnation || stands.streamSeq < begin)
       .filter(({ atSeq, hash }) => hash === undefined || (this.#log.hashBefore(atSeq + 1) ?? hash) === hash)
       .sort((one, other) => Math.max(one.atSeq, after) - Math.max(other.atSeq, after))[0];
   }
 
   /** Notes where one stands now. */
-  async placed({ singleton, token }: KeptFence, stands: KeptFence['stands']): Promise<void> {
+  async placed({ singleton, token }: KeptFence, stands: FencePlace): Promise<void> {
     this.#fences.set(
       this.#fences.current.map((fence) =>
         fence.singleton === singleton && fence.token === token ? { ...fence, stands } : fence,

@@ -8,11 +8,17 @@ import { chainHash } from '../../../core/kernel/log/chain-hash.ts';
 import { parseLine } from '../../../core/kernel/log/portable/format.ts';
 import { ADOPT, CLOCK, checkRecord, type LogEvent } from '../../../core/kernel/log/record.ts';
 import { isGenuine } from '../../../core/kernel/log/signing.ts';
-import type { SingletonContext, Software } from '../../../machines/cluster/singleton.ts';
+import {
+  type SingletonContext,
+  type Software,
+  type Takeover,
+  untoldAfter,
+} from '../../../machines/cluster/singleton.ts';
 import { singletonActor } from '../actors.ts';
 import { numberOf } from '../leases/ledger.ts';
 import type { ChainPlace } from './batch.ts';
 import { Counting, type Fence, type MirrorEntry, textsOf } from './message.ts';
+import { takeoverEvent } from './takeover-events.ts';
 
 // What a fence means, for every reader: it stands where it stands, and the first one that is newer than the token by which the
 // work began last ends what counts of it. What the host records behind it counts again when the work has begun there by a token
@@ -25,6 +31,7 @@ interface Leaving {
   readonly states: ReadonlyMap<string, ActorState>;
   readonly begun: number | undefined;
   readonly begunWith: Software | undefined;
+  readonly untold: readonly Takeover[];
 }
 
 /** Folds the records of a singleton's actors on a host's stream, and checks the chain of all. */
@@ -46,6 +53,8 @@ export class LeftActors {
   /** What it was being taken with, and what it began with. */
   #software: Software | undefined;
   #begunWith: Software | undefined;
+  /** Takeovers by that host of which the hosts before may not know. */
+  #untold: readonly Takeover[] = [];
   /** The newest fence. */
   #fenced = 0;
   /** As of the first fence that ended it. */
@@ -86,6 +95,11 @@ export class LeftActors {
     return this.#ended ? this.#ended.begunWith : this.#begunWith;
   }
 
+  /** Takeovers by that host of which the hosts before may not know. */
+  get untold(): readonly Takeover[] {
+    return this.#ended ? this.#ended.untold : this.#untold;
+  }
+
   /** Of the singleton's actors, as of the last record that counts. */
   states(): readonly ActorState[] {
     const all = this.#ended?.states ?? this.#states;
@@ -121,7 +135,7 @@ export class LeftActors {
     this.#fenced = Math.max(this.#fenced, number);
     this.#ended ??= {
       ...{ place: this.place, states: structuredClone(this.#states) },
-      ...{ begun: this.#begun, begunWith: this.#begunWith },
+      ...{ begun: this.#begun, begunWith: this.#begunWith, untold: this.#untold },
     };
   }
 
@@ -172,14 +186,18 @@ export class LeftActors {
 
   #tenureOf(body: string): void {
     const { context } = JSON.parse(body) as { readonly context: SingletonContext };
-    const { token, software, begunBy, begunWith } = context;
+    const { token, software, begunBy, begunWith, untold = [] } = context;
+    this.#untold = untold;
     this.#software = software;
     this.#begunWith = begunWith;
     this.#tenure = token === undefined ? undefined : numberOf(token);
     this.#begun = begunBy === undefined ? undefined : numberOf(begunBy);
   }
 
-  #change({ type, token, software }: LogEvent): void {
+  #change(event: LogEvent): void {
+    const { type, token, software } = event;
+    const { data: told } = takeoverEvent.safeParse(event);
+    if (told) this.#untold = untoldAfter(this.#untold, told) ?? [];
     if (type === 'TAKING') {
       this.#tenure = numberOf(String(token));
       this.#software = softwareSchema.safeParse(software).data;

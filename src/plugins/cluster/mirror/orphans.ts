@@ -6,9 +6,9 @@ import { ADOPT, parseRecord } from '../../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { ClusterError } from '../errors.ts';
 import { DurableList } from './durable-list.ts';
-import type { FoundFence } from './standing.ts';
+import type { MetFence } from './standing.ts';
 
-type Log = Pick<SqliteReader, 'pages'>;
+type Log = Pick<SqliteReader, 'pages' | 'lastSeq'>;
 
 const FILE = 'cluster-orphans.json';
 /** Older ones are forgotten: their records stay in the local log. */
@@ -25,7 +25,7 @@ const orphanedBranch = z.object({
   after: z.int().min(0),
   /** Types of its actors. */
   types: z.array(z.string()).readonly(),
-  /** The newest record when the singleton had ended here; absent until then. */
+  /** The newest record when the singleton had ended here, or the last before it came back; absent until then. */
   to: z.int().min(0).optional(),
   /** How many records of those types lie between; counted at the end. */
   records: z.int().min(0).optional(),
@@ -61,18 +61,24 @@ export class OrphanedBranches {
   }
 
   /** A fence is found again after each interruption, and on each later stream. */
-  isNew(fence: FoundFence): boolean {
+  isNew(fence: MetFence): boolean {
     return !this.#all().some((branch) => branch.to !== undefined && isOf(branch, fence));
   }
 
-  begin(fence: FoundFence, incarnation: number, types: readonly string[]): void {
+  /** Whether this host has taken the work over again since. @param types of its actors */
+  cameBack({ atSeq: after }: MetFence, types: readonly string[]): boolean {
+    const to = this.#log.lastSeq();
+    return actorsBetween(this.#log, { after, to, types }).until < to;
+  }
+
+  begin(fence: MetFence, incarnation: number, types: readonly string[]): void {
     const { singleton, token, by, atSeq: after } = fence;
     const others = this.#all().filter((branch) => !isOf(branch, fence));
     this.#branches.set([...others, { singleton, token, by, incarnation, after, types }].slice(-MOST));
   }
 
   /** Closes a branch whose singleton has ended here. @param upTo the newest record then */
-  end(fence: FoundFence, upTo: number): OrphanedBranch | undefined {
+  end(fence: MetFence, upTo: number): OrphanedBranch | undefined {
     const branch = this.#all().find((one) => isOf(one, fence));
     return branch && this.#close(branch, upTo);
   }
@@ -92,7 +98,8 @@ export class OrphanedBranches {
   }
 
   #close(branch: OrphanedBranch, to: number): OrphanedBranch {
-    const closed = { ...branch, to, records: actorsBetween(this.#log, { ...branch, to }).records };
+    const { records, until } = actorsBetween(this.#log, { ...branch, to });
+    const closed = { ...branch, to: until, records };
     this.#branches.set(this.#all().map((one) => (one === branch ? closed : one)));
     return closed;
   }
@@ -108,16 +115,19 @@ export function exportPartOf(log: Log, branch: OrphanedBranch): ExportPart {
   return { from, to, actors };
 }
 
-function actorsBetween(log: Log, { after, to = Number.MAX_SAFE_INTEGER, types }: OrphanedBranch) {
+function actorsBetween(
+  log: Log,
+  { after, to = Number.MAX_SAFE_INTEGER, types }: Pick<OrphanedBranch, 'after' | 'to' | 'types'>,
+) {
   const wanted = new Set(types);
   const actors = new Set<string>();
-  const found = { from: after + 1, to: after, records: 0 };
+  const found = { from: after + 1, to: after, records: 0, until: to };
   for (const page of log.pages({ from: after + 1, to })) {
     for (const { seq, actor, body } of page) {
       if (!wanted.has(parseActorRef(actor).type)) continue;
       // The singleton has come back: from here on its records count again.
       if (body.includes(`"${ADOPT}"`) && parseRecord(seq, body).event.type === ADOPT)
-        return { ...found, actors };
+        return { ...found, until: seq - 1, actors };
       actors.add(actor);
       found.records += 1;
       found.to = seq;
@@ -127,6 +137,6 @@ function actorsBetween(log: Log, { after, to = Number.MAX_SAFE_INTEGER, types }:
 }
 
 /** The same fence stands on a later stream, too. */
-function isOf(branch: OrphanedBranch, { singleton, token }: FoundFence): boolean {
+function isOf(branch: OrphanedBranch, { singleton, token }: MetFence): boolean {
   return branch.singleton === singleton && branch.token === token;
 }

@@ -5,7 +5,7 @@ import type { NatsLink } from '../nats/link.ts';
 import type { LogStreamLimits } from './incarnations.ts';
 import type { OrphanedBranch } from './orphans.ts';
 import type { ClusterPosition } from './position.ts';
-import type { FoundFence } from './standing.ts';
+import type { MetFence } from './standing.ts';
 
 /** The states of actors after a record. */
 export interface StatesAt {
@@ -50,7 +50,7 @@ export interface OutboxOptions {
    * Another host took a singleton over. The lease has to end before this returns; the mirroring goes on when the promise
    * resolves, which is when no effect is under way any more.
    */
-  readonly onFenced: (fence: FoundFence) => void | Promise<void>;
+  readonly onFenced: (fence: MetFence) => void | Promise<void>;
   /** Told when the work has ended: how many records of a singleton no longer count. */
   readonly onOrphaned: (branch: OrphanedBranch) => void;
   readonly onIncarnation: (made: NewIncarnation) => void;

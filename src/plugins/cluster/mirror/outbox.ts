@@ -1,8 +1,9 @@
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import type { Takeover } from '../../../machines/cluster/singleton.ts';
 import { ClusterError } from '../errors.ts';
 import { StreamConflict } from '../nats/stream-errors.ts';
-import { Fences } from './fences.ts';
+import { Fences, type OfSingleton } from './fences.ts';
 import { Lag, type LagFigures } from './lag.ts';
 import type { OrphanedBranch } from './orphans.ts';
 import type { OutboxOptions } from './outbox-options.ts';
@@ -108,6 +109,18 @@ export class Outbox {
   /** Notes that one was written to a file. @param number of `orphans`, from 1 @throws HF_CLUSTER_BRANCH */
   orphanExported(number: number, at: number): Promise<void> {
     return this.#fences.exported(number, at);
+  }
+
+  /**
+   * Another host took a singleton over, and says so: its fence is placed here again where the stream lost it.
+   *
+   * @returns whether what follows is noted; else it has to be said again
+   */
+  async takenOver(takeover: Takeover & OfSingleton): Promise<boolean> {
+    if (!this.#running || this.#stopping !== 'no') return false;
+    const isNoted = await this.#fences.takenOver(takeover, Math.max(1, this.#stream.incarnation));
+    this.#wake();
+    return isNoted;
   }
 
   /**

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { type ChainPlace, nextBatch, stateMessages } from './batch.ts';
-import type { KeptFence } from './kept-fences.ts';
+import type { FencePlace, KeptFence } from './kept-fences.ts';
 import type { StatesAt } from './outbox-options.ts';
 import type { Writable } from './own-stream.ts';
 import type { Writer } from './writer.ts';
@@ -36,7 +36,7 @@ export interface SenderOptions {
   readonly woken: () => Promise<void>;
   readonly wake: () => void;
   /** A fence of an earlier stream stands on this one. */
-  readonly onPlaced: (fence: KeptFence, stands: KeptFence['stands']) => Promise<void>;
+  readonly onPlaced: (fence: KeptFence, stands: FencePlace) => Promise<void>;
 }
 
 /** Decides what goes to the stream when: records as they become durable, and states from time to time. */

@@ -15,8 +15,12 @@ export interface StreamPlace {
 }
 
 /** A fence, and the last record of this host before it. */
-export interface FoundFence extends Fence {
+export interface MetFence extends Fence {
   readonly atSeq: number;
+}
+
+/** One that stands on a stream. */
+export interface FoundFence extends MetFence {
   readonly streamSeq: number;
 }
 

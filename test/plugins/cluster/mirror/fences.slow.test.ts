@@ -23,6 +23,14 @@ async function setUp(t: ExecutionContext, wish: HostWish = {}) {
 const deleteStream = async (link: NatsLink, incarnation: number) =>
   (await link.manager()).streams.delete(namesOf(CLUSTER, 'one', incarnation).stream);
 
+/** That another host went on from a record. */
+function takeoverAt({ dataDir }: MirroredHost, seq: number) {
+  const local = new SqliteReader(dataDir);
+  const hash = local.hashOf(seq) ?? '';
+  local.close();
+  return { ...FENCE, host: 'one', seq, hash };
+}
+
 /** The fences of the newest stream, and the actors as it begins with them, each as JSON. */
 async function onStream(link: NatsLink) {
   const { incarnation, header, reader, fences } = await openHostLog(streamsOf(link), 'one');
@@ -109,4 +117,36 @@ test('[C13] a fence by a host that came too late leaves no orphaned branch of wo
   await placeFence(streamsOf(link), 'one', { ...FENCE, token: '1:9' });
   await host.mirror(50);
   t.like(host.told.orphans, [{ after: 150, token: '1:9' }]);
+});
+
+test('[C13] a host that hears of a takeover without its fence notes one branch, and places the fence itself', async (t) => {
+  const { link, host } = await setUp(t);
+  await host.mirror(100);
+  const takeover = takeoverAt(host, 80);
+  t.false(await host.outbox.takenOver({ ...takeover, seq: 101 }), 'it may come to that record yet');
+  t.true(await host.outbox.takenOver({ ...takeover, hash: 'another' }), 'that record is gone');
+  t.deepEqual(host.told.orphans, []);
+  t.true(await host.outbox.takenOver(takeover));
+  t.true(await host.outbox.takenOver(takeover));
+  t.like(host.told.fences, [{ ...FENCE, atSeq: 80 }]);
+  t.like(host.told.orphans, [{ after: 80, to: 100, records: 20 }]);
+  await until('the fence stands', async () => (await onStream(link)).fences.length > 0);
+  await host.mirror(20);
+  t.like(await onStream(link), { incarnation: 1, fences: [{ ...FENCE, atSeq: 100 }] });
+  await deleteStream(link, 1);
+  await host.mirror(20);
+  t.like(await onStream(link), { incarnation: 2, fences: [{ ...FENCE, atSeq: 80 }] });
+  t.is(host.told.orphans.length, 1);
+});
+
+test('[C13] a host that hears late of a takeover notes what it recorded until it took the work over again', async (t) => {
+  const { host } = await setUp(t, { begunBy: () => '1:9' });
+  await host.mirror(100);
+  t.true(await host.outbox.takenOver(takeoverAt(host, 80)));
+  t.deepEqual(host.told.orphans, [], 'it went on from its own records');
+  const adopting = { type: 'adopt', host: 'two', incarnation: '1', seq: 1, hash: '', part: 0, parts: 1 };
+  await host.mirror(1, { event: { ...adopting, state: {} } });
+  await host.mirror(20);
+  t.true(await host.outbox.takenOver(takeoverAt(host, 80)));
+  t.like(host.told.orphans, [{ after: 80, to: 100, records: 20 }]);
 });

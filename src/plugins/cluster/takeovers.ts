@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import type { Cluster } from '../../core/contracts/cluster.ts';
+import type { Services } from '../../core/host/plugin/definition.ts';
+import type { Json } from '../../core/kernel/json.ts';
+import type { SingletonContext } from '../../machines/cluster/singleton.ts';
+import type { Outbox } from './mirror/outbox.ts';
+import { takeoverSchema } from './mirror/takeover-events.ts';
+import type { ClusterRecords } from './records.ts';
+
+/** Between two attempts to tell a host. It has met the fence by then, unless that is lost. */
+const TELL_MS = 5_000;
+/** The work that ends there may take longer: then it is told once more. */
+const ANSWER_MS = 5_000;
+const QUESTION = 'cluster.taken_over';
+
+const questionBody = z.array(takeoverSchema.extend({ singleton: z.string() }));
+const answerBody = z.array(z.object({ singleton: z.string(), token: z.string() }));
+
+type Told = z.output<typeof questionBody>[number];
+
+export interface TakeoversOptions {
+  readonly services: Pick<Services, 'clock' | 'logger'> & {
+    readonly log: Pick<Services['log'], 'lastSeq' | 'whenDurable'>;
+  };
+  /** Name of this host. */
+  readonly host: string;
+  readonly recorded: (singleton: string) => Pick<SingletonContext, 'untold'> | undefined;
+  readonly records: Pick<ClusterRecords, 'singleton'>;
+  readonly asks: Pick<Cluster, 'ask' | 'onAsked'>;
+  /** The other hosts that may answer. */
+  readonly present: () => ReadonlySet<string>;
+  readonly outbox: Pick<Outbox, 'takenOver'>;
+}
+
+/**
+ * Tells each host whose work went on here, or on a host that this one went on from, at which of its records that was, until it has noted that
+ * (docs/cluster.md, "Takeover"): servers that were set back may have lost the fence, and nothing else on its stream.
+ */
+export class Takeovers {
+  readonly #options: TakeoversOptions;
+  readonly #singletons: readonly string[];
+  #isStopped = false;
+  #cancel: () => void = () => {};
+
+  constructor(singletons: readonly string[], options: TakeoversOptions) {
+    this.#options = options;
+    this.#singletons = singletons;
+    options.asks.onAsked(QUESTION, (body) => this.#told(body));
+  }
+
+  /** Begins to tell. */
+  start(): void {
+    this.#cancel = this.#options.services.clock.after(TELL_MS, () => void this.#tellOn());
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+  }
+
+  async #tellOn(): Promise<void> {
+    try {
+      await this.#tell();
+    } catch (error) {
+      this.#options.services.logger.warn({ err: error }, 'cluster.takeovers');
+    }
+    if (!this.#isStopped) this.start();
+  }
+
+  async #tell(): Promise<void> {
+    const { services, host, recorded, asks, present } = this.#options;
+    const hosts = present();
+    const untold = this.#singletons.flatMap((singleton) =>
+      (recorded(singleton)?.untold ?? []).map((takeover) => ({ singleton, ...takeover })),
+    );
+    // This host may have taken back what was taken over from it.
+    this.#note(host, await this.#met(untold));
+    const others = untold.filter((takeover) => hosts.has(takeover.host));
+    if (others.length === 0) return;
+    // What a crash could undo is told to nobody.
+    await services.log.whenDurable(services.log.lastSeq());
+    const { answers } = await asks.ask(QUESTION, others, ANSWER_MS);
+    for (const answer of answers) this.#note(answer.host, answerBody.safeParse(answer.answer).data ?? []);
+  }
+
+  async #told(body: Json): Promise<Json | undefined> {
+    const met = await this.#met(questionBody.parse(body));
+    return met.length > 0 ? met : undefined;
+  }
+
+  /** Those of this host that it has noted now. */
+  async #met(takeovers: readonly Told[]): Promise<z.output<typeof answerBody>> {
+    const { host, outbox } = this.#options;
+    const met: { singleton: string; token: string }[] = [];
+    for (const takeover of takeovers) {
+      const { singleton, token } = takeover;
+      if (takeover.host === host && (await outbox.takenOver(takeover))) met.push({ singleton, token });
+    }
+    return met;
+  }
+
+  #note(host: string, met: z.output<typeof answerBody>): void {
+    const { services, recorded, records } = this.#options;
+    if (this.#isStopped) return;
+    for (const { singleton, token } of met) {
+      const isUntold = recorded(singleton)?.untold?.some((one) => one.host === host && one.token === token);
+      if (isUntold)
+        records.singleton(singleton, { type: 'TAKEOVER_NOTED', at: services.clock.now(), host, token });
+    }
+  }
+}
