@@ -110,8 +110,12 @@ export function hasColumn(db: DatabaseSync, table: string, name: string): boolea
   return db.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?').get(table, name) !== undefined;
 }
 
-/** Makes the tables of a log where there are none. States saved without a checkpoint are derived: they are dropped. */
+/**
+ * Makes the tables of a log where there are none, all of them in one transaction: each by itself would be a sync to disk.
+ * States saved without a checkpoint are derived: they are dropped.
+ */
 export function logTables(db: DatabaseSync): void {
+  db.exec('BEGIN IMMEDIATE');
   db.exec(TABLES);
   if (!hasTable(db, 'checkpoints')) db.exec(`DELETE FROM snapshots; ${CHECKPOINTS}`);
   for (const column of ['at INTEGER NOT NULL DEFAULT 0', SEALED_BY]) {
@@ -120,6 +124,7 @@ export function logTables(db: DatabaseSync): void {
   }
   dropTimeColumn(db);
   db.prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('format', ?)").run(String(LOG_FORMAT));
+  db.exec('COMMIT');
 }
 
 /** Earlier releases had indices that each commit wrote. They go when the tables that replace them are whole. */
