@@ -127,3 +127,40 @@ test('[G2] a rejected entry is told once, and a refused file each time, without 
     undefined,
   );
 });
+
+/** A rollback as every host takes it, at its place among the messages. */
+const everywhere = (order: number, source: number, to: number) => ({
+  ...rollback('a'),
+  ...{ order, source: `fp_a_${source}`, fingerprint: `fp_a_${to}` },
+});
+const heardOf = (order: number, source: number, to: number) => ({
+  type: 'ROLLBACKS_HEARD' as const,
+  ...{ at: 9_000, from: 'attic' },
+  rollbacks: { a: { order, source: `fp_a_${source}`, fingerprint: `fp_a_${to}` } },
+});
+const three = [1, 2, 3].map((version) => loaded([facts('a', version)]));
+
+test('[C13,G24] a rollback that a host hears of serves at once, in a new revision', (t) => {
+  const { serving, context, effects } = after(...three, heardOf(4, 3, 1));
+  t.is(serving.a, 'fp_a_1');
+  t.true(context.routes.a?.pinned);
+  t.deepEqual(effects, [{ type: 'gateway.serve_routes', params: { revision: 4 } }]);
+});
+
+test('[C13,G24] a rollback that comes or is heard of again after a later one changes nothing', (t) => {
+  for (const again of [everywhere(4, 3, 1), heardOf(4, 3, 1)]) {
+    const { serving, effects } = after(...three, everywhere(4, 3, 1), everywhere(5, 3, 2), again);
+    t.is(serving.a, 'fp_a_2', again.type);
+    t.deepEqual(effects, [], again.type);
+  }
+});
+
+test('[C13,G24] a rollback of an entry that this host does not have changes nothing here, and the operator is told', (t) => {
+  const { serving, context, effects } = after(...three, everywhere(4, 9, 1));
+  t.is(serving.a, 'fp_a_3');
+  t.is(context.revision, 3);
+  t.like(effects[0], { type: 'http.reply', params: { status: 409 } });
+  const heard = after(...three, everywhere(4, 3, 1), heardOf(5, 9, 2));
+  t.is(heard.serving.a, 'fp_a_1');
+  t.is(heard.context.routes.a?.rollback?.order, 4, 'its own still holds');
+});
