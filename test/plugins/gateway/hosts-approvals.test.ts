@@ -69,6 +69,17 @@ test('[C13,G6] a denial stands on every host: the same call is asked of nobody a
   t.is(await b.decide((await here(b))[0]?.id, 'approved', 'nobody reads it'), 200);
   t.is(await other, 'wiped another page');
   t.deepEqual(server.wiped, ['another page']);
+
+  // What merely waits elsewhere is not denied: a person is asked here, too.
+  const waiting = wipe(client, 'one more');
+  await until('it waits', async () => (await here(b)).some(({ state }) => state === 'waiting'));
+  const same = wipe(await a.rig.connect(t, 'pages', key), 'one more');
+  await until('it waits here, too', async () => (await here(a)).some(({ state }) => state === 'waiting'));
+  for (const on of [a, b]) {
+    const asked = (await here(on)).find(({ state }) => state === 'waiting');
+    t.is(await on.decide(asked?.id, 'denied', 'no'), 200);
+  }
+  for (const said of [waiting, same]) t.regex(await said, /^refused: .*denied by ann: no/);
 });
 
 /** What the hosts say to each other from now on. */

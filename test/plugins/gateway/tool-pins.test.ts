@@ -169,6 +169,10 @@ test('[C13,G19] what was accepted on another host counts when this one sees it, 
     'accepted 1 by first sight',
     'accepted 2 by ann',
   ]);
+  t.deepEqual(
+    states(first, seen({ a: '3' }, 'three'), accepted('two', 4), seen({ a: '2' }, 'two')).slice(1),
+    ['changed 1 by first sight', 'changed 1 by first sight', 'accepted 2 by ann'],
+  );
   const others = states(
     first,
     accepted('two', 4),
