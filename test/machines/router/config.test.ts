@@ -610,3 +610,18 @@ test('a store that somebody else wrote during a transaction leaves its deadline'
   t.false(effects.some(({ type }) => type.startsWith('timer.')));
   t.is(context.pending?.transID, 't1');
 });
+
+test('[C13] of more singletons than are remembered those with the oldest fencing tokens are forgotten', (t) => {
+  const fenced = (number: number, singleton = `s${number}`) => set({ fence: { singleton, number } });
+  const many = Array.from({ length: 17 }, (_, i) => fenced(i + 1));
+  const { fences = {} } = after([...ready, ...many], { queueLimit: 100 }).context;
+  t.is(Object.keys(fences).length, 16);
+  t.like(fences, { s1: undefined, s17: 17 });
+  const { last } = after([
+    ...ready,
+    fenced(17),
+    set({ fence: { singleton: 's17', number: 16 } }),
+    applied('n1'),
+  ]);
+  t.like(last, { status: 409, body: { code: 'HF_ROUTER_FENCED' } });
+});

@@ -1,4 +1,4 @@
-import type { StoredMsg } from '@nats-io/jetstream';
+import type { StoredMsg, StreamConfig } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
 import test from 'ava';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
@@ -15,6 +15,7 @@ import {
   StreamGone,
 } from '../../../src/plugins/cluster/nats/stream-errors.ts';
 import { openStored } from '../../../src/plugins/cluster/nats/stream-message.ts';
+import { configOf } from '../../../src/plugins/cluster/nats/stream-settings.ts';
 import { clusterKey, openLink, silent, strangersKey, streamSettings } from '../../support/cluster.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
 import type { Scope } from '../../support/scope.ts';
@@ -38,6 +39,16 @@ async function fresh(t: Scope, wish: Parameters<typeof streamSettings>[0] = {}) 
   const settings = streamSettings(wish);
   const stream = await LinearStream.open(link, settings, dependencies);
   return { link, settings, stream };
+}
+
+/** A stream as somebody made it who manages the servers: with settings that no host gives one. */
+async function foreign(t: Scope, wish: Partial<StreamConfig>) {
+  const link = await openLink(t, nats.url());
+  const { name, ...config } = configOf(streamSettings(), false);
+  await (await link.manager()).streams.add({ ...config, ...wish, name });
+  const stream = await LinearStream.existing(link, name, dependencies);
+  if (!stream) throw new Error(`there is no stream ${name}`);
+  return { link, stream };
 }
 
 async function all(messages: AsyncIterable<StreamMessage>): Promise<string[]> {
@@ -100,7 +111,7 @@ test('[C13] a repetition within the window is known by its id, also with an old 
 });
 
 test('[C13] after the window a repetition conflicts with its expectation', async (t) => {
-  const { stream } = await fresh(t, { duplicateWindowMs: 100 });
+  const { stream } = await foreign(t, { duplicate_window: 100_000_000 });
   await stream.append('a', { id: 'one', expectedLast: 0 });
   await until('the id is forgotten', async () => {
     const result = await stream.append('a', { id: 'one', expectedLast: 0 }).catch((error: unknown) => error);
@@ -133,7 +144,7 @@ test('[C13] a stream that keeps the newest says which messages made room', async
 });
 
 test('[C13] a message that was deleted in the middle is a gap, never skipped', async (t) => {
-  const { stream, link } = await fresh(t, { isRemovable: true });
+  const { stream, link } = await foreign(t, { deny_delete: false });
   for (let i = 0; i < 300; i += 1) await stream.append(`m${i}`, { expectedLast: i });
   await (await link.manager()).streams.deleteMessage(stream.name, 150);
   const read: string[] = [];
@@ -160,7 +171,7 @@ test('[C13] messages of a stream can be deleted by nobody who may only write', a
 });
 
 test('[C13] what makes room by hand is gone, and the stream says from where on it is whole', async (t) => {
-  const { stream } = await fresh(t, { isRemovable: true });
+  const { stream } = await fresh(t, { isTrimmed: true });
   for (let i = 0; i < 5; i += 1) await stream.append(`m${i}`, { expectedLast: i });
   await stream.removeBefore(4);
   t.is((await stream.last()).firstSeq, 4);
@@ -170,11 +181,11 @@ test('[C13] what makes room by hand is gone, and the stream says from where on i
 test('[C13] a stream with other settings is refused with each of them; another size is not', async (t) => {
   const { link, settings } = await fresh(t);
   const open = (wish: object) => LinearStream.open(link, { ...settings, ...wish }, dependencies);
-  const error = await t.throwsAsync(open({ discard: 'old', isRemovable: true }), {
+  const error = await t.throwsAsync(open({ discard: 'old', isTrimmed: true }), {
     code: 'HF_CLUSTER_STREAM_DIFFERS',
   });
   t.regex(error?.message ?? '', /discard is new, not old/);
-  t.regex(error?.message ?? '', /deny_delete is true, not false/);
+  t.regex(error?.message ?? '', /deny_purge is true, not false/);
   t.is((await open({ maxBytes: 1024 * 1024 })).name, settings.name);
   const manager = await link.manager();
   await manager.streams.update(settings.name, { allow_direct: true });

@@ -105,6 +105,8 @@ test('[C13,G6,G19] a call that waits on another host is shown with its arguments
   t.is(await b.decide(asked?.id, 'denied', 'it-is-private'), 200);
   t.regex(await wiped, /it-is-private/);
   t.true(said.length >= 4);
+  // Whoever may use the servers of NATS may ask: without the key nobody is answered.
+  await t.throwsAsync(b.member.ask('gateway.approvals', { what: 'list' }), { code: 'HF_SECRET_SEALED' });
   t.deepEqual(
     said.filter((text) => /diary|private|wipe|arguments/.test(text)),
     [],

@@ -89,6 +89,8 @@ test('[C13,G14,G18] a key that is made, changed, rotated or revoked on one host 
   await until('the first host takes the new value', async () => (await answered(a, next)) === 200);
   t.is(await answered(a, key), 401);
   t.deepEqual((await rules(a)).at(-1), 'rotated_out');
+  const known = a.rig.runtime.services.actors.get(keyActor, keyId(key))?.context;
+  t.true(known?.presents[keyId(key)]?.hasEnded, 'whatever the clock of a host says');
   t.is((await admin(a, '/key/update', { key: next, user_id: 'ann' })).status, 200);
   const { body } = await admin(b, '/key/list?user_id=ann');
   t.is(body.keys.length, 1);

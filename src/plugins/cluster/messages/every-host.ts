@@ -70,8 +70,6 @@ export class EveryHost {
   /** What is being delivered, and how many messages of it were. */
   #delivering: SharedBody | undefined;
   #taken = 0;
-  #isCaughtUp = false;
-  #delivered = 0;
   #cancel: (() => void) | undefined;
 
   constructor(options: EveryHostOptions) {
@@ -96,10 +94,7 @@ export class EveryHost {
         this.#outgoing.again();
         options.onBroken('rewound', to + 1, from);
       },
-      onCaughtUp: () => {
-        this.#isCaughtUp = true;
-        this.#outgoing.wake();
-      },
+      onCaughtUp: () => this.#outgoing.wake(),
       onForged: () => this.#drops.add('forged'),
     });
     this.#outgoing = new Outgoing({
@@ -187,22 +182,6 @@ export class EveryHost {
   /** Why the stream cannot be read, where a person has to mend it. */
   get trouble(): Error | undefined {
     return this.#reader.trouble;
-  }
-
-  get figures(): {
-    readonly order: number;
-    readonly isCaughtUp: boolean;
-    readonly waiting: number;
-    readonly delivered: number;
-    readonly dropped: number;
-  } {
-    return {
-      order: this.#order.order,
-      isCaughtUp: this.#isCaughtUp,
-      waiting: this.#outgoing.waiting,
-      delivered: this.#delivered,
-      dropped: this.#drops.count,
-    };
   }
 
   async #take(outcome: Outcome, { seq, at }: StreamMessage): Promise<void> {

@@ -18,15 +18,12 @@ export interface StreamSettings {
   readonly replicas?: number | undefined;
   /** With fewer copies it is refused: one server alone would stand for a quorum, or lose it. Not unless set. */
   readonly needsCopies?: boolean;
-  /** How long an id of a message is known again; 120,000 unless set. Milliseconds. */
-  readonly duplicateWindowMs?: number;
-  /** Whether messages may be deleted by hand; not unless set. */
-  readonly isRemovable?: boolean;
-  /** Whether the oldest messages may be removed together to make room; not unless set, or `isRemovable`. */
+  /** Whether the oldest messages may be removed together to make room; not unless set. */
   readonly isTrimmed?: boolean;
 }
 
 const NANOS = 1_000_000;
+/** How long an id of a message is known again. */
 const DUPLICATE_WINDOW_MS = 120_000;
 /** One of three may be lost. */
 const CLUSTER_REPLICAS = 3;
@@ -61,7 +58,7 @@ const LIMITS = 'limits' satisfies `${RetentionPolicy}`;
  * @returns the configuration as JetStream takes it: each setting is named, none left to the server
  */
 export function configOf(settings: StreamSettings, isClustered: boolean): Wanted {
-  const { storage = 'file', discard = 'new', isRemovable = false, isTrimmed = isRemovable } = settings;
+  const { storage = 'file', discard = 'new', isTrimmed = false } = settings;
   return {
     name: settings.name,
     subjects: [...settings.subjects],
@@ -73,11 +70,11 @@ export function configOf(settings: StreamSettings, isClustered: boolean): Wanted
     max_msgs_per_subject: settings.maxPerSubject ?? -1,
     max_age: 0,
     num_replicas: settings.replicas ?? (isClustered ? CLUSTER_REPLICAS : 1),
-    duplicate_window: (settings.duplicateWindowMs ?? DUPLICATE_WINDOW_MS) * NANOS,
+    duplicate_window: DUPLICATE_WINDOW_MS * NANOS,
     // Any replica would answer such reads, also one that lags behind.
     allow_direct: false,
     allow_rollup_hdrs: false,
-    deny_delete: !isRemovable,
+    deny_delete: true,
     deny_purge: !isTrimmed,
   };
 }

@@ -271,7 +271,7 @@ export class LinearStream {
     };
   }
 
-  /** Removes the messages before a number. The stream must be `isTrimmed`, or `isRemovable`. @throws StreamUnavailable, HF_CLUSTER_STREAM_REFUSED */
+  /** Removes the messages before a number. The stream must be `isTrimmed`. @throws StreamUnavailable, HF_CLUSTER_STREAM_REFUSED */
   async removeBefore(seq: number): Promise<void> {
     try {
       await (await this.#link.manager()).streams.purge(this.name, { seq });

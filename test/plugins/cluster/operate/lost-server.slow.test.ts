@@ -7,7 +7,7 @@ import { clusterOptions } from '../../../../src/plugins/cluster/options.ts';
 import { clusterName, openHost } from '../../../support/message-hosts.ts';
 import { startNats } from '../../../support/nats.ts';
 import { tempDir } from '../../../support/temp.ts';
-import { read, until } from '../../../support/until.ts';
+import { read } from '../../../support/until.ts';
 
 /** Makes checks of a cluster, as `doctor` does. */
 function checksOf(t: ExecutionContext, servers: string, name: string) {
@@ -30,7 +30,7 @@ test('[C13] doctor cluster names the one server of three that does not answer, a
   const nats = await startNats(t, { servers: 3 });
   const name = clusterName();
   const a = await openHost(t, nats.urls(), 'a', { name, replicas: 3 });
-  await until('the streams are there', () => a.everyHost.figures.isCaughtUp);
+  await a.everyHost.mark(); // the streams are there
   const look = checksOf(t, nats.urls().join(','), name);
 
   await read(

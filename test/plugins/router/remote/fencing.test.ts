@@ -130,6 +130,22 @@ test('[C13] the number decides, for each work by itself, and counts although the
   t.is(router.divergence(), undefined);
 });
 
+test('[C13] a host that lost its lease shares no answer of those who ask for the config to be applied at the same time', async (t) => {
+  const router = await Rig.start(t);
+  const { api } = await remote(t, { url: router.url });
+  t.like(await set(api, await api.active(), '1:7'), { kind: 'applied' });
+  const tokens = [undefined, '1:6', undefined, '1:7', '1:6', undefined];
+  const answers = await Promise.all(
+    tokens.map((token) =>
+      api.reapply(newCorrelation(), undefined, token === undefined ? undefined : under(token)),
+    ),
+  );
+  t.deepEqual(
+    answers.map(({ kind }) => kind),
+    tokens.map((token) => (token === '1:6' ? 'refused' : 'applied')),
+  );
+});
+
 test('[C13] a daemon that knows no fencing token takes every write', async (t) => {
   const daemon = await Daemon.start(t);
   const { api } = await remote(t, { url: daemon.url });
