@@ -139,6 +139,26 @@ test('[C13,G24] a host that missed a rollback follows it when it hears of it, on
   for (const rig of [a, b, c]) t.is((await rig.serving()).wiki, 'http://127.0.0.1:9/three');
 });
 
+test('[C13,G24] a host whose file differs passes a rollback on to one that was away', async (t) => {
+  const { cluster, a, b } = await pair(t);
+  for (const rig of [a, b]) rig.write(free('two'));
+  t.is((await a.control('/gateway/reload')).status, 200);
+  const c = await FileRig.open(t, free('other'), tempDir(t), undefined, (dataDir) => [
+    joining(cluster.join('c', dataDir)),
+  ]);
+  const away = cluster.members.get('b');
+  if (!away) throw new Error('there is no host b');
+  away.isCut = true;
+  t.is((await a.control('/gateway/rollback', { route: 'wiki' })).status, 200);
+  await until('it is known there', async () =>
+    /files differ/.test((await c.control('/gateway/routes')).body.routes[0].problem),
+  );
+  cluster.members.get('a')?.leave(); // the machine is lost
+  await away.missed();
+  await until('it follows', async () => (await b.serving()).wiki === 'http://127.0.0.1:9/one');
+  t.is((await c.serving()).wiki, 'http://127.0.0.1:9/other');
+});
+
 test('[C13,G24] a rollback waits for the entry that it was about, where a host reads that later', async (t) => {
   const { a, b } = await pair(t);
   a.write(free('two'));

@@ -32,8 +32,8 @@ export const routesActor = defineActor({
   },
   tell: ({ context }) => {
     const states = Object.entries(routesContext.parse(context).routes);
-    const told = states.flatMap(([name, { rollback, source }]) =>
-      rollback?.source === source ? [[name, { ...rollback }] as const] : [],
+    const told = states.flatMap(([name, { rollback }]) =>
+      rollback ? [[name, { ...rollback }] as const] : [],
     );
     const changed = Math.max(0, ...told.map(([, { order }]) => order));
     return { rollbacks: Object.fromEntries(told), changed };
