@@ -89,13 +89,8 @@ const area: Area = {
         },
         {
           breaks: 'C13: a host is forgotten although others list it still',
-          find: 'if (others.length > 0) throw',
+          find: 'if (unanswered.length > 0) throw',
           put: 'if (false) throw',
-        },
-        {
-          breaks: 'C13: a host that is to be forgotten has to answer itself',
-          find: 'unanswered.filter((other) => other !== host)',
-          put: 'unanswered',
         },
         {
           breaks: 'C13: a host that is cut off moves what it does not know of',
@@ -192,11 +187,6 @@ const area: Area = {
     ...noticedBy(
       ['cluster/mirror/strangers-streams'],
       [
-        {
-          breaks: 'C13: a stream that somebody else filled is looked through to its end',
-          find: 'const to = Math.min(seq, firstSeq + MOST_BEFORE_BEGIN);',
-          put: 'const to = seq;',
-        },
         {
           breaks: 'C13: a host begins a stream that somebody else filled',
           find: "if (standing.last - standing.first >= MOST_BEFORE_BEGIN) return 'somebody else filled it';",

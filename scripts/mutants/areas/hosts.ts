@@ -14,7 +14,7 @@ const area: Area = {
   ],
   mutations: [
     ...noticedBy(
-      ['collector/shared-key'],
+      ['machines/collector/ingest-key', 'collector/shared-key'],
       [
         {
           breaks: 'C13: a rotation of the ingest key that another host knows of is no news',
@@ -77,11 +77,6 @@ const area: Area = {
           put: ';',
         },
         {
-          breaks: 'C13: hosts tell of rollbacks whose entry has changed',
-          find: 'rollback?.source === source ? [[',
-          put: 'rollback ? [[',
-        },
-        {
           breaks: 'C13: hosts tell of no rollback',
           find: 'rollbacks: Object.fromEntries(told), changed',
           put: 'rollbacks: {}, changed',
@@ -117,11 +112,6 @@ const area: Area = {
           put: 'agreed) return undefined;',
         },
         {
-          breaks: 'C13: tools that a person accepted earlier are heard of again',
-          find: '|| agreed.order <= order)',
-          put: ')',
-        },
-        {
           breaks: 'C13: hosts tell of no accepted tools',
           find: '...(agreed && { agreed }), changed',
           put: 'changed',
@@ -149,7 +139,7 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
-      ['gateway/hosts.test', 'gateway/ended-sessions'],
+      ['machines/gateway/ended-sessions', 'gateway/ended-sessions', 'gateway/hosts.test'],
       [
         {
           breaks: 'C13: an ended session is not heard of',
@@ -214,7 +204,7 @@ const area: Area = {
         {
           breaks: 'C13: what another host says unsealed is taken',
           find: "return JSON.parse(this.#vault.open(Buffer.from(String(sealed), 'base64'), QUESTION));",
-          put: "try { return JSON.parse(this.#vault.open(Buffer.from(String(sealed), 'base64'), QUESTION)); } catch { return sealed; }",
+          put: "try { return JSON.parse(this.#vault.open(Buffer.from(String(sealed), 'base64'), QUESTION)); } catch { return JSON.parse(JSON.stringify(sealed)); }",
         },
         {
           breaks: 'C13: all requests for approval go into one answer',
