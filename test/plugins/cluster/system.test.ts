@@ -133,7 +133,9 @@ test('[C13] a host that has left the cluster competes no more, and stops as any 
   const nats = await startNats(t);
   const { runtime, system } = await runHost(t, nats.url(), keyIn(t), tempDir(t));
   await system.leave();
-  system.compete([]);
+  const work = { name: 'doors', actorTypes: [], machines: {}, begin: async () => {}, end: async () => {} };
+  system.compete([work]);
+  t.deepEqual(system.leases.table(), []);
   t.is(system.link.problem, 'it is closed');
   t.deepEqual(await runtime.stop('test'), []);
 });

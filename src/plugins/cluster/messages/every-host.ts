@@ -212,7 +212,6 @@ export class EveryHost {
         const { from, topic } = body;
         await this.#hand(body, { ...message, from, topic, order: order + this.#taken, sentAt });
         this.#taken += 1;
-        this.#delivered += 1;
       }
       return;
     }
@@ -222,7 +221,6 @@ export class EveryHost {
       const { from, version, ref, state } = body;
       onState({ from, version, ref, state });
     }
-    this.#delivered += 1;
   }
 
   async #hand(sender: Sender, message: ArrivedMessage): Promise<void> {

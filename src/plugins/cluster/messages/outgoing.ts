@@ -88,6 +88,10 @@ export class Outgoing {
     this.#options = options;
   }
 
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /**
    * @returns when this host has delivered it
    * @throws HF_CLUSTER_ISOLATED, HF_CLUSTER_BUSY, HF_CLUSTER_MESSAGE_SIZE

@@ -178,9 +178,10 @@ async function forget(
   if (holds.length > 0)
     throw new ClusterError('HF_CLUSTER_HOST_LIVES', { host, reason: `it holds ${holds.join(', ')}` });
   cluster.forget(host, act);
+  // The host itself is not asked: it was forgotten.
   const { unanswered } = await cluster.ask(FORGET, { host, ...act } as Json, ASK_MS);
-  const others = unanswered.filter((other) => other !== host);
-  if (others.length > 0) throw new ClusterError('HF_CLUSTER_FORGET', { host, others: others.join(', ') });
+  if (unanswered.length > 0)
+    throw new ClusterError('HF_CLUSTER_FORGET', { host, others: unanswered.join(', ') });
   return clusterView(cluster);
 }
 

@@ -128,6 +128,11 @@ test('[C13] the logs of all hosts are listed as one story, shown, exported, and 
   t.notRegex(list.err, /left out/);
   const few = await holdfast(['log', 'list', '--host', 'all', '--all', '--limit', '4']);
   t.regex(few.err, /older records are left out/);
+  // Only one of them has more than are shown.
+  const [{ correlation = '' } = {}] = JSON.parse(whole.out) as { correlation?: string }[];
+  const ofOne = ['log', 'list', '--host', 'all', '--all', '--correlation', correlation];
+  t.regex((await holdfast([...ofOne, '--limit', '2'])).err, /older records are left out/);
+  t.notRegex((await holdfast([...ofOne, '--limit', '3'])).err, /left out/);
   const none = await holdfast(['log', 'list', '--host', 'all', '--correlation', 'nobody-s']);
   t.regex(none.err, /no record of attic, cellar matches/);
   const one = await holdfast(['log', 'list', '--host', 'attic', '--all', '--json']);

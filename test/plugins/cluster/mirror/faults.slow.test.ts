@@ -228,6 +228,24 @@ test('[C13] a log that was pruned before it was sent begins a stream with the st
   reader.close();
 });
 
+test('[C13] a host that forgot how far it had come, and has pruned that, is no older copy: it begins the next stream', async (t) => {
+  const { nats, link, host } = await setUp(t);
+  await host.mirror(100);
+  await nats.kill(0);
+  await host.append(20);
+  const rows = [...host.states].map(([ref, state]) => [ref, JSON.stringify(state)]);
+  await host.append(30);
+  await host.log.prune(120, rows);
+  const copy = tempDir(t);
+  cpSync(host.dataDir, copy, { recursive: true, filter: (file) => !file.includes('cluster-position') });
+  await nats.restart(0);
+  await host.stop();
+  const again = new MirroredHost(t, link, { dataDir: copy });
+  await again.mirror(10);
+  t.is(again.outbox.position.incarnation, 2);
+  t.is(again.outbox.trouble, undefined);
+});
+
 test('[C13] a log that was set back neither goes on in the stream that is there nor hides it; another machine begins the next', async (t) => {
   const { link, host } = await setUp(t);
   await host.mirror(100);
@@ -241,6 +259,15 @@ test('[C13] a log that was set back neither goes on in the stream that is there 
   await setBack.append(10, { event: { type: 'RING' } });
   await until('it says why it does not mirror', () => setBack.outbox.trouble !== undefined);
   t.like(setBack.outbox.trouble, { code: 'HF_CLUSTER_OLD_FOLDER', details: { host: 'one', to: 150 } });
+  // Nor does one that does not know any more how far it had come.
+  const forgetful = tempDir(t);
+  cpSync(backup, forgetful, { recursive: true });
+  await setBack.stop();
+  rmSync(join(forgetful, 'cluster-position.json'));
+  const lost = new MirroredHost(t, link, { dataDir: forgetful });
+  await until('it says so', () => lost.outbox.trouble !== undefined);
+  t.like(lost.outbox.trouble, { code: 'HF_CLUSTER_OLD_FOLDER', details: { host: 'one', to: 150 } });
+  await lost.stop();
   const read = await openHostLog(streamsOf(link), 'one');
   t.like(read, { incarnation: 1, end: { seq: 150 } }, 'what was acknowledged is still what all read');
   read.reader.close();
