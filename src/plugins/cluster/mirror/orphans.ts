@@ -4,7 +4,9 @@ import { parseActorRef } from '../../../core/kernel/ids.ts';
 import type { ExportPart } from '../../../core/kernel/log/portable/export.ts';
 import { ADOPT, parseRecord } from '../../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
+import { singletonActor } from '../actors.ts';
 import { ClusterError } from '../errors.ts';
+import { numberOf } from '../leases/ledger.ts';
 import { DurableList } from './durable-list.ts';
 import type { MetFence } from './standing.ts';
 
@@ -66,9 +68,9 @@ export class OrphanedBranches {
   }
 
   /** Whether this host has taken the work over again since. @param types of its actors */
-  cameBack({ atSeq: after }: MetFence, types: readonly string[]): boolean {
+  cameBack({ singleton, token, atSeq: after }: MetFence, types: readonly string[]): boolean {
     const to = this.#log.lastSeq();
-    return actorsBetween(this.#log, { after, to, types }).until < to;
+    return actorsBetween(this.#log, { singleton, token, after, to, types }).until < to;
   }
 
   begin(fence: MetFence, incarnation: number, types: readonly string[]): void {
@@ -117,23 +119,39 @@ export function exportPartOf(log: Log, branch: OrphanedBranch): ExportPart {
 
 function actorsBetween(
   log: Log,
-  { after, to = Number.MAX_SAFE_INTEGER, types }: Pick<OrphanedBranch, 'after' | 'to' | 'types'>,
+  branch: Pick<OrphanedBranch, 'singleton' | 'token' | 'after' | 'to' | 'types'>,
 ) {
+  const { after, to = Number.MAX_SAFE_INTEGER, types } = branch;
   const wanted = new Set(types);
   const actors = new Set<string>();
   const found = { from: after + 1, to: after, records: 0, until: to };
   for (const page of log.pages({ from: after + 1, to })) {
     for (const { seq, actor, body } of page) {
       if (!wanted.has(parseActorRef(actor).type)) continue;
+      const isAdoption = body.includes(`"${ADOPT}"`) && parseRecord(seq, body).event.type === ADOPT;
       // The singleton has come back: from here on its records count again.
-      if (body.includes(`"${ADOPT}"`) && parseRecord(seq, body).event.type === ADOPT)
-        return { ...found, until: seq - 1, actors };
+      if (isAdoption && !isOlder(log, seq, branch)) return { ...found, until: seq - 1, actors };
       actors.add(actor);
       found.records += 1;
       found.to = seq;
     }
   }
   return { ...found, actors };
+}
+
+/** Whether a takeover here was by an older token than that of the fence: it had not reached the stream when that was placed. */
+function isOlder(
+  log: Log,
+  adoption: number,
+  { singleton, token }: Pick<OrphanedBranch, 'singleton' | 'token'>,
+): boolean {
+  let taking: string | undefined;
+  for (const page of log.pages({ actor: `${singletonActor.type}/${singleton}`, to: adoption }))
+    for (const { seq, body } of page) {
+      const { type, token: by } = parseRecord(seq, body).event;
+      if (type === 'TAKING') taking = String(by);
+    }
+  return taking !== undefined && numberOf(taking) < numberOf(token);
 }
 
 /** The same fence stands on a later stream, too. */

@@ -71,3 +71,27 @@ test('[C13] an orphaned branch that the file of them does not say well is told, 
   );
   t.is(told.length, 1);
 });
+
+test('[C13] a takeover by an older token than that of the fence is a part of the branch', async (t) => {
+  const dataDir = tempDir(t);
+  const adopting = { event: { type: 'adopt', host: 'two', seq: 9 } };
+  const taking = (number: number) => ({
+    ...{ actor: 'cluster.singleton/doors', event: { type: 'TAKING', token: `1:${number}` } },
+  });
+  await appendRecords(dataDir, [
+    ...[1, 2, 3].map((seq) => doorRecord(seq)),
+    doorRecord(4, taking(6)),
+    doorRecord(5, adopting),
+    doorRecord(6),
+    doorRecord(7, taking(8)),
+    doorRecord(8, adopting),
+  ]);
+  const reader = new SqliteReader(dataDir);
+  t.teardown(() => reader.close());
+  for (const atSeq of [3, 4]) {
+    const branches = new OrphanedBranches(tempDir(t), reader, (error) => t.fail(String(error)));
+    const fence = { singleton: 'doors', token: '1:7', by: 'two', atSeq };
+    branches.begin(fence, 1, ['test.door']);
+    t.like(branches.end(fence, 8), { after: atSeq, to: 7, records: 2 });
+  }
+});
