@@ -52,6 +52,7 @@ export default {
     // `npm run verify` stays under a minute; `npm test` runs everything
     ...(process.env.HOLDFAST_FAST_TESTS ? ['!test/**/*.slow.test.ts'] : []),
   ],
+  require: ['./scripts/test-folders.mjs'],
   sortTestFiles: (a, b) => rank(a) - rank(b),
   concurrency: 4, // for two cores: many a test waits for a disk, a timer or a program
   nodeArguments: [

@@ -9,6 +9,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { BootstrapError, bootstrap, buildPages, productNode, root } from './bootstrap.mjs';
+import { folderInMemory } from './memory-folder.mjs';
 import { TestReport } from './test-report.mjs';
 
 /** Programs that tests start, and the Debian packages that bring them. */
@@ -75,8 +76,8 @@ function watchSilence(end) {
   return () => timer.refresh();
 }
 
-/** Runs AVA, shows its report, resolves to its counts and exit code. */
-function runAva(args, fast) {
+/** Runs AVA, shows its report, resolves to its counts and exit code. @param folder in memory, if any, where fast tests make theirs */
+function runAva(args, fast, folder) {
   return new Promise((resolve) => {
     const node = productNode();
     const child = spawn(node, [join(root, 'scripts', 'ava.mjs'), ...args], {
@@ -87,6 +88,7 @@ function runAva(args, fast) {
         ...process.env,
         PATH: [join(root, 'node_modules', '.bin'), process.env.PATH].join(delimiter),
         HOLDFAST_FAST_TESTS: fast ? '1' : '',
+        HOLDFAST_TESTS_IN_MEMORY: folder ?? '',
       },
     });
     const end = (signal) => {
@@ -153,10 +155,13 @@ async function main() {
   }
   if (!buildPages()) return { passed: 0, failed: 1, skipped: 0 };
   await system;
+  const folder = folderInMemory();
   const run = await runAva(
     args.filter((arg) => arg !== '--fast'),
     fast,
+    folder?.path,
   );
+  folder?.remove();
   return { passed: passedTests(run.stats), failed: failures(run), skipped: notRun(run.stats) };
 }
 

@@ -9,7 +9,7 @@ import { logFile, PAGE_BYTES } from '../../../../src/core/kernel/log/schema.ts';
 import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { call } from '../../../support/cli.ts';
-import { tempDir } from '../../../support/temp.ts';
+import { diskDir, tempDir } from '../../../support/temp.ts';
 
 const child = new URL('../../../support/commit-bytes.ts', import.meta.url).pathname;
 
@@ -58,7 +58,7 @@ function answersWhole(t: ExecutionContext, dir: string, last = COUNT): void {
 
 test('[C10] a commit of one record gives the disk at most 7 KiB, checkpoints, index and signatures included', (t) => {
   t.timeout(180_000, 'it waits for the disk some thousand times');
-  const output = execFileSync(process.execPath, [child, tempDir(t), String(INDEX_EVERY / 2)], {
+  const output = execFileSync(process.execPath, [child, diskDir(t), String(INDEX_EVERY / 2)], {
     encoding: 'utf8',
   });
   const bytes = Number(output);
