@@ -24,8 +24,8 @@ const area: Area = {
         },
         {
           breaks: 'C13: a trouble with the ledger stays when it can be read again',
-          find: 'this.#failures = 0; this.#trouble = undefined;',
-          put: 'this.#failures = 0;',
+          find: 'this.#trouble = undefined; this.#refusedLines.reset();',
+          put: 'this.#refusedLines.reset();',
         },
         {
           breaks: 'C13: what was read of the ledger once is known for ever',
