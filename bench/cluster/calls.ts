@@ -140,7 +140,8 @@ async function called(
     ...{ ...order, tool: 'small', url: host.mcpUrl(route), prefix: `${route}-` },
     headers: sessions.get(route) ?? {},
   });
-  if (done.failed > 0) throw new Error(`${host.name}: ${done.failed} of ${done.calls} calls failed`);
+  if (done.failed > 0)
+    throw new Error(`${host.name}: ${done.failed} of ${done.calls} calls failed, first with ${done.failure}`);
   return done;
 }
 

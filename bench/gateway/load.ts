@@ -18,6 +18,8 @@ export interface Order {
 export interface Load {
   readonly calls: number;
   readonly failed: number;
+  /** The first answer that was not 200. */
+  readonly failure?: string;
   /** Calls a second. */
   readonly rate: number;
   /** Milliseconds. */
@@ -69,6 +71,7 @@ async function load({
   const took: number[] = [];
   const firsts: number[] = [];
   let failed = 0;
+  let failure: string | undefined;
   let begun = 0;
   const until = performance.now() + ms;
   const client = async (_: unknown, index: number) => {
@@ -79,9 +82,16 @@ async function load({
       begun += 1;
       const started = performance.now();
       const answer = await pool.request({ path: pathname, method: 'POST', headers: sent, body });
-      if (answer.statusCode !== 200) failed += 1;
       let first = 0;
-      for await (const _ of answer.body) first ||= performance.now() - started;
+      const chunks: Buffer[] = [];
+      for await (const chunk of answer.body) {
+        first ||= performance.now() - started;
+        if (answer.statusCode !== 200) chunks.push(chunk);
+      }
+      if (answer.statusCode !== 200) {
+        failed += 1;
+        failure ??= `${answer.statusCode} ${Buffer.concat(chunks).toString().slice(0, 500)}`;
+      }
       firsts.push(first);
       took.push(performance.now() - started);
     }
@@ -96,6 +106,7 @@ async function load({
   return {
     calls: took.length,
     failed,
+    ...(failure !== undefined && { failure }),
     rate: took.length / seconds,
     p50: at(took, 0.5),
     p99: at(took, 0.99),
