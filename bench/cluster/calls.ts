@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Scope } from '../../test/support/scope.ts';
 import { read } from '../../test/support/until.ts';
-import type { Load, Order } from '../gateway/load.ts';
+import type { Load, Loaded, Order } from '../gateway/load.ts';
 import { Program } from '../gateway/program.ts';
 import { KEY, session } from '../gateway/session.ts';
 import { median, perSecond, type Result, withScope } from '../measure.ts';
@@ -136,7 +136,7 @@ async function called(
   { host, sessions }: Target,
   order: Pick<Order, 'clients' | 'ms' | 'calls' | 'everyMs'>,
 ): Promise<Load> {
-  const done = await load.ask<Load>({
+  const done = await load.ask<Loaded>({
     ...{ ...order, tool: 'small', url: host.mcpUrl(route), prefix: `${route}-` },
     headers: sessions.get(route) ?? {},
   });

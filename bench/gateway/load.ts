@@ -18,8 +18,6 @@ export interface Order {
 export interface Load {
   readonly calls: number;
   readonly failed: number;
-  /** The first answer that was not 200. */
-  readonly failure?: string;
   /** Calls a second. */
   readonly rate: number;
   /** Milliseconds. */
@@ -27,6 +25,11 @@ export interface Load {
   readonly p99: number;
   /** Until the first byte of the body, milliseconds. */
   readonly first: number;
+}
+
+export interface Loaded extends Load {
+  /** The first answer that was not 200. */
+  readonly failure?: string;
 }
 
 process.on('message', async (order: Order) => process.send?.(await load(order)));
@@ -54,7 +57,7 @@ async function load({
   tool,
   headers,
   prefix,
-}: Order): Promise<Load> {
+}: Order): Promise<Loaded> {
   const { origin, pathname } = new URL(url);
   const pool = await connected(origin, clients);
   const body = JSON.stringify({

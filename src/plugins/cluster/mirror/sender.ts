@@ -8,7 +8,7 @@ import type { Writable } from './own-stream.ts';
 import type { Writer } from './writer.ts';
 
 /** How long a record waits for others that go with it, unless somebody waits for it: each message is sealed, stored and read back. */
-const LINGER_MS = 50;
+const LINGER_MS = 30;
 /** So many go at once. */
 const ENOUGH_RECORDS = 250;
 /** A takeover reads the newest states and at most about so many records. */
