@@ -26,7 +26,10 @@ async function receiver(t: ExecutionContext<unknown>) {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
   });
   await listen(server);
-  t.teardown(() => server.close());
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections(); // also those whose request is not answered yet: the client keeps them
+  });
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return { received, endpoint };
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { connect } from '@nats-io/transport-node';
 import test, { type ExecutionContext } from 'ava';
 import { type Clock, systemClock } from '../../../../src/core/kernel/clock.ts';
+import { isCoded } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { nextBatch } from '../../../../src/plugins/cluster/mirror/batch.ts';
 import { openHostLog } from '../../../../src/plugins/cluster/mirror/host-log.ts';
@@ -16,7 +17,7 @@ import { openLink, silent } from '../../../support/cluster.ts';
 import { CLUSTER, type HostWish, MirroredHost, streamsOf } from '../../../support/mirrored-host.ts';
 import { startNats } from '../../../support/nats.ts';
 import { tempDir } from '../../../support/temp.ts';
-import { until } from '../../../support/until.ts';
+import { read, until } from '../../../support/until.ts';
 
 /** A server of its own, and a host whose log goes there. */
 async function setUp(t: ExecutionContext, wish: HostWish = {}) {
@@ -25,9 +26,24 @@ async function setUp(t: ExecutionContext, wish: HostWish = {}) {
   return { nats, link, host: new MirroredHost(t, link, wish) };
 }
 
+/** As a takeover does, it tries again where the connection was closed meanwhile. */
+async function tried<T>(attempt: () => Promise<T>): Promise<T> {
+  const made = await read(
+    'an attempt over one connection',
+    () => attempt().then((value) => ({ value }), unlessUnavailable),
+    ({ value }) => value !== undefined,
+  );
+  return made.value as T;
+}
+
+function unlessUnavailable(error: unknown): { readonly value?: undefined } {
+  if (isCoded(error, 'HF_CLUSTER_STREAM_UNAVAILABLE')) return {};
+  throw error;
+}
+
 /** Whether the newest stream of a host holds its local log, record by record. */
 async function checkWhole(t: ExecutionContext, link: NatsLink, host: MirroredHost, incarnation: number) {
-  const mirrored = await openHostLog(streamsOf(link), 'one');
+  const mirrored = await tried(() => openHostLog(streamsOf(link), 'one'));
   const local = new SqliteReader(host.dataDir);
   t.deepEqual([...mirrored.reader.pages()].flat(), [...local.pages()].flat());
   t.is(mirrored.incarnation, incarnation);
@@ -203,7 +219,7 @@ test('[C13] a record larger than the server takes is sent in parts, also when a 
   await host.mirror(10);
   const knock = { event: { type: 'KNOCK', text: 'ü'.repeat(1_500_000) } };
   const mirrored = host.mirror(3, knock);
-  await placeFence(streamsOf(link), 'one', { singleton: 'doors', token: '1:1', by: 'two' });
+  await tried(() => placeFence(streamsOf(link), 'one', { singleton: 'doors', token: '1:1', by: 'two' }));
   await mirrored;
   await host.mirror(5);
   await checkWhole(t, link, host, 1);
