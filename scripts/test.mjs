@@ -1,5 +1,5 @@
 // `npm test`: everything that a fresh machine needs, then all tests. The last line is `N passed, N failed`,
-// with the number of tests that this machine could not run where there are any.
+// with the number of tests that this machine could not run where there are any. A few files that failed run once more (second-run.mjs).
 //   npm test -- test/core/kernel/log            only these files
 //   npm test -- --match='*fsync*'        any option of AVA
 //   npm test -- --fast                   without *.slow.test.ts, and nothing is installed on the system
@@ -10,6 +10,7 @@ import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { BootstrapError, bootstrap, buildPages, productNode, root } from './bootstrap.mjs';
 import { folderInMemory } from './memory-folder.mjs';
+import { filesForSecondRun, isCounterexample, together, unsteady } from './second-run.mjs';
 import { TestReport } from './test-report.mjs';
 
 /** Programs that tests start, and the Debian packages that bring them. */
@@ -100,8 +101,10 @@ function runAva(args, fast, folder) {
     };
     const heard = watchSilence(end);
     const shown = new TestReport();
+    let counterexample = false;
     createInterface({ input: child.stdout }).on('line', (line) => {
       heard();
+      counterexample ||= isCounterexample(line);
       const text = shown.line(line);
       if (text !== undefined) console.log(text);
     });
@@ -113,7 +116,7 @@ function runAva(args, fast, folder) {
     child.on('error', (error) => console.error(`${node}: ${error.message}`));
     const done = () => {
       for (const line of shown.end()) console.log(line);
-      resolve({ code: child.exitCode, stats: report === '' ? undefined : JSON.parse(report) });
+      resolve({ code: child.exitCode, stats: report === '' ? undefined : JSON.parse(report), counterexample });
     };
     child.on('close', done);
     // A process that a test left behind holds the pipes open, and `close` would wait for it.
@@ -142,6 +145,19 @@ function failures({ code, stats }) {
   return failed === 0 && (code !== 0 || passedTests(stats) === 0) ? 1 : failed;
 }
 
+/** @param first a run of all tests @returns what it came to, after the second run of the few files that did not pass, if it has some */
+async function withSecondRun(first, folder) {
+  const files = filesForSecondRun(first.stats, first.counterexample);
+  if (files.length === 0) return first;
+  console.log('These did not pass. They run once more, one after the other:');
+  for (const file of files) console.log(`  ${file}`);
+  const second = await runAva(['--concurrency=1', ...files], false, folder);
+  for (const line of unsteady(files, second.stats)) console.log(line);
+  return second.stats === undefined
+    ? second
+    : { code: second.code, stats: together(first.stats, second.stats) };
+}
+
 async function main() {
   const args = process.argv.slice(2);
   const fast = args.includes('--fast');
@@ -160,7 +176,7 @@ async function main() {
     args.filter((arg) => arg !== '--fast'),
     fast,
     folder?.path,
-  );
+  ).then((first) => (args.length === 0 ? withSecondRun(first, folder?.path) : first));
   folder?.remove();
   return { passed: passedTests(run.stats), failed: failures(run), skipped: notRun(run.stats) };
 }
