@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../core/kernel/errors/kernel-error.ts';
 import { readSecretFile } from '../../core/kernel/secret-file.ts';
@@ -24,12 +24,13 @@ export interface Sealed {
  */
 export class ClusterKey {
   readonly #key: Buffer;
-  readonly #messages: Buffer;
+  /** A key object, made once: from bytes one would be made anew for each code, which takes longer than the code. */
+  readonly #messages: KeyObject;
 
   /** @param key at least 32 bytes */
   constructor(key: Buffer) {
     this.#key = key;
-    this.#messages = deriveKey(key, 'messages');
+    this.#messages = createSecretKey(deriveKey(key, 'messages'));
   }
 
   /**

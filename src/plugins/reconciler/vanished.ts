@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import { isObject } from '../../core/kernel/json.ts';
 
@@ -11,7 +11,7 @@ export type Path = readonly string[];
  */
 export type Skeleton = { readonly [key: string]: Skeleton } | readonly string[] | true;
 
-const KEY = randomBytes(32);
+const KEY = createSecretKey(randomBytes(32));
 
 /** Every write changes them. */
 const CONTROL: ReadonlySet<string> = new Set(['ncid', 'reqId', 'ts']);
