@@ -322,11 +322,31 @@ test('[C13] a message counts only where its expectation says that it stands', (t
     json: () => JSON.parse('{}'),
     string: () => 'b',
   });
-  t.is(`${openStored(stored(7), seal)?.body}`, 'b');
-  t.is(openStored(stored(8), seal), undefined);
-  t.is(openStored(stored(7), new Seal(clusterKey, 'another stream')), undefined);
+  t.is(`${openStored(stored(7), seal).message?.body}`, 'b');
+  t.deepEqual(openStored(stored(8), seal), { message: undefined, bytes: 1 });
+  t.is(openStored(stored(7), new Seal(clusterKey, 'another stream')).message, undefined);
   header.set('Hf-From', '1');
-  t.is(openStored(stored(7), seal), undefined);
+  t.is(openStored(stored(7), seal).message, undefined);
+});
+
+test('[C13] the body of a stored message is decoded once', async (t) => {
+  const { stream } = await fresh(t);
+  const body = 'decoded once'.repeat(100);
+  const sent = Buffer.from(body).toString('base64');
+  await stream.append(body);
+  const { atob } = globalThis;
+  let decoded = 0;
+  t.teardown(() => {
+    globalThis.atob = atob;
+  });
+  globalThis.atob = (text) => {
+    if (text === sent) decoded += 1; // other tests run meanwhile
+    return atob(text);
+  };
+  t.is((await stream.look(1))?.bytes, body.length);
+  t.is(decoded, 1);
+  for await (const message of stream.read(1, 1)) t.is(`${message.body}`, body);
+  t.is(decoded, 2);
 });
 
 test('[C13] who follows gets each message once, in order, however fast they come', async (t) => {

@@ -3,7 +3,7 @@ import type { Clock } from '../../../core/kernel/clock.ts';
 import type { NatsLink } from './link.ts';
 import { ReadWindow } from './read-window.ts';
 import { StreamGap, StreamGone, StreamRewound } from './stream-errors.ts';
-import type { StreamEnds, StreamMessage } from './stream-message.ts';
+import type { Looked, StreamEnds, StreamMessage } from './stream-message.ts';
 
 export interface FollowOptions {
   /**
@@ -18,14 +18,6 @@ export interface FollowOptions {
   readonly onLater?: (next: number) => void;
   /** Between two looks without a hint; 2,000 unless set. Milliseconds. */
   readonly pollMs?: number;
-}
-
-/** What stands at a place of a stream. */
-export interface Looked {
-  /** Undefined when it is forged. */
-  readonly message: StreamMessage | undefined;
-  /** Of its body. */
-  readonly bytes: number;
 }
 
 /** What of a stream is needed to follow it. */

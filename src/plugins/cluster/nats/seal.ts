@@ -51,7 +51,7 @@ export class Seal {
 
 /** @returns the headers of a message as plain data; of several values of one name the first */
 export function plainHeaders(headers: MsgHdrs | undefined): Headers {
-  return Object.fromEntries((headers?.keys() ?? []).map((name) => [name, headers?.get(name) ?? '']));
+  return Object.fromEntries(Array.from(headers ?? [], ([name, [value = '']]) => [name, value]));
 }
 
 function counting(headers: Headers): Headers {

@@ -11,6 +11,14 @@ export interface StreamMessage {
   readonly at: number;
 }
 
+/** What stands at a place of a stream. */
+export interface Looked {
+  /** Undefined when nobody with the key of the cluster can have written it there. */
+  readonly message: StreamMessage | undefined;
+  /** Of its body. */
+  readonly bytes: number;
+}
+
 /** Where a stream begins and ends. */
 export interface StreamEnds {
   /** The newest message, 0 when there never was one. */
@@ -27,14 +35,15 @@ export interface StreamEnds {
  * Checks a stored message (docs/cluster.md, "Concepts"). Its code covers the expectation that it was appended with, so one that somebody
  * stored again does not stand where its code says.
  *
- * @returns undefined when nobody with the key can have written it there
+ * The client of NATS decodes the body whenever it is asked for it, so this is done here and nowhere else.
  */
-export function openStored(stored: StoredMsg, seal: Seal): StreamMessage | undefined {
+export function openStored(stored: StoredMsg, seal: Seal): Looked {
   const { seq, subject, data, time } = stored;
+  const bytes = data.length;
   const headers = plainHeaders(stored.header);
   const expected = headers[EXPECTED_LAST];
   const isInPlace = expected === undefined || Number(expected) === seq - 1;
-  if (!isInPlace || !seal.isGenuine({ subject, headers, body: data })) return undefined;
+  if (!isInPlace || !seal.isGenuine({ subject, headers, body: data })) return { message: undefined, bytes };
   const body = Buffer.from(data.buffer, data.byteOffset, data.length);
-  return { seq, subject, body, headers, at: time.getTime() };
+  return { message: { seq, subject, body, headers, at: time.getTime() }, bytes };
 }

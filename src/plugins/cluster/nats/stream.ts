@@ -2,7 +2,7 @@ import type { StoredMsg, StreamInfo } from '@nats-io/jetstream';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { ClusterError } from '../errors.ts';
-import { Follower, type FollowOptions, type Looked } from './follow.ts';
+import { Follower, type FollowOptions } from './follow.ts';
 import type { LinkHandler, NatsLink } from './link.ts';
 import { ReadWindow } from './read-window.ts';
 import { EXPECTED_LAST, type Headers, MESSAGE_ID, Seal } from './seal.ts';
@@ -17,7 +17,7 @@ import {
   StreamRewound,
   StreamUnavailable,
 } from './stream-errors.ts';
-import { openStored, type StreamEnds, type StreamMessage } from './stream-message.ts';
+import { type Looked, openStored, type StreamEnds, type StreamMessage } from './stream-message.ts';
 import { configOf, differencesOf, type StreamSettings } from './stream-settings.ts';
 
 export type { StreamEnds, StreamMessage };
@@ -205,13 +205,13 @@ export class LinearStream {
    */
   async get(seq: number): Promise<StreamMessage | undefined> {
     const stored = await this.#stored({ seq });
-    return stored && this.#opened(stored);
+    return stored && this.#opened(stored).message;
   }
 
   /** @returns the newest message of a subject as it is stored, or forged; undefined when there is none. @throws see `get` */
   async lastOf(subject: string): Promise<Looked | undefined> {
     const stored = await this.#stored({ last_by_subj: subject });
-    return stored && { message: this.#opened(stored), bytes: stored.data.length };
+    return stored && this.#opened(stored);
   }
 
   /**
@@ -235,8 +235,8 @@ export class LinearStream {
           under.push(asked);
         }
         const stored = (await under.shift()) ?? (await this.#again(seq));
-        window.came(stored.data.length);
-        const message = this.#opened(stored);
+        const { message, bytes } = this.#opened(stored);
+        window.came(bytes);
         if (message) yield message;
       }
     } finally {
@@ -287,7 +287,7 @@ export class LinearStream {
    */
   async look(seq: number): Promise<Looked | undefined> {
     const stored = await this.#stored({ seq });
-    return stored && { message: this.#opened(stored), bytes: stored.data.length };
+    return stored && this.#opened(stored);
   }
 
   async #stored(query: { seq: number } | { last_by_subj: string }): Promise<StoredMsg | undefined> {
@@ -328,13 +328,13 @@ export class LinearStream {
     return now - (this.#rewoundSince ?? now);
   }
 
-  #opened(stored: StoredMsg): StreamMessage | undefined {
-    const message = openStored(stored, this.#seal);
-    if (message) return message;
+  #opened(stored: StoredMsg): Looked {
+    const looked = openStored(stored, this.#seal);
+    if (looked.message) return looked;
     const { seq, subject } = stored;
     this.#forged += 1;
     this.#dependencies.onForged?.({ seq, subject });
-    return undefined;
+    return looked;
   }
 }
 
