@@ -247,6 +247,26 @@ test('[C13] who has no key writes nothing that counts, and repeats nothing that 
   t.deepEqual(followed, ['genuine', 'genuine, too']);
 });
 
+test('[C13] headers that cannot be read, or are too large, are skipped and counted, and stop no reader', async (t) => {
+  const { stream, link, settings } = await fresh(t);
+  const [subject = ''] = settings.subjects;
+  const many = Array.from({ length: 4_000 }, (_, i) => `h${i}: x`).join('\r\n');
+  for (const lines of ['a name: x', 'a: x\ny', many]) {
+    const block = Buffer.from(`NATS/1.0\r\n${lines}\r\n\r\n`);
+    await link
+      .jetstream()
+      .publish(subject, 'x', { headers: Object.assign(headers(), { encode: () => block }) });
+  }
+  await stream.append('genuine', { expectedLast: 3 });
+  t.deepEqual(await all(stream.read(1)), ['4 genuine']);
+  t.is(stream.forged, 3);
+  const followed: number[] = [];
+  const follower = stream.follow(1, ({ seq }) => void followed.push(seq), { pollMs: 20 });
+  t.teardown(() => follower.end());
+  await until('it was handed on', () => followed.length === 1);
+  t.deepEqual(followed, [4]);
+});
+
 test('[C13] a message counts on the stream that it was written for, not on a later one of the same name', async (t) => {
   const { stream, link, settings } = await fresh(t);
   await stream.append('first', { expectedLast: 0 });

@@ -262,7 +262,7 @@ export class NatsLink {
     let isUnheard = false;
     const ends = [
       this.listen(reply, (message) => {
-        if (message.data.length === 0 && message.headers?.code === NOBODY) {
+        if (message.data.length === 0 && isUnheardAnswer(message)) {
           if (!isUnheard) ends.push(this.#clock.after(unheardMs, resolve));
           isUnheard = true;
           return;
@@ -290,11 +290,13 @@ export class NatsLink {
 
   #opened(message: Msg, seal: Seal): LinkMessage | undefined {
     const { subject, data, reply } = message;
-    const headers = plainHeaders(message.headers);
-    const replyTo = headers[REPLY_TO];
+    const envelopeBytes = Buffer.byteLength(subject) + (reply === undefined ? 0 : Buffer.byteLength(reply));
+    const headerBytes = sizeOf(message) - data.length - envelopeBytes;
+    const headers = plainHeaders(() => message.headers, headerBytes);
+    const replyTo = headers?.[REPLY_TO];
     // Whoever repeats a question chooses where its answer goes, and the answer has our code.
     const isElsewhere = replyTo !== undefined && replyTo !== reply;
-    if (isElsewhere || !seal.isGenuine({ subject, headers, body: data })) {
+    if (!headers || isElsewhere || !seal.isGenuine({ subject, headers, body: data })) {
       this.#forged += 1;
       if (this.#forgedLines.isDue())
         this.#logger.warn({ subject, count: this.#forged }, 'cluster.nats.forged');
@@ -311,6 +313,21 @@ export class NatsLink {
 const NOBODY = 503;
 /** Anybody in the account can send it: how long an answer is waited for all the same. */
 const UNHEARD_MS = 500;
+
+/** Of subject, reply, headers and body, bytes: the type of a message leaves out what the client knows. */
+function sizeOf(message: Msg): number {
+  return 'size' in message && typeof message.size === 'function' ? Number(message.size()) : 0;
+}
+
+function isUnheardAnswer(message: Msg): boolean {
+  // As the server sends it, this is a line of some thirty bytes.
+  if (sizeOf(message) > HEADER_BYTES) return false;
+  try {
+    return message.headers?.code === NOBODY;
+  } catch {
+    return false; // malformed headers of anybody in the account
+  }
+}
 
 interface Gathering {
   /** The longest wait, milliseconds. */

@@ -49,9 +49,21 @@ export class Seal {
   }
 }
 
-/** @returns the headers of a message as plain data; of several values of one name the first */
-export function plainHeaders(headers: MsgHdrs | undefined): Headers {
-  return Object.fromEntries(Array.from(headers ?? [], ([name, [value = '']]) => [name, value]));
+/** Messages of the cluster have a few short headers: decoding takes time that grows with the square of their number. */
+const MOST_HEADER_BYTES = 16 * 1024;
+
+/**
+ * @param decode reads the headers; throws at some that anybody in the account may have written
+ * @param bytes of the headers before they are decoded
+ * @returns the headers of a message as plain data, of several values of one name the first; undefined when they are too large or malformed
+ */
+export function plainHeaders(decode: () => MsgHdrs | undefined, bytes: number): Headers | undefined {
+  if (bytes > MOST_HEADER_BYTES) return undefined;
+  try {
+    return Object.fromEntries(Array.from(decode() ?? [], ([name, [value = '']]) => [name, value]));
+  } catch {
+    return undefined;
+  }
 }
 
 function counting(headers: Headers): Headers {
