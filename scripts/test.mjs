@@ -116,7 +116,11 @@ function runAva(args, fast, folder) {
     child.on('error', (error) => console.error(`${node}: ${error.message}`));
     const done = () => {
       for (const line of shown.end()) console.log(line);
-      resolve({ code: child.exitCode, stats: report === '' ? undefined : JSON.parse(report), counterexample });
+      resolve({
+        code: child.exitCode,
+        stats: report === '' ? undefined : JSON.parse(report),
+        counterexample,
+      });
     };
     child.on('close', done);
     // A process that a test left behind holds the pipes open, and `close` would wait for it.

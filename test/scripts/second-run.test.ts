@@ -48,7 +48,12 @@ test('files that did not pass run once more, each counts with its last run, and 
   t.deepEqual(files.toSorted(), ['broken.test.js', 'ends.test.js', 'unsteady.test.js']);
 
   const second = await run('--concurrency=1', ...files);
-  t.like(together(first, second), { passedTests: 1 + 2 + 1, skippedTests: 1, failedTests: 1, remainingTests: 1 });
+  t.like(together(first, second), {
+    passedTests: 1 + 2 + 1,
+    skippedTests: 1,
+    failedTests: 1,
+    remainingTests: 1,
+  });
   t.deepEqual(unsteady(files, second), [
     'Passed only when run again, so they are not steady:',
     '  ~ unsteady.test.js',
