@@ -48,7 +48,7 @@ export type Standing =
 
 type Ahead = Extract<Standing, { readonly kind: 'ahead' }>;
 type Stream = Pick<LinearStream, 'subjects' | 'last' | 'read' | 'lastOf' | 'look'>;
-type Log = Pick<SqliteReader, 'hashOf' | 'hashBefore' | 'lastSeq'>;
+type Log = Pick<SqliteReader, 'hashBefore' | 'lastSeq'>;
 
 /**
  * Compares a stream with the local log: what stands behind the last record that it acknowledged, and whether that is still
@@ -163,7 +163,7 @@ async function behind(
     if (entry.kind === 'begin' && entry.to === place.seq && entry.hash === place.hash)
       place = { ...place, streamSeq };
     if (!counting.counts(entry) || !('to' in entry)) continue;
-    if (log.hashOf(entry.to) !== entry.hash) {
+    if (!isOurs(log, entry.to, entry.hash)) {
       const { from: begin, to } = entry;
       const reason = `it holds records ${begin} to ${to}, which this host has no more`;
       return isPruned(log, to) ? { kind: 'differs', reason, last } : { kind: 'ahead', from: begin, to, last };

@@ -262,6 +262,30 @@ test('[C13] a host that forgot how far it had come, and has pruned that, is no o
   t.is(again.outbox.trouble, undefined);
 });
 
+test('[C13] a log that was pruned at the very end of a message that it does not remember is no older copy: it goes on', async (t) => {
+  const { link, host } = await setUp(t);
+  await host.mirror(100);
+  await host.stop();
+  const copy = tempDir(t);
+  const position = 'cluster-position.json';
+  cpSync(join(host.dataDir, position), join(copy, position));
+  const later = new MirroredHost(t, link, { dataDir: host.dataDir });
+  await later.mirror(1);
+  const rows = [...host.states].map(([ref, state]) => [ref, JSON.stringify(state)]);
+  await later.append(1);
+  await later.log.prune(101, rows);
+  await later.stop();
+  cpSync(host.dataDir, copy, { recursive: true, filter: (file) => !file.includes('cluster-position') });
+  const again = new MirroredHost(t, link, { dataDir: copy });
+  await again.append(10);
+  await until(
+    'it says how it goes on',
+    () => again.outbox.trouble !== undefined || again.outbox.position.seq === 112,
+  );
+  t.is(again.outbox.trouble, undefined);
+  t.is(again.outbox.position.incarnation, 1);
+});
+
 test('[C13] a log that was set back neither goes on in the stream that is there nor hides it; another machine begins the next', async (t) => {
   const { link, host } = await setUp(t);
   await host.mirror(100);
