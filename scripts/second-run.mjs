@@ -5,16 +5,19 @@
 /** So many at most: where more files fail, it is not chance. */
 const MOST_FILES = 4;
 
-/** What fast-check says of a counterexample: it has found one, and the next run, with other values, would hide it. */
-const COUNTEREXAMPLE = 'Property failed after';
+/**
+ * What looks for faults that come by chance must not be asked until it finds none: a property test says this of its counterexample,
+ * and a test of faults by chance names its seed in its title.
+ */
+const COUNTEREXAMPLE = /Property failed after|^\s*[✘◌] .*\(seed \d+\)/;
 
 /** @param line of AVA's output @returns whether it tells a failure that a second run must not hide */
-export const isCounterexample = (line) => line.includes(COUNTEREXAMPLE);
+export const isCounterexample = (line) => COUNTEREXAMPLE.test(line);
 
 /**
  * @param stats the counts that `scripts/ava.mjs` hands over; `unsettled` has a row for each file with a failure, whose `file` is
  *   null where something failed that belongs to no file
- * @param counterexample whether a property test found one
+ * @param counterexample whether a test of what comes by chance found a fault
  * @returns the files to run once more; none where that would be no answer
  */
 export function filesForSecondRun(stats, counterexample) {

@@ -70,10 +70,13 @@ test('there is no second run where it would be no answer', (t) => {
   t.deepEqual(filesForSecondRun(failing('a', 'b', 'c', 'd'), false), ['a', 'b', 'c', 'd']);
   t.deepEqual(filesForSecondRun(failing('a', 'b', 'c', 'd', 'e'), false), [], 'too many for chance');
   t.deepEqual(filesForSecondRun(failing('a', null), false), [], 'a failure that belongs to no file');
-  t.deepEqual(filesForSecondRun(failing('a'), true), [], 'a property test found a counterexample');
+  t.deepEqual(filesForSecondRun(failing('a'), true), [], 'a fault that comes by chance was found');
   t.deepEqual(filesForSecondRun(failing(), false), [], 'nothing failed');
   t.deepEqual(filesForSecondRun(undefined, false), [], 'the run broke before it could count');
   t.true(isCounterexample('  Error: Property failed after 3 tests'));
+  t.true(isCounterexample('  ✘ [fail]: cluster › host-faults.slow › nothing is done twice (seed 41457)'));
+  t.true(isCounterexample('  ◌ cluster › host-faults.slow › nothing is done twice (seed 41457)'));
+  t.false(isCounterexample('  ✔ cluster › host-faults.slow › nothing is done twice (seed 41457) (1m 2s)'));
   t.false(isCounterexample('  ✘ [fail]: a property'));
 });
 
