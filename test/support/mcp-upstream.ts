@@ -8,7 +8,7 @@ import type { ExecutionContext } from 'ava';
 import { z } from 'zod/v3';
 
 /** What an upstream was asked, header names in lower case. */
-export interface Asked {
+export interface ReceivedRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
 }
@@ -17,7 +17,7 @@ export interface Asked {
 export interface Upstream {
   readonly url: string;
   /** Every request it got, in order. */
-  readonly asked: Asked[];
+  readonly asked: ReceivedRequest[];
   /** Forgets its sessions, as a restart would. */
   forget(): void;
 }
@@ -45,7 +45,7 @@ export async function startSessionServer(
   { serve, json = false, resumable = false, unknown = 404, hosts }: SessionServerOptions,
 ): Promise<Upstream> {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
-  const asked: Asked[] = [];
+  const asked: ReceivedRequest[] = [];
   let port = 0;
   const http = createServer(async (request, response) => {
     asked.push({ method: request.method ?? '', headers: request.headers });

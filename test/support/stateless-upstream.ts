@@ -8,11 +8,11 @@ import {
   McpServer,
 } from '@modelcontextprotocol/server';
 import type { ExecutionContext } from 'ava';
-import { type Asked, listen } from './mcp-upstream.ts';
+import { listen, type ReceivedRequest } from './mcp-upstream.ts';
 
 export interface StatelessUpstream {
   readonly url: string;
-  readonly asked: Asked[];
+  readonly asked: ReceivedRequest[];
   readonly handler: McpHttpHandler;
 }
 
@@ -20,7 +20,7 @@ export interface StatelessUpstream {
 export async function startStateless(t: ExecutionContext<unknown>): Promise<StatelessUpstream> {
   const handler = createMcpHandler(toolServer, { legacy: 'reject' });
   const answer = toNodeHandler(handler);
-  const asked: Asked[] = [];
+  const asked: ReceivedRequest[] = [];
   const http = createServer((request, response) => {
     asked.push({ method: request.method ?? '', headers: request.headers });
     void answer(request as never, response); // its declarations do not hold under exactOptionalPropertyTypes

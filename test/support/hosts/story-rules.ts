@@ -14,7 +14,7 @@ type Logs = ReadonlyMap<string, SqliteReader>;
 const PUMP = 'pump.pump/main';
 const SINGLETON = 'cluster.singleton/pump';
 
-interface Told {
+interface StoryRecord {
   readonly host: string;
   readonly record: LogRecord;
 }
@@ -83,9 +83,13 @@ function takeoverViolations(
 }
 
 /** From the newest takeover back to the first record. */
-function storyOf(logs: Logs, records: ReadonlyMap<string, readonly LogRecord[]>, found: string[]): Told[] {
+function storyOf(
+  logs: Logs,
+  records: ReadonlyMap<string, readonly LogRecord[]>,
+  found: string[],
+): StoryRecord[] {
   const end = newestHolder(logs, records);
-  const story: Told[][] = [];
+  const story: StoryRecord[][] = [];
   let [host, to]: [string, number] = [end, Number.MAX_SAFE_INTEGER];
   for (let steps = 0; ; steps += 1) {
     const own = (records.get(host) ?? []).filter(({ seq }) => seq <= to);
@@ -131,7 +135,7 @@ interface ToldStroke {
   isDone: boolean;
 }
 
-function strokesOf(story: readonly Told[], found: string[]): ReadonlyMap<number, ToldStroke> {
+function strokesOf(story: readonly StoryRecord[], found: string[]): ReadonlyMap<number, ToldStroke> {
   const strokes = new Map<number, ToldStroke>();
   for (const { host, record } of story) {
     const { seq, event, effects, stale, ignored, failed } = record;

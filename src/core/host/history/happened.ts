@@ -31,7 +31,8 @@ export interface Happening {
   readonly lasts?: boolean;
 }
 
-interface Told {
+/** The record that says most of a story. */
+interface StoryRecord {
   readonly record: LogRecord;
   readonly kind: Happening['kind'];
 }
@@ -49,7 +50,7 @@ export async function happenedUntil(
   moment: Moment,
   { marks, most }: { readonly marks: readonly string[]; readonly most: number },
 ): Promise<{ happened: Happening[]; end?: number }> {
-  const stories = new Map<string, Told>();
+  const stories = new Map<string, StoryRecord>();
   const pace = new Pace(signal);
   let end: number | undefined;
   const holding = [...marks, BY_SOMEBODY, ...[...LIFE].map((type) => JSON.stringify(type))];
@@ -104,8 +105,8 @@ function kindOf({ actor, event, uid }: LogRecord, isProblem: boolean): Happening
 }
 
 /** An alert says most of a story, else the newest problem, which was found first. */
-function isMoreTelling(one: Told, known: Told): boolean {
-  const rank = ({ record, kind }: Told) =>
+function isMoreTelling(one: StoryRecord, known: StoryRecord): boolean {
+  const rank = ({ record, kind }: StoryRecord) =>
     kind === 'problem' ? (parseActorRef(record.actor).type === ALERT ? 2 : 1) : 0;
   return rank(one) > rank(known);
 }

@@ -27,12 +27,14 @@ export function Actions({ area }: { area: string }) {
           </button>
         ))}
       </p>
-      {chosen && !isPast && <Asked key={chosen.name} action={chosen} close={() => setChosen(undefined)} />}
+      {chosen && !isPast && (
+        <ActionForm key={chosen.name} action={chosen} close={() => setChosen(undefined)} />
+      )}
     </section>
   );
 }
 
-function Asked({ action, close }: { action: Action; close: () => void }) {
+function ActionForm({ action, close }: { action: Action; close: () => void }) {
   const [fault, setFault] = useState<ApiError | undefined>(undefined);
   const [answer, setAnswer] = useState<ActionAnswer | undefined>(undefined);
   const [running, setRunning] = useState(false);
