@@ -2,41 +2,101 @@ import { type Area, noticedBy } from '../mutation.ts';
 
 /** Which host does what, and what it says of that. */
 const area: Area = {
-  sources: ['src/cli/log/hosts.ts', 'src/plugins/cluster/'],
+  sources: ['src/cli/log/hosts.ts', 'src/core/host/runtime/singleton-work.ts', 'src/plugins/cluster/'],
   mutations: [
     ...noticedBy(
       ['cluster/leases/leases.test'],
       [
         {
           breaks: 'C13: a ledger that cannot be read for a whole lease is no trouble',
-          find: 'if (!isForeign && !lasts) return;',
+          find: 'if (!isForeign && now - this.#since < this.#ttlMs) return;',
           put: 'if (!isForeign) return;',
         },
         {
           breaks: 'C13: one failure with the ledger is a trouble',
-          find: 'if (!isForeign && !lasts) return;',
+          find: 'if (!isForeign && now - this.#since < this.#ttlMs) return;',
           put: '',
         },
         {
           breaks: 'C13: each failure with the ledger begins the lease of waiting anew',
-          find: 'if (this.#failures === 1) this.#failingSince',
-          put: 'this.#failingSince',
+          find: 'this.#since ??= now;',
+          put: 'this.#since = now;',
         },
         {
           breaks: 'C13: a trouble with the ledger stays when it can be read again',
-          find: 'this.#trouble = undefined; this.#refusedLines.reset();',
-          put: 'this.#refusedLines.reset();',
+          find: 'this.#error = undefined; this.#lines.reset();',
+          put: 'this.#lines.reset();',
         },
         {
           breaks: 'C13: what was read of the ledger once is known for ever',
           find: 'return this.#elapsed.now() - this.#reader.readAt > this.#options.self.ttlMs;',
           put: 'return false;',
         },
+        {
+          breaks: 'C13: a host that can carry out nothing claims leases',
+          find: 'this.#competitor.hinder(obstacle !== undefined);',
+          put: '',
+        },
+        {
+          breaks: 'C13: a host that can carry out nothing keeps what it has',
+          find: 'for (const { singleton } of this.#competitor.held) void this.release(singleton, obstacle);',
+          put: '',
+        },
+        {
+          breaks: 'C13: a commit that is slow once costs a hand-over',
+          find: 'if (this.#elapsed.now() - this.#obstructedSince < OBSTACLE_MS) return;',
+          put: '',
+        },
+        {
+          breaks: 'C13: a host that was at a standstill for a while once gives its work away each time',
+          find: 'if (obstacle === undefined) { this.#obstructedSince = undefined; return; }',
+          put: 'if (obstacle === undefined) return;',
+        },
+        {
+          breaks: 'C13: work that did not end in time is released while it goes on',
+          find: 'if (await this.#within(work, END_MS))',
+          put: 'await this.#within(work, END_MS); if (true)',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/handover.test'],
+      [
+        {
+          breaks: 'C13: a release waits for the stream although the log takes nothing',
+          find: 'if (patienceMs > 0 && !this.#isStopped && !isFrozen) await this.#sent(work);',
+          put: 'if (patienceMs > 0 && !this.#isStopped) await this.#sent(work);',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['host/runtime/singletons'],
+      [
+        {
+          breaks: 'C13: work that begins while the log takes nothing cannot end',
+          find: 'const states = await term.within(actors.takeUp(this.actorTypes, inheritance));',
+          put: 'const states = await actors.takeUp(this.actorTypes, inheritance);',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/hosts.slow'],
+      [
+        {
+          breaks: 'C13: a log that takes nothing is no obstacle',
+          find: "return state === 'frozen' ? `its log takes nothing: ${reason}` : undefined;",
+          put: 'return undefined;',
+        },
       ],
     ),
     ...noticedBy(
       ['cluster/operate/view'],
       [
+        {
+          breaks: 'C13: a host that leaves its work to others does not say why',
+          find: 'obstacle === undefined ? [] :',
+          put: 'true ? [] :',
+        },
         {
           breaks: 'C13: a ledger that is away is no problem of health',
           find: '...(trouble && view.unknownSince === undefined ? [ledgerProblem(trouble, leases)] : []),',

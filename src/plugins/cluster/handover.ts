@@ -139,8 +139,9 @@ export class Handover {
       if (!work.isRunning) return;
       records.singleton(name, { type: 'ENDED', at: at() });
       work.isRunning = false;
-      // A stop sends what is left before the leases are released.
-      if (patienceMs > 0 && !this.#isStopped) await this.#sent(work);
+      // A stop sends what is left before the leases are released; what the log does not take can be waited for by nobody.
+      const isFrozen = services.log.status().state === 'frozen';
+      if (patienceMs > 0 && !this.#isStopped && !isFrozen) await this.#sent(work);
     });
   }
 

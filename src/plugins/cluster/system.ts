@@ -131,6 +131,7 @@ export class ClusterSystem implements Cluster {
       log: new LedgerStream({ link, clock, logger, name, replicas, ttlMs }),
       self: { host, folder: folderIdentity(dataDir, host, clock), version, ttlMs },
       mirror: () => mirrorOf(this.outbox),
+      obstacle: () => obstacleOf(log),
       onGained: (lease, last) => this.#handover?.gained(lease, last),
       onLost: (singleton, reason) => this.#handover?.lost(singleton, reason),
       onReleasing: (singleton, reason) => this.#handover?.release(singleton, reason),
@@ -279,6 +280,12 @@ export class ClusterSystem implements Cluster {
 
 /** For the others to hear that this host stops. */
 const LEAVE_MS = 300;
+
+/** What cannot be recorded is not done. */
+function obstacleOf(log: Services['log']): string | undefined {
+  const { state, reason } = log.status();
+  return state === 'frozen' ? `its log takes nothing: ${reason}` : undefined;
+}
 
 function mirrorOf({ position: { incarnation, seq } }: Outbox) {
   return incarnation === 0 ? undefined : { incarnation: String(incarnation), seq };

@@ -7,13 +7,18 @@ import type { HeldLease } from '../../../src/plugins/cluster/messages/holder.ts'
 import { StreamUnavailable } from '../../../src/plugins/cluster/nats/stream-errors.ts';
 import { Succession } from '../../../src/plugins/cluster/succession.ts';
 import { openLink, silent } from '../../support/cluster.ts';
+import { holdLog } from '../../support/held-log.ts';
 import { tempDir } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
+
+/** How long a hand-over by plan waits for the stream, milliseconds. */
+const PATIENCE_MS = 5_000;
 
 /** The work `doors` on a host without NATS. */
 async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () => {}, begunWith?: Software) {
   const link = await openLink(t, 'nats://127.0.0.1:1', { isAlone: true });
-  const log = new SqliteLog({ dataDir: tempDir(t) });
+  const dataDir = tempDir(t);
+  const log = new SqliteLog({ dataDir, patienceMs: 50 });
   t.teardown(() => log.close());
   const services = { clock: systemClock, logger: silent, log, actors: { knownStates: () => [] } };
   const streams = { link, cluster: 'tests', clock: systemClock, logger: silent };
@@ -59,7 +64,7 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
       { singleton: 'doors', token: `2026-11-23T00:00:00Z:${number}`, deadline: () => deadline },
       { host: 'attic', run: 'r', number: 1 },
     );
-  return { handover, happened, held, gain, effects, sent, services, streams };
+  return { handover, happened, held, gain, effects, sent, services, streams, dataDir };
 }
 
 test('[C13] a fence that is found when the host has the singleton again does not end its work', async (t) => {
@@ -159,6 +164,30 @@ test('[C13] a singleton that goes elsewhere by plan has ended when its effects h
   sent.resolve();
   await released;
   t.deepEqual([...handover.running], []);
+});
+
+test('[C13] a singleton that goes elsewhere because the log takes nothing waits for no record of it', async (t) => {
+  const { handover, happened, gain, effects, services, dataDir } = await setUp(t);
+  gain(9);
+  await handover.settled();
+  holdLog(t, dataDir);
+  services.log.append(
+    {
+      ...{ seq: 1, at: 1, actor: 'test.door/a', machine: 'test-door', version: 1 },
+      event: { type: 'OPEN' },
+      to: { value: 'open' },
+      effects: [],
+      correlation: 'c',
+    },
+    { durability: 'sync' },
+  );
+  await until('the log takes nothing', () => services.log.status().state === 'frozen');
+  happened.length = 0;
+  effects.resolve();
+  const from = performance.now();
+  await handover.release('doors', 'its log takes nothing');
+  t.true(performance.now() - from < PATIENCE_MS);
+  t.deepEqual(happened, ['end: its log takes nothing', 'ENDING', 'ENDED']);
 });
 
 test('[C13] what the holder has taken counts while the work ends by plan, and not once the lease is lost', async (t) => {

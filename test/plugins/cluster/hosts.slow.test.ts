@@ -1,8 +1,10 @@
 import test from 'ava';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { numberOf } from '../../../src/plugins/cluster/leases/ledger.ts';
+import { fakeDisk } from '../../support/disk.ts';
 import { Hosts } from '../../support/hosts/hosts.ts';
 import { startNats } from '../../support/nats.ts';
+import { tempDir } from '../../support/temp.ts';
 import { read } from '../../support/until.ts';
 
 const NAMES = ['one', 'two', 'three'] as const;
@@ -48,5 +50,29 @@ test('[C13] three hosts are one system: work moves on when its host dies, and no
     'it goes on',
     () => hosts.journal().length,
     (length) => length > journal.length + 4,
+  );
+});
+
+test('[C13] a host whose disk is full gives its work to another one and says so, and takes it over again when there is room', async (t) => {
+  t.timeout(400_000);
+  const nats = await startNats(t);
+  const disk = fakeDisk(tempDir(t));
+  const envOf = (host: string) => (host === 'one' ? disk.env : {});
+  const hosts = new Hosts(t, { servers: () => nats.url(), envOf });
+  await hosts.start('one');
+  await hosts.stroke(['one']);
+  await hosts.start('two');
+  disk.fill();
+  await hosts.stroke(['two']);
+  const status = await hosts.command('one', 'cluster', 'status');
+  t.is(status.code, 1);
+  t.regex(status.out, /leaves its work to others, and takes nothing over: its log takes nothing: .*full/);
+  disk.free();
+  await hosts.end('two', 'SIGTERM');
+  await hosts.stroke(['one']);
+  const tokens = hosts.journal().map(({ token }) => numberOf(token));
+  t.deepEqual(
+    tokens,
+    tokens.toSorted((a, b) => a - b),
   );
 });

@@ -19,6 +19,8 @@ export interface HostsWish {
   /** Further plugins of each host's configuration, with their imports. */
   readonly plugins?: { readonly imports: readonly string[]; readonly list: readonly string[] };
   readonly env?: Readonly<Record<string, string>>;
+  /** What the process of a host has besides. */
+  readonly envOf?: (host: string) => Readonly<Record<string, string>>;
   /** By how much the wall clock of a host is ahead, milliseconds. */
   readonly clockAheadMs?: (host: string) => number;
 }
@@ -97,7 +99,11 @@ export class Hosts {
     const spawned = spawnHoldfast(
       this.#t,
       ['start', '--data-dir', this.dataDir(host), '--config', config, ...args],
-      { cwd: join(this.dir, host), env: this.env(host), nodeOptions: this.#nodeOptions(host) },
+      {
+        cwd: join(this.dir, host),
+        env: { ...this.env(host), ...this.#wish.envOf?.(host) },
+        nodeOptions: this.#nodeOptions(host),
+      },
     );
     this.#running.set(host, spawned);
     await spawned.see(/Holdfast is ready/);

@@ -34,13 +34,24 @@ class Term {
   isLeaving = false;
   /** It ends or has ended: nothing of it may begin any more. */
   isOver = false;
+  readonly #over = Promise.withResolvers<never>();
   endSchedules = (): void => {};
   followClock = (): void => {};
   ended: Promise<void> | undefined;
 
   constructor(lease: Lease) {
     this.lease = lease;
-    this.begun.promise.catch(() => {});
+    for (const { promise } of [this.begun, this.#over]) promise.catch(() => {});
+  }
+
+  end(): void {
+    this.isOver = true;
+    this.#over.reject(new HostError('HF_PLUGIN_INTERRUPTED'));
+  }
+
+  /** Waits for something, but not beyond its end: a full log takes nothing. @throws HF_PLUGIN_INTERRUPTED it ends */
+  within<T>(work: Promise<T>): Promise<T> {
+    return Promise.race([work, this.#over.promise]);
   }
 }
 
@@ -116,7 +127,7 @@ export class SingletonWork implements Singleton, EffectGuard {
     if (!term || !parts) return;
     if (patienceMs > 0 && term.hasBegun) await this.#rest(term, parts, patienceMs);
     if (!term.isOver) {
-      term.isOver = true;
+      term.end();
       this.#members.host.interruptSingleton(this.name);
     }
     await term.begun.promise.catch(() => {});
@@ -152,7 +163,7 @@ export class SingletonWork implements Singleton, EffectGuard {
     const { host, registrations } = this.#members;
     const { services, effects, controls } = parts;
     const { actors, bus, clock, logger } = services;
-    const states = await actors.takeUp(this.actorTypes, inheritance);
+    const states = await term.within(actors.takeUp(this.actorTypes, inheritance));
     this.#goOn(term);
     term.hasTakenUp = true;
     await host.startSingleton(this.name);
@@ -205,7 +216,7 @@ export class SingletonWork implements Singleton, EffectGuard {
   }
 
   async #end(term: Term, { services, effects, controls }: SingletonParts, reason: string): Promise<void> {
-    term.isOver = true;
+    term.end();
     this.#endInput(term, controls);
     await effects.endOf(this.actorTypes);
     await this.#members.host.stopSingleton(this.name, reason);

@@ -91,6 +91,7 @@ export class Competitor {
   /** When the newest message of this run that stands in the ledger was sent. */
   #beatAt = Number.NEGATIVE_INFINITY;
   #isDrained = false;
+  #isHindered = false;
   /** What the newest message of this run in this ledger said of that. */
   #saidDrained: boolean | undefined;
   /** When a message was read first that may hold a claim of any host. */
@@ -125,6 +126,11 @@ export class Competitor {
   /** A drained host claims nothing; what it has is released by whoever ends the work. */
   drain(isDrained: boolean): void {
     this.#isDrained = isDrained;
+  }
+
+  /** Keeps this host from claiming while it can carry out nothing; what it has is released by whoever ends the work. */
+  hinder(isHindered: boolean): void {
+    this.#isHindered = isHindered;
   }
 
   /** Keeps this host from claiming while the work of its last tenure is still ending. */
@@ -245,7 +251,8 @@ export class Competitor {
 
   #wants(singleton: string): boolean {
     const wish = this.#wishes.get(singleton);
-    return wish !== undefined && !wish.isBusy && !this.#isDrained && !this.#releases.has(singleton);
+    const isFree = !this.#isDrained && !this.#isHindered && !this.#releases.has(singleton);
+    return wish !== undefined && !wish.isBusy && isFree;
   }
 
   /**

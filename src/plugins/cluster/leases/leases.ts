@@ -2,12 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { Lease } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { SparseLines } from '../nats/connection.ts';
 import { type Change, Competitor, type Refusal, type Self } from './competitor.ts';
 import { ElapsedClock } from './elapsed.ts';
 import type { Holder, LedgerHost } from './ledger.ts';
 import { type LedgerLog, LedgerReader } from './ledger-reader.ts';
+import { LedgerTrouble } from './ledger-trouble.ts';
 import type { LastHolder, MirrorPosition } from './message.ts';
 
 export interface LeasesOptions {
@@ -28,6 +27,8 @@ export interface LeasesOptions {
    * @returns resolves when it has ended
    */
   readonly onReleasing: (singleton: string, reason: string) => void | Promise<void>;
+  /** Why this host can carry out nothing now, e.g. because its log takes nothing; undefined while it can. Never unless set. */
+  readonly obstacle?: () => string | undefined;
   /** Another version of the protocol is in use, or no longer. */
   readonly onRefused?: (refusal: Refusal | undefined) => void;
 }
@@ -47,6 +48,8 @@ const RETRY_MS = 150;
 const END_MS = 30_000;
 /** Who releases something waits so long for the ledger to have it; the message is tried on. */
 const RELEASE_MS = 2_000;
+/** What passes sooner, e.g. a slow commit, costs no hand-over. */
+const OBSTACLE_MS = 2_000;
 
 /**
  * Lets this host compete for singletons: it holds some of them, and says when it gained or lost one. Nothing is held
@@ -69,11 +72,9 @@ export class Leases {
   #loop: Promise<void> | undefined;
   #endHints: (() => void) | undefined;
   #cancelExpiry: (() => void) | undefined;
-  #failures = 0;
-  /** When the first of them was. */
-  #failingSince = 0;
-  #trouble: Error | undefined;
-  readonly #refusedLines: SparseLines;
+  readonly #trouble: LedgerTrouble;
+  /** Since when this host can carry out nothing. */
+  #obstructedSince: number | undefined;
   #refusal: Refusal | undefined;
   /** Who waits for a release to be in the ledger. */
   readonly #releasing = new Set<() => void>();
@@ -81,7 +82,7 @@ export class Leases {
   constructor(options: LeasesOptions) {
     this.#options = options;
     this.#elapsed = new ElapsedClock(options.clock);
-    this.#refusedLines = new SparseLines(options.clock);
+    this.#trouble = new LedgerTrouble(options.self.ttlMs, this.#elapsed, options);
     this.#competitor = new Competitor({ ...options.self, run: this.run });
     this.#reader = new LedgerReader({
       ...{ log: options.log, self: options.self, run: this.run, logger: options.logger },
@@ -112,7 +113,12 @@ export class Leases {
    * lease. It tries again.
    */
   get trouble(): Error | undefined {
-    return this.#trouble;
+    return this.#trouble.error;
+  }
+
+  /** Why this host claims nothing, and leaves what it has to others: it can carry out nothing. */
+  get obstacle(): string | undefined {
+    return this.#options.obstacle?.();
   }
 
   /** The ledger was not read for a whole lease, or never yet: who of the others holds what is unknown. */
@@ -218,33 +224,16 @@ export class Leases {
       let waitMs: number;
       try {
         await this.#turn();
-        this.#failures = 0;
-        if (this.#trouble) this.#options.logger.info('cluster.ledger_goes_on');
-        this.#trouble = undefined;
-        this.#refusedLines.reset();
+        this.#trouble.passed();
         const now = this.#elapsed.now();
         waitMs = Math.min(this.#competitor.nextAt(now), this.#reader.readAt + this.#pollMs) - now;
       } catch (error) {
-        this.#failures += 1;
-        if (this.#failures === 1) this.#failingSince = this.#elapsed.now();
         this.#reader.isDue = true;
-        this.#note(error);
-        waitMs = this.#trouble ? this.#pollMs : RETRY_MS;
+        this.#trouble.note(error);
+        waitMs = this.trouble ? this.#pollMs : RETRY_MS;
       }
       await this.#pause(Math.max(1, waitMs));
     }
-  }
-
-  #note(error: unknown): void {
-    const { logger, self } = this.#options;
-    const isForeign = isCoded(error, 'HF_CLUSTER_LEDGER');
-    // An election passes.
-    const lasts = this.#elapsed.now() - this.#failingSince >= self.ttlMs;
-    if (!isForeign && this.#failures === 1) logger.warn({ err: error }, 'cluster.ledger_unreachable');
-    if (!isForeign && !lasts) return;
-    // What keeps it may be another thing by then, e.g. that the ledger can be read, and not written.
-    if (this.#refusedLines.isDue()) logger.error({ err: error }, 'cluster.ledger_refused');
-    this.#trouble = error instanceof Error ? error : new Error(String(error));
   }
 
   /** Waits, until something calls for a look at the latest. */
@@ -269,6 +258,7 @@ export class Leases {
 
   async #turn(): Promise<void> {
     this.#expire();
+    this.#yield();
     const isStale = this.#elapsed.now() >= this.#reader.readAt + this.#pollMs;
     if (this.#reader.isDue || isStale) await this.#reader.readAll();
     const { log } = this.#options;
@@ -290,6 +280,19 @@ export class Leases {
         throw new Error(`the ledger does not end with ${draft.after}, and shows nothing else`);
     }
     this.#refused();
+  }
+
+  /** What this host cannot do, it leaves to others: it claims nothing from now on, and releases what it has unless that passes. */
+  #yield(): void {
+    const { obstacle } = this;
+    this.#competitor.hinder(obstacle !== undefined);
+    if (obstacle === undefined) {
+      this.#obstructedSince = undefined;
+      return;
+    }
+    this.#obstructedSince ??= this.#elapsed.now();
+    if (this.#elapsed.now() - this.#obstructedSince < OBSTACLE_MS) return;
+    for (const { singleton } of this.#competitor.held) void this.release(singleton, obstacle);
   }
 
   /** The ledger was read, and this follows from it. */
@@ -346,13 +349,9 @@ export class Leases {
 
   async #end(singleton: string, reason: string, to: string | undefined, waitMs: number): Promise<void> {
     if (this.#competitor.deadline(singleton) === undefined) return;
-    let isEnded = false;
-    const releasing = () => this.#options.onReleasing(singleton, reason);
-    const work = this.#over(singleton, releasing).then(() => {
-      isEnded = true;
-    });
-    await this.#within(work, END_MS);
-    if (isEnded) this.#competitor.release(singleton, to, this.#elapsed.now() + waitMs);
+    const work = this.#over(singleton, () => this.#options.onReleasing(singleton, reason));
+    if (await this.#within(work, END_MS))
+      this.#competitor.release(singleton, to, this.#elapsed.now() + waitMs);
     else this.#competitor.abandon(singleton);
     this.#stir();
     await this.#within(this.#said(singleton), RELEASE_MS);
@@ -364,13 +363,13 @@ export class Leases {
     }
   }
 
-  /** Resolves when work has ended, or after a time. */
-  #within(work: Promise<void>, ms: number): Promise<void> {
+  /** Resolves when work has ended, or after a time. @returns whether it has ended */
+  #within(work: Promise<void>, ms: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const cancel = this.#options.clock.after(ms, resolve);
+      const cancel = this.#options.clock.after(ms, () => resolve(false));
       void work.finally(() => {
         cancel();
-        resolve();
+        resolve(true);
       });
     });
   }

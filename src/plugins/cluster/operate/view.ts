@@ -46,6 +46,8 @@ export interface ClusterParts {
     readonly refusal: { readonly host?: string; readonly version?: string | undefined } | undefined;
     /** Why this host takes nothing over: it cannot read or write the ledger, or may not compete in it. */
     readonly trouble: Error | undefined;
+    /** Why this host claims nothing, and leaves what it has to others: it can carry out nothing. */
+    readonly obstacle: string | undefined;
     /** The ledger was not read for a whole lease. */
     readonly isUnread: boolean;
     release(singleton: string, reason: string, to?: string, withholdMs?: number): Promise<void>;
@@ -293,7 +295,7 @@ type Shown = Pick<
 
 function problemsOf(
   view: Shown,
-  { leases: { refusal, trouble }, beats, shared, leftBecause, outdated, version }: ClusterParts,
+  { leases: { refusal, trouble, obstacle }, beats, shared, leftBecause, outdated, version }: ClusterParts,
 ): string[] {
   const { host, mirror, orphans, leases } = view;
   const open = orphans.filter(({ exportedAt }) => exportedAt === undefined);
@@ -316,6 +318,9 @@ function problemsOf(
           `${refusal.host === undefined ? 'a host' : `the host ${refusal.host}`} of ${refusal.version === undefined ? 'another version' : `version ${refusal.version}`} holds leases: this one, of version ${version}, claims none until one of them is updated`,
         ]
       : []),
+    ...(obstacle === undefined
+      ? []
+      : [`this host leaves its work to others, and takes nothing over: ${obstacle}`]),
     ...(trouble && view.unknownSince === undefined ? [ledgerProblem(trouble, leases)] : []),
     ...outdated.map(({ what, remedy }) => `${what} ${remedy}`),
     ...(vacant.length > 0 ? [`nobody holds ${namesOf(vacant)}`] : []),

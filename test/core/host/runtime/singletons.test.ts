@@ -12,6 +12,7 @@ import { createRuntime } from '../../../../src/core/host/runtime/runtime.ts';
 import { recover } from '../../../../src/core/kernel/actors/recover.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { door } from '../../../support/door.ts';
+import { holdLog } from '../../../support/held-log.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { MemoryCluster, startHost, type TestHost } from '../../../support/two-hosts.ts';
 import { until } from '../../../support/until.ts';
@@ -225,6 +226,23 @@ test('[C13] a lease that runs out at the last moment before an effect keeps it f
   await until('the lease was looked at twice', () => looks === 2);
   await a.member.singleton('lamps').end('the lease ran out');
   t.deepEqual(bench.carried, []);
+});
+
+test('[C13] a host whose log takes nothing comes to an end with work that it has just begun', async (t) => {
+  const bench = new Bench();
+  const [a, b] = await bench.pair(t);
+  await bench.cluster.move('lamps', 'a');
+  open(a);
+  const goOn = holdLog(t, b.dataDir);
+  const moved = bench.cluster.move('lamps', 'b');
+  await until('it has taken the actors up', () => b.runtime.services.actors.actsHere(door));
+  await b.member.singleton('lamps').end('its log takes nothing');
+  await t.throwsAsync(moved, { code: 'HF_PLUGIN_INTERRUPTED' });
+  t.false(b.runtime.services.actors.actsHere(door));
+  goOn();
+  await b.runtime.services.log.whenDurable(b.runtime.services.log.lastSeq());
+  await bench.cluster.move('lamps', 'b');
+  t.is(stateOf(b)?.context.opened, 1);
 });
 
 /** How many outcomes of effects a host has recorded; that the door closed after its time is none. */

@@ -97,6 +97,8 @@ export interface TestHost {
   begin: () => void;
   /** How work ends; at once unless set. */
   end: () => void | Promise<void>;
+  /** Why it can carry out nothing. */
+  obstacle: string | undefined;
 }
 
 /** A host that offers singletons and says what it gained and lost. */
@@ -121,6 +123,7 @@ export function startHost(
     clock,
     logger: createLogger({ destination: { write: written } }),
     mirror: () => ({ incarnation: '1', seq: 42 }),
+    obstacle: () => one.obstacle,
     onGained: (lease, last) => {
       one.begin();
       held.set(lease.singleton, lease);
@@ -139,7 +142,8 @@ export function startHost(
     onRefused: (refusal) =>
       story.push(refusal ? `refused by ${refusal.host}, version ${refusal.version}` : 'refused no more'),
   });
-  const one: TestHost = { leases, log, story, lines, held, begin: () => {}, end: () => {} };
+  const calls = { begin: () => {}, end: () => {} };
+  const one: TestHost = { leases, log, story, lines, held, ...calls, obstacle: undefined };
   for (const singleton of singletons) leases.offer(singleton);
   leases.start();
   return one;

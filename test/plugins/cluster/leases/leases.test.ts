@@ -202,6 +202,42 @@ test('[C13] a host whose work cannot begin leaves the singleton to others', asyn
   t.deepEqual([a.story.at(-1), b.story.length], ['gained a from h2 at 42', 1]);
 });
 
+test('[C13] a host that can carry out nothing leaves its work to others after some seconds, and takes nothing over until it can', async (t) => {
+  const { clock, a, b } = await pair(t);
+  a.obstacle = 'a slow commit';
+  await clock.advance(1_500);
+  a.obstacle = undefined;
+  await clock.advance(TTL);
+  t.deepEqual([a.story, b.story], [['gained a'], []], 'what passes costs no hand-over');
+  t.is(a.leases.obstacle, undefined);
+  a.obstacle = 'its disk is full';
+  await clock.advance(3_000);
+  t.is(a.leases.obstacle, 'its disk is full');
+  t.deepEqual(a.story, ['gained a', 'releases a: its disk is full']);
+  t.deepEqual(b.story, ['gained a from h1 at 42'], 'nobody waits for a lease');
+  await clock.passUntil(b.leases.stop());
+  await clock.advance(2 * TTL);
+  t.is(a.story.length, 2, 'it takes nothing over');
+  a.obstacle = undefined;
+  await clock.advance(1_000);
+  t.is(a.story.at(-1), 'gained a from h2 at 42');
+});
+
+test('[C13] what is claimed while the host comes to a standstill is released as soon as the ledger has it', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  const { append } = b.log;
+  b.log.append = async (...message) => {
+    b.obstacle = 'its disk is full';
+    return append(...message);
+  };
+  const stored = ledger.bodies.length;
+  await clock.passUntil(a.leases.release('a', 'moved', 'h2'), 10);
+  await clock.advance(TTL / 2);
+  t.true(ledger.bodies.length > stored + 1, 'it was claimed');
+  t.is(a.story.at(-1), 'gained a from h2 at 42');
+  t.is(b.held.size, 0);
+});
+
 test('[C13] a claim of which no answer came counts all the same; one that is not wanted any more is released', async (t) => {
   const clock = new VirtualClock();
   const ledger = new MemoryLedger();

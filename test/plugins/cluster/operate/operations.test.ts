@@ -102,6 +102,7 @@ class TestHost implements OperatedCluster {
       isDrained: this.isDrained,
       refusal: undefined,
       trouble: undefined,
+      obstacle: undefined,
       isUnread: this.isUnread,
       release: async (singleton, reason, to) => {
         this.reasons.push(reason);

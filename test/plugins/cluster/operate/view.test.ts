@@ -56,6 +56,7 @@ function partsOf(wish: Wish = {}, clock = new VirtualClock()): ClusterParts {
       ],
       hosts: () => new Map([['two', { drained: false }]]),
       ...{ isDrained: false, refusal: undefined, trouble: undefined, isUnread: false },
+      obstacle: undefined,
       ...{ release: async () => {}, drain: async () => {}, undrain: () => {} },
       ...wish.leases,
     },
@@ -165,6 +166,11 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
     'sees a host of another version',
     { leases: { refusal: { host: 'two', version: '0.3.0' } } },
     /the host two of version 0\.3\.0 holds leases: this one, of version 0\.2\.0, claims none/,
+  ],
+  [
+    'has a log that takes nothing',
+    { leases: { obstacle: 'its log takes nothing: database or disk is full' } },
+    /this host leaves its work to others, and takes nothing over: its log takes nothing: database or disk is full/,
   ],
   [
     'finds a ledger that is not its cluster’s',
