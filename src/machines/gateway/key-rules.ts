@@ -444,10 +444,11 @@ interface Use {
 }
 
 /** @returns what a call of a tool uses of limits that all hosts share, first those of a minute; none without a cluster */
-function usesOf(context: KeyContext, call: CallRequest): readonly Use[] {
+export function usesOf(context: KeyContext, call: CallRequest): readonly Use[] {
   const { cluster, at, cost = 0, method } = call;
   if (!cluster || method !== 'tools/call') return [];
-  const sharing = { ...context, spend: spentAt(context, at).spend };
+  const { terms, shared } = context;
+  const sharing = { terms, shared, spend: spentAt(context, at).spend };
   const names = [RPM, ...limitedNames(context, call).map(rpmOf), ...(cost > 0 ? [BUDGET] : [])];
   return names.flatMap((name) => {
     const amount = name === BUDGET ? cost : 1;
@@ -459,8 +460,7 @@ function usesOf(context: KeyContext, call: CallRequest): readonly Use[] {
 const isOverShare = ({ allowance, amount }: Use): boolean => !allows(allowance, amount);
 
 /** @returns why another call of a tool is one too many of those of all hosts */
-function overShare(context: KeyContext, call: CallRequest): Verdict | undefined {
-  const uses = usesOf(context, call);
+function overShare(uses: readonly Use[], call: CallRequest): Verdict | undefined {
   const closedMs = call.cluster?.closedMs;
   if (closedMs !== undefined && uses.length > 0) return { rule: 'rate_limited', retryAfterMs: closedMs };
   const over = uses.find(isOverShare);
@@ -474,13 +474,12 @@ function overShare(context: KeyContext, call: CallRequest): Verdict | undefined 
 
 /** What a call that was decided uses of shared limits, and whether the host asks for more of each. */
 export function usesAfter(
-  context: KeyContext,
+  uses: readonly Use[],
   call: CallRequest,
   isAdmitted: boolean,
 ): readonly (Use & { readonly asks: boolean })[] {
   const { cluster } = call;
   if (!cluster || cluster.closedMs !== undefined) return [];
-  const uses = usesOf(context, call);
   const of = isAdmitted ? uses : uses.filter(isOverShare).slice(0, 1);
   return of.map(({ allowance, amount }) => {
     const used = allowance.used + (isAdmitted ? amount : 0);
@@ -497,8 +496,10 @@ export function usesAfter(
  * put where it may leak, whether the route wants an identity, whether the key may go there, whether this host may say so
  * while it is cut off from the others, and last the limits: of what is open at once, and those that only calls of tools
  * use up.
+ *
+ * @param uses what `usesOf` says of the call
  */
-export function judge(context: KeyContext, call: CallRequest): Verdict {
+export function judge(context: KeyContext, call: CallRequest, uses = usesOf(context, call)): Verdict {
   const { terms } = context;
   const bad = badKey(context, call.presented, call.at);
   if (bad || !terms) return bad ?? { rule: 'unknown_key' };
@@ -516,7 +517,7 @@ export function judge(context: KeyContext, call: CallRequest): Verdict {
     return { rule: 'tool_not_allowed' };
   }
   const over = call.cluster
-    ? overShare(context, call)
+    ? overShare(uses, call)
     : overLimit(context, call.at, call.cost ?? 0, limitedNames(context, call));
   return overOpen(context, call) ?? over ?? { rule: 'admitted' };
 }

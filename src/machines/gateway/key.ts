@@ -24,6 +24,7 @@ import {
   NO_CALLS,
   spentAt,
   usesAfter,
+  usesOf,
   windowAt,
 } from './key-rules.ts';
 import { BUDGET, granted, type Shared, type SliceWanted, sharedMoved } from './shares.ts';
@@ -66,12 +67,21 @@ function counting(
   return Object.fromEntries([...kept, ...counted]);
 }
 
-/** What this host asks the others for at a call; none without a cluster. */
-function wantsOf({ context, event }: Args): readonly SliceWanted[] {
+/** The verdict on a call, and what it uses of shared limits then. The limits are looked at once for both: every call pays for it. */
+function judged({ context, event }: Args) {
   const call = calling(event);
-  if (!call.cluster) return [];
-  const isAdmitted = judge(context, call).rule === 'admitted';
-  return usesAfter(context, call, isAdmitted).flatMap(({ allowance, amount, asks }) => {
+  const uses = usesOf(context, call);
+  const isAdmitted = judge(context, call, uses).rule === 'admitted';
+  return { isAdmitted, uses: usesAfter(uses, call, isAdmitted) };
+}
+
+const asksFor = ({ uses }: ReturnType<typeof judged>): boolean => uses.some(({ asks }) => asks);
+
+/** What this host asks the others for at a call; none without a cluster. */
+function wantsOf(args: Args): readonly SliceWanted[] {
+  const { context } = args;
+  const call = calling(args.event);
+  return judged(args).uses.flatMap(({ allowance, amount, asks }) => {
     const { name, used, began } = allowance;
     if (!asks) return [];
     const isNew = name === BUDGET && context.shared?.shares[name] === undefined;
@@ -93,7 +103,7 @@ function sharedAfter(
   call: CallRequest,
   isAdmitted: boolean,
 ): Pick<KeyContext, 'shared'> {
-  const uses = usesAfter(context, call, isAdmitted);
+  const uses = usesAfter(usesOf(context, call), call, isAdmitted);
   return call.cluster && uses.length > 0 ? { shared: counted(context, call.cluster, uses, call.at) } : {};
 }
 
@@ -252,10 +262,13 @@ export const virtualKey = setup({
     }),
   },
   guards: {
-    admitted: (args) => verdictOf(args).rule === 'admitted' && !toWarn(args) && wantsOf(args).length === 0,
+    admitted: (args) => {
+      const decided = judged(args);
+      return decided.isAdmitted && !toWarn(args) && !asksFor(decided);
+    },
     admittedWanting: (args) =>
       calling(args.event).cluster !== undefined && verdictOf(args).rule === 'admitted' && !toWarn(args),
-    wants: (args) => wantsOf(args).length > 0,
+    wants: (args) => asksFor(judged(args)),
     /** Messages to every host may come again. */
     isKnown: ({ context, event }) => (orderOf(event) ?? Number.POSITIVE_INFINITY) <= (context.order ?? 0),
     isNews: ({ context, event }) => event.type === 'KEY_HEARD' && isNews(context, event.context),

@@ -1,4 +1,4 @@
-import type { Cluster } from '../../../core/contracts/cluster.ts';
+import type { Cluster, ClusterStanding } from '../../../core/contracts/cluster.ts';
 import { isObject, type Json } from '../../../core/kernel/json.ts';
 import type { ClusterFacts } from '../../../machines/gateway/cluster-facts.ts';
 import { cutOff, slotOf, type Verdict } from '../../../machines/gateway/key-rules.ts';
@@ -35,11 +35,12 @@ export class HostStanding {
   /** @param key of the call @param method as in `CallRequest` */
   facts(key: string, method: string): ClusterFacts {
     const { host } = this.#cluster;
-    const { hosts, missedMs = CLOSED_MS } = this.#cluster.standing();
+    const standing = this.#cluster.standing();
+    const { hosts, missedMs = CLOSED_MS } = standing;
     return {
       host,
       hosts,
-      ...this.#isolation(),
+      ...this.#isolation(standing),
       ...(missedMs < CLOSED_MS && { closedMs: Math.ceil(CLOSED_MS - missedMs) }),
       ...this.#open(key, method),
     };
@@ -47,7 +48,7 @@ export class HostStanding {
 
   /** @returns why a call that was admitted earlier must not begin now; undefined when it may */
   refusal(writes: boolean): Verdict | undefined {
-    return cutOff(this.#isolation(), writes);
+    return cutOff(this.#isolation(this.#cluster.standing()), writes);
   }
 
   /**
@@ -63,8 +64,11 @@ export class HostStanding {
     return ({ isStream, writes }) => isOver || (isStream && writes);
   }
 
-  #isolation(): Pick<ClusterFacts, 'isolatedMs' | 'graceMs' | 'isBehind'> {
-    const { isIsolated, isBehind, silentMs } = this.#cluster.standing();
+  #isolation({
+    isIsolated,
+    isBehind,
+    silentMs,
+  }: ClusterStanding): Pick<ClusterFacts, 'isolatedMs' | 'graceMs' | 'isBehind'> {
     // The grace is for a host that is cut off: one that reads what it missed knows in a moment.
     const graceMs = isBehind ? 0 : this.#options.graceMs;
     if (!isIsolated) return {};
