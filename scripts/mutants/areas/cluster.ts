@@ -2,7 +2,12 @@ import { type Area, noticedBy } from '../mutation.ts';
 
 /** Which host does what, and what it says of that. */
 const area: Area = {
-  sources: ['src/cli/log/hosts.ts', 'src/core/host/runtime/singleton-work.ts', 'src/plugins/cluster/'],
+  sources: [
+    'src/cli/log/hosts.ts',
+    'src/core/host/operations/signs-of-life.ts',
+    'src/core/host/runtime/singleton-work.ts',
+    'src/plugins/cluster/',
+  ],
   mutations: [
     ...noticedBy(
       ['cluster/leases/leases.test'],
@@ -276,6 +281,21 @@ const area: Area = {
           breaks: 'C13: large messages of strangers are asked for all at once',
           find: 'this.#size = Math.max(1, Math.min(2 * this.#size, fitting, MOST_MESSAGES));',
           put: 'this.#size = 256;',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['core/host/control-client'],
+      [
+        {
+          breaks: 'C13: a command to an instance that is frozen waits for ever',
+          find: 'if (unanswered === SILENT_AFTER) return onSilent((SILENT_AFTER * TICK_MS) / 1_000);',
+          put: '',
+        },
+        {
+          breaks: 'C13: a command whose work takes long is cut off',
+          find: 'if (unanswered === ASK_AFTER) ask();',
+          put: '',
         },
       ],
     ),

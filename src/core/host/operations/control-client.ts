@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http';
+import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { type ErrorData, HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
 import { lockedBy } from '../../kernel/log/lock.ts';
 import { HostError } from '../errors/host-error.ts';
 import { controlSocket, nearPath } from '../http/addresses.ts';
 import { readBody } from '../http/bounded-body.ts';
+import { watchLife } from './signs-of-life.ts';
 
 /** An `import` of node:http would load Node's fetch, too. */
 const { request } = process.getBuiltinModule('node:http');
@@ -15,6 +17,8 @@ const LARGEST_ANSWER = 256 * 1024 * 1024;
 export interface InstanceAddress {
   readonly dataDir: string;
   readonly signal: AbortSignal;
+  /** By which it is given up; that of the system unless set. */
+  readonly clock?: Clock;
 }
 
 /**
@@ -23,15 +27,16 @@ export interface InstanceAddress {
  * @param path as `serveOperation` serves it
  * @param missing what is wrong when it has no such operation, e.g. `it runs no lamp`
  * @returns its answer, a JSON object; its shape is not checked, because the same program made it
- * @throws HF_CONTROL_UNREACHABLE none runs there, or it has no such operation; and whatever code the operation refused with
+ * @throws HF_CONTROL_UNREACHABLE none runs there, or it has no such operation
+ * @throws HF_CONTROL_SILENT it is frozen; and whatever code the operation refused with
  */
 export async function askInstance<T extends object>(
-  { dataDir, signal }: InstanceAddress,
+  { dataDir, signal, clock }: InstanceAddress,
   path: string,
   body: object,
   missing: string,
 ): Promise<T> {
-  const { status, body: parsed } = await postControl(dataDir, path, body, signal);
+  const { status, body: parsed } = await postControl(dataDir, path, body, signal, clock);
   const answer: { what?: unknown } = isObject(parsed) ? parsed : {};
   if (status >= 200 && status < 300) return answer as T;
   if (isErrorData(answer)) throw HoldfastError.fromData(answer);
@@ -73,20 +78,26 @@ export interface ControlAnswer {
  * Posts to the instance that runs on a data folder, through its control socket: how a command writes. By Node's own
  * client: a unix socket and nothing else is spoken to, and the package undici would double what a short command loads.
  *
+ * Work may take as long as it takes, while the instance gives other answers. One that gives none is given up.
+ *
  * @throws HF_CONTROL_UNREACHABLE nothing runs there, or it may not be spoken to
+ * @throws HF_CONTROL_SILENT it has answered nothing for 15 s
  */
 export async function postControl(
   dataDir: string,
   path: string,
   body: unknown,
   signal: AbortSignal,
+  clock: Clock = systemClock,
 ): Promise<ControlAnswer> {
-  if (lockedBy(dataDir) === undefined) throw unreachable(dataDir, 'nothing runs there');
+  const pid = lockedBy(dataDir);
+  if (pid === undefined) throw unreachable(dataDir, 'nothing runs there');
   const text = JSON.stringify(body);
+  const socketPath = nearPath(controlSocket(dataDir));
   return new Promise((resolve, reject) => {
     const sent = request(
       {
-        socketPath: nearPath(controlSocket(dataDir)),
+        socketPath,
         method: 'POST',
         path,
         headers: {
@@ -105,6 +116,11 @@ export async function postControl(
       reject(unreachable(dataDir, reasons[error.code ?? ''] ?? error.code ?? error.message));
     });
     sent.end(text);
+    const end = watchLife(socketPath, clock, (seconds) => {
+      reject(new HostError('HF_CONTROL_SILENT', { dir: dataDir, pid, seconds }));
+      sent.destroy();
+    });
+    sent.once('close', end);
   });
 }
 

@@ -131,4 +131,10 @@ export const httpErrors = {
     remedy:
       'Start it with `npm run up` if `holdfast status` says that it does not run; if it runs, run the command as the same user.',
   },
+  HF_CONTROL_SILENT: {
+    status: 504,
+    what: 'The instance on {dir} (process {pid}) runs, and has answered nothing for {seconds} s: it is frozen, or one step of its work takes that long.',
+    remedy:
+      'Look at the process: `ps -o stat= -p {pid}` gives T where somebody stopped it, `kill -CONT {pid}` lets it go on. Then see whether what was asked is done: it may do it still.',
+  },
 } as const satisfies ErrorTable;
