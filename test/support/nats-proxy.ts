@@ -9,6 +9,8 @@ export interface LinkConditions {
   readonly dropsDown?: boolean;
   /** How long each chunk takes, milliseconds, in each direction. */
   readonly delayMs?: number;
+  /** What passes in each direction; as much as comes unless set. */
+  readonly bytesPerSecond?: number;
   /** The part of chunks that are lost once and sent again after `resendMs`, as TCP does it: 0 to 1. */
   readonly loss?: number;
   /** Until a lost chunk is sent again; 200 unless set. */
@@ -144,6 +146,8 @@ class Pair {
 
 /** More than this waits in the sender's socket instead. */
 const HELD_BYTES = 1024 * 1024;
+/** Of a link with a rate: what is large comes bit by bit. */
+const PIECE_BYTES = 4 * 1024;
 
 class Direction {
   readonly #to: Socket;
@@ -161,7 +165,11 @@ class Direction {
     this.#to = to;
     this.#conditions = conditions;
     this.#drops = drops;
-    from.on('data', (chunk) => this.#take(Buffer.from(chunk)));
+    from.on('data', (data: Buffer) => {
+      const size = this.#conditions().bytesPerSecond === undefined ? data.length : PIECE_BYTES;
+      for (let begin = 0; begin < data.length; begin += size)
+        this.#take(Buffer.from(data.subarray(begin, begin + size)));
+    });
   }
 
   pump(): void {
@@ -184,11 +192,13 @@ class Direction {
   }
 
   #take(chunk: Buffer): void {
-    const { delayMs = 0, loss = 0, resendMs = 200, random = () => this.#next() } = this.#conditions();
+    const { delayMs = 0, bytesPerSecond, loss = 0, resendMs = 200 } = this.#conditions();
+    const { random = () => this.#next() } = this.#conditions();
+    const passingMs = bytesPerSecond === undefined ? 0 : (chunk.length / bytesPerSecond) * 1_000;
     const lateMs = delayMs + (loss > 0 && random() < loss ? resendMs : 0);
     // TCP keeps the order: what follows a lost chunk waits for it.
-    this.#newest = Math.max(this.#newest, performance.now() + lateMs);
-    this.#held.push({ chunk, at: lateMs === 0 ? 0 : this.#newest });
+    this.#newest = Math.max(this.#newest, performance.now() + lateMs) + passingMs;
+    this.#held.push({ chunk, at: lateMs + passingMs === 0 ? 0 : this.#newest });
     this.#heldBytes += chunk.length;
     if (this.#heldBytes >= HELD_BYTES) this.#from.pause();
     this.pump();

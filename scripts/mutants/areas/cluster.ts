@@ -285,6 +285,36 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
+      ['cluster/slow-link', 'cluster/pace', 'cluster/asked-again'],
+      [
+        {
+          breaks: 'C13: a link on which large messages come slowly is closed',
+          find: 'this.#isBehind = !isAnswered && received() - before > LARGE_BYTES && looks < MOST_BEHIND;',
+          put: 'this.#isBehind = false;',
+        },
+        {
+          breaks: 'C13: a part of a message is no sign of life',
+          find: 'call.socket?.bytesRead ?? connection.stats().inBytes',
+          put: 'connection.stats().inBytes',
+        },
+        {
+          breaks: 'C13: a link over which only the beats of others come is never closed',
+          find: 'this.#isBehind = !isAnswered && received() - before > LARGE_BYTES && looks < MOST_BEHIND;',
+          put: 'this.#isBehind = received() > before;',
+        },
+        {
+          breaks: 'C13: as much is on its way over a slow link as over a fast one',
+          find: 'const isSlow = this.#clock.monotonic() - from > SLOW_MS;',
+          put: 'const isSlow = false;',
+        },
+        {
+          breaks: 'C13: a question is asked again while its answer is on its way',
+          find: 'isBehind() ? wait() : attempt()',
+          put: 'attempt()',
+        },
+      ],
+    ),
+    ...noticedBy(
       ['core/host/control-client'],
       [
         {

@@ -44,3 +44,17 @@ test('[C13] what nobody answers fails when the first question has waited long en
   await clock.advance(0);
   t.is(clock.armed, 0);
 });
+
+test('[C13] a question whose answer is behind large messages is not asked again until they are there', async (t) => {
+  const clock = new VirtualClock();
+  const { asked, ask } = questions();
+  let isBehind = true;
+  const answer = askedAgain(ask, clock, () => isBehind);
+  await clock.advance(3_000);
+  t.is(asked.length, 1);
+  isBehind = false;
+  await clock.advance(1_000);
+  t.is(asked.length, 2);
+  asked[1]?.resolve('by the new leader');
+  t.is(await answer, 'by the new leader');
+});

@@ -62,11 +62,13 @@ async function placeBefore(stream: Stream, streamSeq: number): Promise<ChainPlac
 /** What hosts of the cluster wrote before a message, the newest first: as many at once as while reading on. */
 async function* backwards(stream: Stream, before: number): AsyncGenerator<StreamMessage> {
   const { firstSeq } = await stream.last();
-  const window = new ReadWindow(1);
+  const window = new ReadWindow();
   for (let to = before - 1; to >= firstSeq; ) {
     const size = Math.min(window.size, to - firstSeq + 1);
     const from = to;
-    const looks = await Promise.all(Array.from({ length: size }, (_, i) => stream.look(from - i)));
+    const looks = await Promise.all(
+      Array.from({ length: size }, (_, i) => window.asked(stream.look(from - i))),
+    );
     for (const look of looks) {
       window.came(look?.bytes ?? 0);
       if (look?.message) yield look.message;

@@ -1,6 +1,8 @@
-/** So much waits for its acknowledgement at once: enough for the server's full rate, and bounded in memory. */
+import type { Clock } from '../../../core/kernel/clock.ts';
+import { Pace } from '../nats/pace.ts';
+
+/** So many wait for their acknowledgement at once: enough for the server's full rate, and bounded in memory. */
 const MOST_MESSAGES = 64;
-const MOST_BYTES = 8 * 1024 * 1024;
 
 /**
  * Messages that were appended one behind the other and wait for their acknowledgements. When another host's message comes
@@ -8,18 +10,23 @@ const MOST_BYTES = 8 * 1024 * 1024;
  */
 export class Window {
   readonly #changed: () => void;
+  readonly #pace: Pace;
   readonly #open = new Set<Promise<void>>();
   #bytes = 0;
+  #lastBytes = 0;
   #failure: { readonly error: unknown } | undefined;
   #count: Promise<boolean> = Promise.resolve(true);
 
   /** @param changed called when a message was acknowledged or refused */
-  constructor(changed: () => void) {
+  constructor(changed: () => void, clock: Clock) {
     this.#changed = changed;
+    this.#pace = new Pace(clock);
   }
 
   get hasRoom(): boolean {
-    return this.#open.size === 0 || (this.#open.size < MOST_MESSAGES && this.#bytes < MOST_BYTES);
+    // The next one is about as large as the last.
+    const bytes = this.#bytes + this.#lastBytes;
+    return this.#open.size === 0 || (this.#open.size < MOST_MESSAGES && bytes <= this.#pace.bytes);
   }
 
   get isEmpty(): boolean {
@@ -37,6 +44,8 @@ export class Window {
    */
   add(appended: Promise<void>, bytes: number, counts: () => void): void {
     this.#bytes += bytes;
+    this.#lastBytes = bytes;
+    this.#pace.measure(appended);
     const before = this.#count;
     const isStored = appended.then(
       () => true,

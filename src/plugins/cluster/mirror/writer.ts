@@ -53,7 +53,7 @@ export class Writer {
     this.incarnation = incarnation;
     this.#last = last;
     this.#options = options;
-    this.#window = new Window(options.onChange);
+    this.#window = new Window(options.onChange, options.clock);
   }
 
   /** The last message that was sent: the next one expects it. */

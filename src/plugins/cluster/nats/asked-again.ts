@@ -8,12 +8,16 @@ const AGAIN_MS = 1_000;
  * answer counts, or the first refusal: also that nobody answered the first question in time.
  *
  * @param ask changes nothing, and settles in the end
+ * @param isBehind whether answers are behind something large on a slow link: asking again would make them later
  */
-export function askedAgain<T>(ask: () => Promise<T>, clock: Clock): Promise<T> {
+export function askedAgain<T>(ask: () => Promise<T>, clock: Clock, isBehind = () => false): Promise<T> {
   return new Promise((resolve, reject) => {
     let cancel = () => {};
+    const wait = () => {
+      cancel = clock.after(AGAIN_MS, () => (isBehind() ? wait() : attempt()));
+    };
     const attempt = () => {
-      cancel = clock.after(AGAIN_MS, attempt);
+      wait();
       void ask()
         .then(resolve, reject)
         .finally(() => cancel());

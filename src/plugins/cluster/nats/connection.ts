@@ -2,6 +2,7 @@ import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node'
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import { type Clock, passed } from '../../../core/kernel/clock.ts';
 import type { Dialler } from './dial.ts';
+import type { Dialled } from './dialled.ts';
 
 /** A subscription as it was asked for, and as it stands on the present connection. */
 interface Interest {
@@ -11,8 +12,12 @@ interface Interest {
 }
 
 const BEAT_MS = 400;
-/** So many unanswered beats, and the connection is taken for lost. */
+/** So many beats without an answer, and the connection is taken for lost. */
 const MISSED_BEATS = 4;
+/** More bytes than the beats of other hosts came within a beat: the answer is behind a message that is large for this link. */
+const LARGE_BYTES = 16 * 1024;
+/** So many beats an answer may be behind. */
+const MOST_BEHIND = 25;
 /** Between two rounds of attempts to connect. */
 const PAUSE_MS = 200;
 /** What is closed may not hold up what comes next. */
@@ -31,6 +36,7 @@ export class KeptConnection {
   readonly #listeners = new Set<(isUp: boolean) => void>();
   readonly #interests = new Set<Interest>();
   #current: NatsConnection | undefined;
+  #isBehind = false;
   #problem = 'it has not answered yet';
   #isClosed = false;
   #cancel: () => void = () => {};
@@ -46,6 +52,11 @@ export class KeptConnection {
     return this.#current;
   }
 
+  /** Whether answers come late because something large comes before them. */
+  get isBehind(): boolean {
+    return this.#isBehind;
+  }
+
   /** Why there is none, without secrets. */
   get problem(): string {
     return this.#problem;
@@ -55,7 +66,7 @@ export class KeptConnection {
   start(): void {
     if (this.#isClosed) return;
     this.#dialler.dial().then(
-      (connection) => this.#connected(connection),
+      (dialled) => this.#connected(dialled),
       (error: Error) => {
         this.#failed(error.message);
         const isRound = this.#dialler.failed % this.#dialler.count === 0;
@@ -106,7 +117,8 @@ export class KeptConnection {
     this.#interests.clear();
   }
 
-  #connected(connection: NatsConnection): void {
+  #connected(dialled: Dialled): void {
+    const { connection } = dialled;
     if (this.#isClosed) {
       void this.#end(connection);
       return;
@@ -120,12 +132,13 @@ export class KeptConnection {
     for (const interest of this.#interests) this.#subscribe(connection, interest);
     this.#logger.info({ server: connection.getServer() }, 'cluster.nats.connected');
     this.#lines.reset();
-    this.#beat(connection);
+    this.#beat(dialled);
     this.#notify(true);
   }
 
   /** Counts unanswered beats instead of time, so that a process that was stopped itself does not blame the server. */
-  #beat(connection: NatsConnection): void {
+  #beat(dialled: Dialled): void {
+    const { connection, received } = dialled;
     let isAnswered = false;
     connection.flush().then(
       () => {
@@ -133,15 +146,18 @@ export class KeptConnection {
       },
       () => {}, // `closed` says so, too
     );
-    const look = (missed: number) => {
+    const look = (looks: number, missed: number) => {
+      const before = received();
       this.#cancel = this.#clock.after(BEAT_MS, () => {
         if (this.#current !== connection) return;
-        if (isAnswered) this.#beat(connection);
-        else if (missed < MISSED_BEATS) look(missed + 1);
-        else this.#lost(connection, `no answer for ${MISSED_BEATS * BEAT_MS} ms`);
+        this.#isBehind = !isAnswered && received() - before > LARGE_BYTES && looks < MOST_BEHIND;
+        if (isAnswered) this.#beat(dialled);
+        else if (this.#isBehind) look(looks + 1, 1);
+        else if (missed < MISSED_BEATS) look(looks + 1, missed + 1);
+        else this.#lost(connection, `no answer for ${looks * BEAT_MS} ms`);
       });
     };
-    look(1);
+    look(1, 1);
   }
 
   #lost(connection: NatsConnection, reason: string): void {
@@ -155,6 +171,7 @@ export class KeptConnection {
 
   #leave(): void {
     this.#cancel();
+    this.#isBehind = false;
     this.#current = undefined;
     for (const interest of this.#interests) interest.current = undefined;
   }

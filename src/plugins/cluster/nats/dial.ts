@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
-import type { Authenticator, ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
+import type { Authenticator, ConnectionOptions } from '@nats-io/transport-node';
 import { readSecretFile } from '../../../core/kernel/secret-file.ts';
 import type { ClusterOptions } from '../options.ts';
+import { type Dialled, dialled } from './dialled.ts';
 import { type NatsServer, parseServers } from './servers.ts';
 
 /** What a connection needs to know. */
@@ -58,23 +59,24 @@ export class Dialler {
    *
    * @throws Error it does not answer, or does not let us in; its text holds no secret
    */
-  async dial(): Promise<NatsConnection> {
+  async dial(): Promise<Dialled> {
     const server = this.#servers[this.#next % this.#servers.length];
     if (server === undefined) throw new Error('no server is configured');
     this.#next += 1;
     const round = Math.floor(this.#failed / this.#servers.length);
     this.#failed += 1;
     const timeout = Math.min(PATIENCE_MS.first * 2 ** Math.min(round, 8), PATIENCE_MS.most);
-    let connection: NatsConnection;
+    const settings = this.#settings(server, timeout);
+    let connected: Dialled;
     try {
-      connection = await this.#transport.connect(this.#settings(server, timeout));
+      connected = await dialled(() => this.#transport.connect(settings));
     } catch (error) {
       const reason = error instanceof Error ? error.message || error.name : 'no reason was given';
       throw new Error(`${server.shown}: ${reason}`);
     }
     this.#failed = 0;
     this.#next -= 1; // the same one first when it is lost, because most losses are short
-    return connection;
+    return connected;
   }
 
   #settings(server: NatsServer, timeout: number): ConnectionOptions {

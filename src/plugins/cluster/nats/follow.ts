@@ -127,9 +127,11 @@ export class Follower {
   /** Takes what is there. @returns how many */
   async #takeAll(): Promise<number> {
     let taken = 0;
-    const window = new ReadWindow(1);
+    const window = new ReadWindow(this.#clock);
     while (!this.#isEnded) {
-      const asked = Array.from({ length: window.size }, (_, i) => this.#stream.look(this.#next + i));
+      const asked = Array.from({ length: window.size }, (_, i) =>
+        window.asked(this.#stream.look(this.#next + i)),
+      );
       for (const look of asked) look.catch(() => {});
       for (const look of asked) {
         const there = await look;

@@ -228,7 +228,8 @@ export class NatsLink {
    * @throws HF_CLUSTER_UNREACHABLE, and what the client of NATS throws
    */
   asked<T>(question: (manager: JetStreamManager) => Promise<T>): Promise<T> {
-    return askedAgain(async () => question(await this.manager()), this.#clock);
+    const isBehind = () => this.#connection.isBehind;
+    return askedAgain(async () => question(await this.manager()), this.#clock, isBehind);
   }
 
   /** @returns headers as the client of NATS takes them */

@@ -225,12 +225,12 @@ export class LinearStream {
   async *read(from: number, to?: number): AsyncGenerator<StreamMessage, void, undefined> {
     const end = to ?? (await this.last()).seq;
     const under: Promise<StoredMsg | undefined>[] = [];
-    const window = new ReadWindow();
+    const window = new ReadWindow(this.#dependencies.clock);
     let next = from;
     try {
       for (let seq = from; seq <= end; seq += 1) {
         for (; next <= end && under.length < window.size; next += 1) {
-          const asked = this.#stored({ seq: next });
+          const asked = window.asked(this.#stored({ seq: next }));
           asked.catch(() => {}); // it is awaited in its turn, or never when an earlier one fails
           under.push(asked);
         }
