@@ -55,6 +55,7 @@ export class MirroredHost {
         seq: this.log.lastSeq(),
         states: [...this.states.values()].map((state) => JSON.stringify(state)),
       }),
+      nameIsOurs: async () => {},
       typesOf: () => ['test.door'],
       begunBy: () => undefined,
       onFenced: (fence) => void told.fences.push(fence),

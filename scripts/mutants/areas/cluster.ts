@@ -315,6 +315,46 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
+      ['cluster/mirror/stale-leader', 'cluster/presence/name-claim', 'cluster/system'],
+      [
+        {
+          breaks: 'C13: a stream of which a server that is cut off knows nothing is replaced',
+          find: 'await this.#proveDeleted(incarnation);',
+          put: '',
+        },
+        {
+          breaks: 'C13: a stream that the servers know again is replaced',
+          find: 'if ((await newestIncarnation(this.#streams, host)) < incarnation) return;',
+          put: 'return;',
+        },
+        {
+          breaks: 'C13: a stream that ends too early, as one server says, is replaced',
+          find: "await stream.append('', { id, headers, expectedLast: standing.last });",
+          put: '',
+        },
+        {
+          breaks: 'C13: a stream is replaced without a question for the name',
+          find: 'left = writable; await this.#options.nameIsOurs();',
+          put: 'left = writable;',
+        },
+        {
+          breaks: 'C13: a name is its own although its question did not come back',
+          find: 'if (!answers.every(({ isHeard }) => isHeard) || link.connected() !== over) {',
+          put: 'if (false) {',
+        },
+        {
+          breaks: 'C13: who answers later than at once has no name',
+          find: 'return this.#ask(withinMs - index * apartMs);',
+          put: 'return this.#ask(NAME_MS);',
+        },
+        {
+          breaks: 'C13: a host goes on under a name that it knows to be taken',
+          find: "if (isCoded(error, 'HF_CLUSTER_NAME_TAKEN')) this.#taken(error, 'another');",
+          put: '',
+        },
+      ],
+    ),
+    ...noticedBy(
       ['core/host/control-client'],
       [
         {

@@ -103,6 +103,12 @@ export const ClusterError = defineErrors({
     what: 'Another process is the host {host} of this cluster, since {since}.',
     remedy: 'Give each host a name of its own (HOLDFAST_CLUSTER_HOST), or end the other process.',
   },
+  HF_CLUSTER_NAME_UNKNOWN: {
+    status: 503,
+    what: 'Whether another process is the host {host} of this cluster is not known: {reason}.',
+    remedy:
+      'Nothing, if it passes: it asks again, and leaves the stream of {host} as it is until then. Else look at the servers with `holdfast doctor cluster`.',
+  },
   HF_CLUSTER_VERSION: {
     status: 409,
     what: 'The host {host} runs version {theirs}, this one {version}: they do not understand each other.',

@@ -108,6 +108,7 @@ export class ClusterSystem implements Cluster {
       key: openLogKey(dataDir).text,
       limits: { maxBytes, replicas },
       largest: LARGEST_BODY,
+      nameIsOurs: () => this.beats.nameIsOurs(),
       states: () => {
         // Also of what has ended here: whoever takes it over goes on from there.
         // By the clock, how long timers truly ran; by the tenures, which of them began here.

@@ -62,6 +62,34 @@ test('[C13] a message is acknowledged when a successor can know of it: the holde
   t.true(outbox.position.seq >= (recorded ?? 0));
 });
 
+test('[C13] a second process of one name never replaces the stream of the first, however late that answers', async (t) => {
+  const nats = await startNats(t);
+  const keyFile = keyIn(t);
+  const proxy = await nats.proxyTo(0);
+  const first = await joinCluster(t, proxy.url, keyFile, 'attic');
+  first.system.compete([]);
+  const { actors, log } = first.services;
+  const record = async () => {
+    actors.send(hostActor, 'barn', { type: 'LEFT', at: 1 });
+    await first.system.mirrored(log.lastSeq());
+  };
+  await record();
+  // Its answers take 0.8 s.
+  proxy.set({ delayMs: 400 });
+  const second = await joinCluster(t, nats.url(), keyFile, 'attic').catch((error: unknown) => error);
+  if (!(second instanceof Error)) {
+    const { system } = second as Awaited<ReturnType<typeof joinCluster>>;
+    system.compete([]);
+    await until('the second has left', () => system.leftBecause);
+    t.like(system.leftBecause, { code: 'HF_CLUSTER_NAME_TAKEN' });
+    await system.leave();
+  }
+  proxy.heal();
+  await record();
+  t.deepEqual(await incarnationsNamed(first.system.streams, 'attic'), [1]);
+  t.is(first.system.leftBecause, undefined);
+});
+
 test('[C13] a host whose name another process has taken says so as long as it runs', async (t) => {
   const nats = await startNats(t);
   const keyFile = keyIn(t);

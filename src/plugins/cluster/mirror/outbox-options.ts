@@ -40,6 +40,8 @@ export interface OutboxOptions {
   readonly limits: LogStreamLimits;
   /** Bytes that the body of a message may have: the servers' `max_payload` less the headers. */
   readonly largest: number;
+  /** Resolves when it is known that no other process is this host, before its stream is replaced. @throws HF_CLUSTER_NAME_* */
+  readonly nameIsOurs: () => Promise<void>;
   /** The states of the actors of singletons, as they are now. */
   readonly states: () => StatesAt;
   /** The types of a singleton's actors. */

@@ -3,7 +3,7 @@ import { CHAIN_START } from '../../../core/kernel/log/chain-hash.ts';
 import type { SqliteReader } from '../../../core/kernel/log/sqlite-reader.ts';
 import { ClusterError } from '../errors.ts';
 import type { LinearStream } from '../nats/stream.ts';
-import { StreamFull } from '../nats/stream-errors.ts';
+import { StreamFull, StreamUnavailable } from '../nats/stream-errors.ts';
 import type { ChainPlace } from './batch.ts';
 import { beginAt, firstKept } from './begin.ts';
 import { confirm } from './confirm.ts';
@@ -27,6 +27,8 @@ import { type OpenStream, Writer } from './writer.ts';
 
 /** A stream that was left for the next one within this time is left later. */
 const INCARNATION_MS = 5_000;
+/** So many streams of others may have the names of the next incarnations. */
+const MOST_TAKEN = 8;
 
 /** Nothing is on the stream yet, as far as is known. */
 const NOWHERE: StreamPlace = { streamSeq: 0, seq: 0, hash: CHAIN_START };
@@ -34,7 +36,16 @@ const NOWHERE: StreamPlace = { streamSeq: 0, seq: 0, hash: CHAIN_START };
 export interface OwnStreamOptions
   extends Pick<
     OutboxOptions,
-    'link' | 'cluster' | 'host' | 'key' | 'clock' | 'logger' | 'limits' | 'largest' | 'position'
+    | 'link'
+    | 'cluster'
+    | 'host'
+    | 'key'
+    | 'clock'
+    | 'logger'
+    | 'limits'
+    | 'largest'
+    | 'position'
+    | 'nameIsOurs'
   > {
   readonly reader: SqliteReader;
   readonly fences: KeptFences;
@@ -102,6 +113,7 @@ export class OwnStream {
       const writable = await this.#openOne(left);
       if (typeof writable === 'object') return writable;
       left = writable;
+      await this.#options.nameIsOurs();
       await this.#leave(left);
     }
   }
@@ -130,9 +142,12 @@ export class OwnStream {
     }
     const incarnation = this.#incarnation;
     const known = this.#place.streamSeq > 0 ? this.#place : undefined;
-    if (known && newest < incarnation) return 'it was deleted';
+    if (known && newest < incarnation) {
+      await this.#proveDeleted(incarnation);
+      return 'it was deleted';
+    }
     const names = namesOf(cluster, host, incarnation);
-    const stream = await this.#stream(names);
+    const stream = await this.#stream(names, incarnation);
     if (!stream) return 'somebody else made it';
     const standing = await standingOf(stream, reader, key, known);
     const opened = { stream, names, incarnation, last: standing.last };
@@ -152,6 +167,7 @@ export class OwnStream {
         return writable;
       }
       case 'behind': {
+        await this.#options.nameIsOurs();
         // Only what a quorum takes proves that records are lost: a server that is cut off knows less than the others.
         const id = `${host}.${incarnation}.left.${standing.last}`;
         const headers = leftHeaders(incarnation + 1);
@@ -171,17 +187,32 @@ export class OwnStream {
   }
 
   /** @returns undefined when it has other settings, and this host has not begun it */
-  async #stream(names: LogStreamNames): Promise<LinearStream | undefined> {
+  async #stream(names: LogStreamNames, incarnation: number): Promise<LinearStream | undefined> {
     const { link, host, limits, clock, logger } = this.#options;
     try {
       return await openLogStream(link, names, limits, { clock, logger });
     } catch (error) {
       const isOurs =
         !isCoded(error, 'HF_CLUSTER_STREAM_DIFFERS') ||
-        (await isBegun(this.#streams, host, this.#incarnation));
+        (await isBegun(this.#streams, host, incarnation));
       if (isOurs) throw error;
       return undefined;
     }
+  }
+
+  /**
+   * A server that is cut off from the others may not know of a stream. Only a quorum makes the next one, which is needed anyway: whoever answers behind
+   * that knows of all streams that were there.
+   *
+   * @throws HF_CLUSTER_STREAM_UNAVAILABLE it is there
+   */
+  async #proveDeleted(incarnation: number): Promise<void> {
+    const { cluster, host } = this.#options;
+    for (let next = incarnation + 1; next <= incarnation + MOST_TAKEN; next += 1)
+      if (await this.#stream(namesOf(cluster, host, next), next)) break;
+    if ((await newestIncarnation(this.#streams, host)) < incarnation) return;
+    const { stream } = namesOf(cluster, host, incarnation);
+    throw new StreamUnavailable(stream, 'a server did not know of it');
   }
 
   /** Makes the next incarnation the one to be opened. */

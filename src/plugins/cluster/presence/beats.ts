@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { ClusterStanding } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../../core/kernel/json.ts';
+import { ClusterError } from '../errors.ts';
 import { Drops, LARGEST_MESSAGE, readBody } from '../nats/body.ts';
 import type { NatsLink } from '../nats/link.ts';
 import { QuorumProof } from '../nats/quorum-proof.ts';
@@ -198,6 +200,26 @@ export class Beats {
   /** As in `Cluster`. */
   announced(name: string): ReadonlyMap<string, Json> {
     return this.#presence.announced(name);
+  }
+
+  /**
+   * Resolves when it is known that no other process is this host; for about 10 s that need not be asked again.
+   *
+   * @throws HF_CLUSTER_NAME_TAKEN another one is: this host leaves
+   * @throws HF_CLUSTER_NAME_UNKNOWN, HF_CLUSTER_UNREACHABLE ask again later
+   */
+  async nameIsOurs(): Promise<void> {
+    // On one side of a cut the other one is not heard.
+    if (this.standing().isIsolated) {
+      const reason = 'it reaches no quorum of the servers';
+      throw new ClusterError('HF_CLUSTER_NAME_UNKNOWN', { host: this.#options.host, reason });
+    }
+    try {
+      await this.#claim.ours();
+    } catch (error) {
+      if (isCoded(error, 'HF_CLUSTER_NAME_TAKEN')) this.#taken(error, 'another');
+      throw error;
+    }
   }
 
   /** For a message that this host sends now. */

@@ -1,5 +1,7 @@
+import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import type { Logger } from '../../../core/host/logging/logger.ts';
+import { type Clock, passed } from '../../../core/kernel/clock.ts';
 import { ClusterError } from '../errors.ts';
 import { LARGEST_MESSAGE, readBody } from '../nats/body.ts';
 import type { LinkMessage, NatsLink } from '../nats/link.ts';
@@ -9,6 +11,11 @@ const CHALLENGE_MS = 1_000;
 /** Who has the name answers at once. */
 const NAME_MS = CHALLENGE_MS / 4;
 
+/** Before a stream is replaced: questions one second apart, and how long answers to them are waited for in all; another process may be slow. Milliseconds. */
+const QUESTIONS = { count: 3, apartMs: 1_000, withinMs: 5_000 };
+/** For so long it is known of a connection that nobody else has the name, milliseconds. */
+const KNOWN_MS = 10_000;
+
 const answerBody = identity.extend({ startedAt: z.int(), isStarted: z.boolean() });
 
 /** A run of a host: when it began by its own wall clock. */
@@ -16,6 +23,7 @@ type Beginning = Pick<Beat, 'startedAt' | 'run'>;
 
 export interface NameClaimOptions extends Pick<Beat, 'host' | 'run' | 'version' | 'protocol' | 'startedAt'> {
   readonly link: NatsLink;
+  readonly clock: Clock;
   readonly logger: Logger;
   /** Name of the cluster. */
   readonly name: string;
@@ -25,6 +33,8 @@ export interface NameClaimOptions extends Pick<Beat, 'host' | 'run' | 'version' 
 export class NameClaim {
   readonly #options: NameClaimOptions;
   #isStarted = false;
+  /** The connection over which nobody else had the name, and since when. */
+  #ours: { readonly over: NatsConnection; readonly at: number } | undefined;
 
   constructor(options: NameClaimOptions) {
     this.#options = options;
@@ -48,20 +58,53 @@ export class NameClaim {
 
   /** @returns the error, when another process is this host and has the better claim: it runs already, or began earlier */
   async check(): Promise<Error | undefined> {
-    const { link, logger, host, run } = this.#options;
     try {
-      // This process answers, too.
-      const answers = await link.requestAll(this.#subject(host), '{}', NAME_MS);
-      for (const { body } of answers) {
-        const other = readBody(answerBody, body, LARGEST_MESSAGE);
-        if (!other || other.run === run) continue;
-        const hasBetterClaim = other.isStarted === this.#isStarted ? this.isAfter(other) : other.isStarted;
-        if (hasBetterClaim) return this.takenBy(other);
-      }
+      const { owner } = await this.#ask(NAME_MS);
+      return owner && this.takenBy(owner);
     } catch (error) {
-      logger.debug({ err: error }, 'cluster.name.unchecked');
+      this.#options.logger.debug({ err: error }, 'cluster.name.unchecked');
+      return undefined;
     }
-    return undefined;
+  }
+
+  /**
+   * Resolves when the name is known to be that of this run: its questions come back to it three times, and nobody who has the better claim answers. That takes 5 s.
+   *
+   * @throws HF_CLUSTER_NAME_TAKEN another process is this host
+   * @throws HF_CLUSTER_NAME_UNKNOWN, HF_CLUSTER_UNREACHABLE ask again later
+   */
+  async ours(): Promise<void> {
+    const { link, clock, host } = this.#options;
+    const over = link.connected();
+    if (this.#ours?.over === over && clock.monotonic() - this.#ours.at < KNOWN_MS) return;
+    const { count, apartMs, withinMs } = QUESTIONS;
+    const questions = Array.from({ length: count }, async (_, index) => {
+      if (index > 0) await passed(clock, index * apartMs);
+      return this.#ask(withinMs - index * apartMs);
+    });
+    const answers = await Promise.all(questions);
+    const owner = answers.find((answer) => answer.owner)?.owner;
+    if (owner) throw this.takenBy(owner);
+    // Who does not hear its own question may not be heard by the other one, either.
+    if (!answers.every(({ isHeard }) => isHeard) || link.connected() !== over) {
+      const reason = 'its questions did not come back to it';
+      throw new ClusterError('HF_CLUSTER_NAME_UNKNOWN', { host, reason });
+    }
+    this.#ours = { over, at: clock.monotonic() };
+  }
+
+  /** @returns who has the better claim: it runs already, or began earlier; and whether this process heard the question, too */
+  async #ask(withinMs: number): Promise<{ readonly owner?: Beginning | undefined; readonly isHeard: boolean }> {
+    const { link, host, run } = this.#options;
+    const answers = await link.requestAll(this.#subject(host), '{}', withinMs);
+    const all = answers
+      .map(({ body }) => readBody(answerBody, body, LARGEST_MESSAGE))
+      .filter((answer) => answer !== undefined);
+    const owner = all.find((other) => {
+      if (other.run === run) return false;
+      return other.isStarted === this.#isStarted ? this.isAfter(other) : other.isStarted;
+    });
+    return { owner, isHeard: all.some((answer) => answer.run === run) };
   }
 
   /** @returns whether a run lives: it answers; a beat of the past does not. @throws HF_CLUSTER_UNREACHABLE */

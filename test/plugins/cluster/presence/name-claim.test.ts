@@ -1,0 +1,51 @@
+import test, { type ExecutionContext } from 'ava';
+import { type Clock, systemClock } from '../../../../src/core/kernel/clock.ts';
+import { NameClaim } from '../../../../src/plugins/cluster/presence/name-claim.ts';
+import { openLink, silent } from '../../../support/cluster.ts';
+import { clusterName } from '../../../support/message-hosts.ts';
+import { type NatsServers, startNats } from '../../../support/nats.ts';
+import type { Scope } from '../../../support/scope.ts';
+
+let nats: NatsServers;
+const ends: (() => unknown)[] = [];
+const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
+
+test.before(async () => {
+  nats = await startNats(scope);
+});
+
+test.after.always(async () => {
+  for (const end of ends) await end();
+});
+
+/** A run of the host `attic` that began at a time; it waits a fifth as long as others do. */
+async function claimOf(t: ExecutionContext, name: string, startedAt: number) {
+  const clock: Clock = { ...systemClock, after: (ms, callback) => systemClock.after(ms / 5, callback) };
+  const link = await openLink(t, nats.url(), { name, clock });
+  const run = `run-${startedAt}`;
+  const options = { link, clock, logger: silent, name, host: 'attic', run, startedAt };
+  return new NameClaim({ ...options, version: '1.0.0', protocol: 1 });
+}
+
+test('[C13] a name is known to be a run’s own when its questions came back to it and nobody else answered', async (t) => {
+  const name = clusterName();
+  const claim = await claimOf(t, name, 2);
+  await t.throwsAsync(claim.ours(), { code: 'HF_CLUSTER_NAME_UNKNOWN' }, 'it does not hear itself');
+  t.teardown(claim.answer());
+  claim.started();
+  await t.notThrowsAsync(claim.ours());
+  const older = await claimOf(t, name, 1);
+  t.teardown(older.answer());
+  await t.notThrowsAsync(claim.ours(), 'it is known for some seconds');
+});
+
+test('[C13] a name is not a run’s own while one that began before answers, and is while one does that began later', async (t) => {
+  const name = clusterName();
+  const [older, later] = [await claimOf(t, name, 1), await claimOf(t, name, 2)];
+  for (const claim of [older, later]) {
+    t.teardown(claim.answer());
+    claim.started();
+  }
+  await t.throwsAsync(later.ours(), { code: 'HF_CLUSTER_NAME_TAKEN' });
+  await t.notThrowsAsync(older.ours());
+});
