@@ -329,7 +329,7 @@ const area: Area = {
         },
         {
           breaks: 'C13: a stream that ends too early, as one server says, is replaced',
-          find: "await stream.append('', { id, headers, expectedLast: standing.last });",
+          find: "await stream.append('', { id, headers, expectedLast: standing.last }); await confirm(stream, { seq: standing.last + 1, id }, clock);",
           put: '',
         },
         {
@@ -351,6 +351,26 @@ const area: Area = {
           breaks: 'C13: a host goes on under a name that it knows to be taken',
           find: "if (isCoded(error, 'HF_CLUSTER_NAME_TAKEN')) this.#taken(error, 'another');",
           put: '',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/header-bytes', 'cluster/stream.test'],
+      [
+        {
+          breaks: 'C13: headers of any size are decoded',
+          find: 'if (bytes > MOST_HEADER_BYTES) return undefined;',
+          put: '',
+        },
+        {
+          breaks: 'C13: a client that does not tell the size of headers is not refused at the start',
+          find: "if (headerBytes(message) !== subject.length + headers.length) throw unfit('size()');",
+          put: '',
+        },
+        {
+          breaks: 'C13: a stored message whose headers have no known size counts as one without any',
+          find: "if (!data) throw unfit('smr');",
+          put: 'if (!data) return 0;',
         },
       ],
     ),

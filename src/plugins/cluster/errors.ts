@@ -13,6 +13,11 @@ export const ClusterError = defineErrors({
     remedy:
       'Nothing, if it passes: an election takes up to 12 s. Else look at the servers with `holdfast doctor cluster`.',
   },
+  HF_CLUSTER_CLIENT: {
+    status: 500,
+    what: 'The client of NATS that is installed is not the one that Holdfast was made for: it lacks `{lacks}`, by which headers that are too large are refused.',
+    remedy: 'Install the packages as they are locked (`npm ci`).',
+  },
   HF_CLUSTER_SIZE: {
     status: 413,
     what: 'A message of {bytes} bytes is larger than NATS takes ({most}).',

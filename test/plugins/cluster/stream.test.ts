@@ -338,6 +338,7 @@ test('[C13] a message counts only where its expectation says that it stands', (t
       timestamp: '',
       pending: 0,
       lastSequence: 0,
+      smr: { message: {} },
     },
     json: () => JSON.parse('{}'),
     string: () => 'b',

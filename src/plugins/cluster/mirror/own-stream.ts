@@ -193,8 +193,7 @@ export class OwnStream {
       return await openLogStream(link, names, limits, { clock, logger });
     } catch (error) {
       const isOurs =
-        !isCoded(error, 'HF_CLUSTER_STREAM_DIFFERS') ||
-        (await isBegun(this.#streams, host, incarnation));
+        !isCoded(error, 'HF_CLUSTER_STREAM_DIFFERS') || (await isBegun(this.#streams, host, incarnation));
       if (isOurs) throw error;
       return undefined;
     }

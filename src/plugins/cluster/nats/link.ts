@@ -7,7 +7,8 @@ import type { ClusterKey } from '../keys.ts';
 import { askedAgain } from './asked-again.ts';
 import { KeptConnection, SparseLines } from './connection.ts';
 import { Dialler, type DialOptions } from './dial.ts';
-import { type Headers, plainHeaders, REPLY_TO, Seal } from './seal.ts';
+import { checkClient, headerBytes } from './header-bytes.ts';
+import { type Headers, MOST_HEADER_BYTES, plainHeaders, REPLY_TO, Seal } from './seal.ts';
 
 export interface LinkDependencies {
   readonly clock: Clock;
@@ -35,8 +36,6 @@ interface Modules {
 const API_TIMEOUT_MS = 5_000;
 /** Messages without a valid code are logged this often, with how many there were. */
 const FORGED_LINE_MS = 60_000;
-/** Room for the headers of a message, which count for its size. */
-const HEADER_BYTES = 4_096;
 
 /**
  * What a host sends and hears over NATS (docs/cluster.md, "Beats"). The connection comes and goes: subscriptions survive that,
@@ -74,12 +73,14 @@ export class NatsLink {
    * Loads the client of NATS, begins to connect, and does not wait for it.
    *
    * @throws HF_CONFIG_SECRET_MISSING and its like: the file of the credentials, or of the certificate's key, cannot be used
+   * @throws HF_CLUSTER_CLIENT the client is not the one that Holdfast was made for
    */
   static async open(options: DialOptions, dependencies: LinkDependencies): Promise<NatsLink> {
     const [transport, jetstream] = await Promise.all([
       import('@nats-io/transport-node'),
       import('@nats-io/jetstream'),
     ]);
+    checkClient(transport);
     const dialler = new Dialler(transport, options);
     dialler.check();
     const link = new NatsLink({ transport, jetstream }, dialler, dependencies);
@@ -241,7 +242,7 @@ export class NatsLink {
 
   /** @throws HF_CLUSTER_SIZE the servers take no body of so many bytes @throws HF_CLUSTER_UNREACHABLE */
   fits(length: number): void {
-    const most = (this.connected().info?.max_payload ?? Number.POSITIVE_INFINITY) - HEADER_BYTES;
+    const most = (this.connected().info?.max_payload ?? Number.POSITIVE_INFINITY) - MOST_HEADER_BYTES;
     if (length > most) throw new ClusterError('HF_CLUSTER_SIZE', { bytes: length, most });
   }
 
@@ -291,9 +292,7 @@ export class NatsLink {
 
   #opened(message: Msg, seal: Seal): LinkMessage | undefined {
     const { subject, data, reply } = message;
-    const envelopeBytes = Buffer.byteLength(subject) + (reply === undefined ? 0 : Buffer.byteLength(reply));
-    const headerBytes = sizeOf(message) - data.length - envelopeBytes;
-    const headers = plainHeaders(() => message.headers, headerBytes);
+    const headers = plainHeaders(() => message.headers, headerBytes(message));
     const replyTo = headers?.[REPLY_TO];
     // Whoever repeats a question chooses where its answer goes, and the answer has our code.
     const isElsewhere = replyTo !== undefined && replyTo !== reply;
@@ -315,16 +314,9 @@ const NOBODY = 503;
 /** Anybody in the account can send it: how long an answer is waited for all the same. */
 const UNHEARD_MS = 500;
 
-/** Of subject, reply, headers and body, bytes: the type of a message leaves out what the client knows. */
-function sizeOf(message: Msg): number {
-  return 'size' in message && typeof message.size === 'function' ? Number(message.size()) : 0;
-}
-
 function isUnheardAnswer(message: Msg): boolean {
-  // As the server sends it, this is a line of some thirty bytes.
-  if (sizeOf(message) > HEADER_BYTES) return false;
   try {
-    return message.headers?.code === NOBODY;
+    return headerBytes(message) <= MOST_HEADER_BYTES && message.headers?.code === NOBODY;
   } catch {
     return false; // malformed headers of anybody in the account
   }

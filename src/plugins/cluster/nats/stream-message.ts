@@ -1,5 +1,5 @@
 import type { StoredMsg } from '@nats-io/jetstream';
-import { z } from 'zod';
+import { storedHeaderBytes } from './header-bytes.ts';
 import { EXPECTED_LAST, type Headers, plainHeaders, type Seal } from './seal.ts';
 
 /** A message that stands on a stream, written by somebody who has the key of the cluster. */
@@ -41,18 +41,11 @@ export interface StreamEnds {
 export function openStored(stored: StoredMsg, seal: Seal): Looked {
   const { seq, subject, data, time } = stored;
   const bytes = data.length;
-  const headers = plainHeaders(() => stored.header, headerBytes(stored));
+  const headers = plainHeaders(() => stored.header, storedHeaderBytes(stored));
   if (!headers) return { message: undefined, bytes };
   const expected = headers[EXPECTED_LAST];
   const isInPlace = expected === undefined || Number(expected) === seq - 1;
   if (!isInPlace || !seal.isGenuine({ subject, headers, body: data })) return { message: undefined, bytes };
   const body = Buffer.from(data.buffer, data.byteOffset, data.length);
   return { message: { seq, subject, body, headers, at: time.getTime() }, bytes };
-}
-
-/** As the client of NATS keeps them, in base64. */
-const undecoded = z.object({ smr: z.object({ message: z.object({ hdrs: z.string() }) }) });
-
-function headerBytes(stored: StoredMsg): number {
-  return (undecoded.safeParse(stored).data?.smr.message.hdrs.length ?? 0) * (3 / 4);
 }

@@ -2,7 +2,12 @@ import type { Logger } from '../../../core/host/logging/logger.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 
 /** What does not pass by itself, as an election does. */
-const LASTING = ['HF_CLUSTER_STREAM_DIFFERS', 'HF_CLUSTER_STREAM_REFUSED', 'HF_CLUSTER_STREAM_FULL'] as const;
+const LASTING = [
+  'HF_CLUSTER_CLIENT',
+  'HF_CLUSTER_STREAM_DIFFERS',
+  'HF_CLUSTER_STREAM_REFUSED',
+  'HF_CLUSTER_STREAM_FULL',
+] as const;
 
 /** Why a stream cannot be used: told once, while it lasts. */
 export class Trouble {

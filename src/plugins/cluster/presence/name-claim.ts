@@ -94,7 +94,9 @@ export class NameClaim {
   }
 
   /** @returns who has the better claim: it runs already, or began earlier; and whether this process heard the question, too */
-  async #ask(withinMs: number): Promise<{ readonly owner?: Beginning | undefined; readonly isHeard: boolean }> {
+  async #ask(
+    withinMs: number,
+  ): Promise<{ readonly owner?: Beginning | undefined; readonly isHeard: boolean }> {
     const { link, host, run } = this.#options;
     const answers = await link.requestAll(this.#subject(host), '{}', withinMs);
     const all = answers

@@ -64,6 +64,7 @@ test.serial(
     proxy.cut('down'); // what it sends arrives, and nobody tells it
     await until('a is isolated', () => a.beats.standing().isIsolated);
     t.true(a.beats.standing().silentMs > 2_000);
+    await t.throwsAsync(a.beats.nameIsOurs(), { code: 'HF_CLUSTER_NAME_UNKNOWN' });
     t.false(b.beats.standing().isIsolated);
     proxy.heal();
     await until('a is back', () => !a.beats.standing().isIsolated);
