@@ -16,6 +16,7 @@ export interface ClusterPlan {
   readonly starts: number;
   readonly warmTurns: number;
   readonly rounds: number;
+  readonly pairedRounds: number;
   readonly revocations: number;
   readonly records: number;
   readonly evenMs: number;
@@ -28,6 +29,7 @@ const plan: ClusterPlan = {
   starts: 5,
   warmTurns: 6,
   rounds: 4,
+  pairedRounds: 12,
   revocations: 30,
   records: 200_000,
   evenMs: 10_000,
@@ -54,9 +56,12 @@ export async function measureCluster(wish: ClusterPlan): Promise<Result[]> {
     const cluster = (name: string, leaseMs = 15_000): ClusterWish & { readonly leaseMs: number } => ({
       ...{ name, servers, keyFile, leaseMs },
     });
-    const { starts, warmTurns, rounds, records, evenMs, settleMs, idleMs } = wish;
+    const { starts, warmTurns, rounds, pairedRounds, records, evenMs, settleMs, idleMs } = wish;
     const natsPid = nats.pid();
-    const calls = await callRows({ dir, cluster: cluster('calls'), natsPid, starts, warmTurns, rounds });
+    const calls = await callRows({
+      ...{ dir, cluster: cluster('calls'), natsPid },
+      ...{ starts, warmTurns, rounds, pairedRounds },
+    });
     const mirror = await withScope((part) => mirrorRows(part, { dir, servers, records, evenMs }));
     const revocation = await withScope((part) =>
       revocationRow(part, { dir, cluster: cluster('revocation'), times: wish.revocations }),
