@@ -7,8 +7,11 @@ import type { StatesAt } from './outbox-options.ts';
 import type { Writable } from './own-stream.ts';
 import type { Writer } from './writer.ts';
 
-/** How long a record waits for others that go with it, unless somebody waits for it: each message is sealed, stored and read back. */
-const LINGER_MS = 30;
+/**
+ * How long a record waits for others that go with it, unless somebody waits for it: each message is sealed, stored and read back. Longer
+ * than the log waits between two commits, so that a message has the records of two.
+ */
+const LINGER_MS = 50;
 /** So many go at once. */
 const ENOUGH_RECORDS = 250;
 /** A takeover reads the newest states and at most about so many records. */
@@ -147,12 +150,13 @@ export class Sender {
       for (const message of stateMessages(sent, states, largest)) writer.append(message);
       return;
     }
-    this.#cancelLinger();
-    this.#lingerUntil = undefined;
     const to = Math.min(durable, this.#statesAt?.seq ?? durable, this.#mostSent);
     const batch = nextBatch(reader, sent, to, largest);
     if (!batch) return;
     this.#sent = batch.end;
+    this.#cancelLinger();
+    // What did not fit, or has to stand behind states, has waited as long as what goes now.
+    this.#lingerUntil = batch.end.seq < durable ? Number.NEGATIVE_INFINITY : undefined;
     for (const message of batch.messages) writer.append(message);
   }
 }

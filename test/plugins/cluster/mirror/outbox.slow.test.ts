@@ -17,6 +17,7 @@ import { CLUSTER, MirroredHost, streamsOf } from '../../../support/mirrored-host
 import { type NatsServers, startNats } from '../../../support/nats.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { until } from '../../../support/until.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 let nats: NatsServers;
 const ends: (() => unknown)[] = [];
@@ -77,6 +78,20 @@ test('[C13] a record that nobody waits for goes to the stream by itself, also wh
   const seq = await host.append(1);
   await until('it is on the stream', () => host.outbox.position.seq === seq);
   t.is(host.outbox.lag().records, 0);
+});
+
+test('[C13] records that stand behind the states of actors wait for others no second time', async (t) => {
+  const link = await openLink(t, nats.url());
+  const clock = new VirtualClock();
+  const host = new MirroredHost(t, link, {
+    ...{ host: 'behind', clock },
+    states: () => ({ seq: 2_005, states: [] }),
+  });
+  await host.mirror(2_000); // now states are due
+  const seq = await host.append(10);
+  await clock.advance(50); // no more time passes
+  await until('all records are on the stream', () => host.outbox.position.seq === seq);
+  t.pass();
 });
 
 test('[C13] a new holder knows every actor as of its fence, and what the old one recorded after it is an orphaned branch', async (t) => {
