@@ -93,7 +93,7 @@ export async function openHost(
       arrivals.messages.push(message);
       arrivals.at.set(message.correlation, performance.now());
     },
-    onState: (state) => void arrivals.states.push(state),
+    onState: async (state) => void arrivals.states.push(state),
     onWanted: (round, from) => void arrivals.exchanged.push(`${from} wants ${round}`),
     onSent: (rounds, from) => void arrivals.exchanged.push(`${from} has sent ${rounds.join()}`),
     onBroken: (reason, first, last) => void arrivals.broken.push(`${reason} ${first} to ${last}`),

@@ -90,7 +90,7 @@ export class MemoryCluster {
 
   /** Every host that is connected gets what it has not had yet, in order. */
   deliverAll(): void {
-    for (const member of this.members.values()) member.takeShared();
+    for (const member of this.members.values()) void member.takeShared();
   }
 
   #member(name: string): Member {
@@ -109,8 +109,9 @@ export class Member implements Cluster {
   readonly #singletons = new Map<string, Singleton>();
   readonly #answers = new Map<string, (body: Json, from: string) => unknown>();
   readonly #figures = new Map<string, () => Json>();
-  #deliver: ((message: ArrivedMessage) => void) | undefined;
+  #deliver: ((message: ArrivedMessage) => Promise<void>) | undefined;
   #applied: number;
+  #isTaking = false;
   /** Nothing goes out or comes in. */
   isCut = false;
   /** It was cut off, and has not read what it missed. */
@@ -138,9 +139,9 @@ export class Member implements Cluster {
     return { hosts: this.#cluster.members.size, silentMs: 0, isIsolated: isCut || isBehind, isBehind };
   }
 
-  onArrived(deliver: (message: ArrivedMessage) => void): void {
+  onArrived(deliver: (message: ArrivedMessage) => Promise<void>): void {
     this.#deliver = deliver;
-    this.takeShared();
+    void this.takeShared();
   }
 
   compete(singletons: readonly Singleton[]): void {
@@ -175,9 +176,14 @@ export class Member implements Cluster {
     this.#cluster.deliverAll();
   }
 
-  /** A message that was delivered comes again. */
-  hear(message: ArrivedMessage): void {
-    this.#deliver?.(clone(message));
+  /** A message that was delivered comes again. @returns when this host has taken it */
+  async hear(message: ArrivedMessage): Promise<void> {
+    await this.#deliver?.(clone(message));
+  }
+
+  /** How many of the messages to every host this one has taken. */
+  get taken(): number {
+    return this.#applied;
   }
 
   /** What was sent while it was away, or was not there, has made room for newer messages: it hears of the others what they know. */
@@ -189,7 +195,7 @@ export class Member implements Cluster {
     for (const other of this.#cluster.members.values()) {
       if (other === this) continue;
       const shared = other.#sharedActors(async (ref, state) => {
-        const isUnderstood = own.take({ from: other.host, version: '1.0.0', ref, state: clone(state) });
+        const isUnderstood = await own.take({ from: other.host, version: '1.0.0', ref, state: clone(state) });
         if (!isUnderstood) this.notUnderstood.push(ref);
       });
       await shared.send(() => false);
@@ -202,17 +208,25 @@ export class Member implements Cluster {
     return new SharedActors({ services, host, send });
   }
 
-  takeShared(): void {
-    if (this.isCut || !this.#deliver) return;
-    for (const message of this.#cluster.shared.slice(this.#applied)) {
-      this.#applied += 1;
+  /** The next message waits until one is taken. */
+  async takeShared(): Promise<void> {
+    const deliver = this.#deliver;
+    if (!deliver || this.#isTaking) return;
+    this.#isTaking = true;
+    for (let next = this.#next(); next; next = this.#next()) {
       try {
-        this.#deliver(clone(message));
+        await deliver(clone(next));
       } catch (error) {
         if (!isCoded(error, 'HF_PLUGIN_MESSAGE')) throw error;
         this.notUnderstood.push(error.what);
       }
+      this.#applied += 1;
     }
+    this.#isTaking = false;
+  }
+
+  #next(): Omit<ArrivedMessage, 'singleton'> | undefined {
+    return this.isCut ? undefined : this.#cluster.shared[this.#applied];
   }
 
   async toHolder(singleton: string, message: HostMessage): Promise<void> {
@@ -220,11 +234,11 @@ export class Member implements Cluster {
       const holder = this.#cluster.holders.get(singleton)?.member;
       try {
         if (holder?.isCut === false && !this.isCut) {
-          holder.#deliver?.({ ...clone(message), from: this.host, singleton });
+          await holder.#deliver?.({ ...clone(message), from: this.host, singleton });
           return;
         }
       } catch (error) {
-        if (!isCoded(error, 'HF_PLUGIN_ELSEWHERE')) throw error;
+        if (!isCoded(error, 'HF_PLUGIN_ELSEWHERE') && !isCoded(error, 'HF_ACTOR_ELSEWHERE')) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
@@ -354,7 +368,7 @@ export async function startHost(
   cluster: MemoryCluster,
   name: string,
   plugins: readonly PluginEntry[],
-  { dataDir = tempDir(t), clock }: { dataDir?: string; clock?: Clock } = {},
+  { dataDir = tempDir(t), clock, patienceMs }: { dataDir?: string; clock?: Clock; patienceMs?: number } = {},
 ): Promise<TestHost> {
   const member = cluster.join(name, dataDir);
   const runtime = createRuntime({
@@ -362,6 +376,7 @@ export async function startHost(
     dataDir,
     logger: createLogger({ level: 'silent' }),
     ...(clock && { clock }),
+    ...(patienceMs !== undefined && { patienceMs }),
   });
   t.teardown(() => runtime.stop('test over'));
   member.runtime = runtime;

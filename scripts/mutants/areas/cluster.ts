@@ -5,10 +5,68 @@ const area: Area = {
   sources: [
     'src/cli/log/hosts.ts',
     'src/core/host/operations/signs-of-life.ts',
+    'src/core/host/runtime/routes.ts',
     'src/core/host/runtime/singleton-work.ts',
     'src/plugins/cluster/',
   ],
   mutations: [
+    ...noticedBy(
+      [
+        'host/runtime/routes.test',
+        'cluster/system',
+        'cluster/every-host',
+        'cluster/shared-',
+        'cluster/holder',
+      ],
+      [
+        {
+          breaks:
+            'C13: a message of another host goes to the mailbox of a log without room, or is refused there',
+          find: 'await this.#services.actors.whenFree();',
+          put: '',
+        },
+        {
+          breaks: 'C13: a message counts as taken before it is decided',
+          find: 'await Promise.all(routes.map((route) => this.#deliverArrived(route, envelope, origin)));',
+          put: 'for (const route of routes) void this.#deliverArrived(route, envelope, origin);',
+        },
+        {
+          breaks: 'C13: what this host told every host is dropped here when its log has no room',
+          find: '#deliver({ to, map }: Route, envelope: Envelope, origin?: Origin): Sent[] {',
+          put: '#deliver({ to, map }: Route, envelope: Envelope, origin?: Origin): Sent[] { if (this.#isRefused(envelope)) return [];',
+        },
+        {
+          breaks: 'C13: a message is noted as taken before it is durable',
+          find: 'void log.whenDurable(log.lastSeq()).then(note, () => {});',
+          put: 'note();',
+        },
+        {
+          breaks: 'C13: a log that is closed before it took a message ends the process',
+          find: '.then(note, () => {});',
+          put: '.then(note);',
+        },
+        {
+          breaks: 'C13: a state of another host does not wait for room in the log',
+          find: 'await actors.whenFree();',
+          put: '',
+        },
+        {
+          breaks: 'C13: a host whose log takes nothing never stops',
+          find: 'this.#interrupt();',
+          put: '',
+        },
+        {
+          breaks: 'C13: a message that was given up at the stop counts as taken',
+          find: 'if (!(await this.#isDelivered(body, order, at))) return;',
+          put: 'await this.#isDelivered(body, order, at);',
+        },
+        {
+          breaks: 'C13: a message behind one that was given up at the stop is taken',
+          find: 'if (this.#isStopped) return; if (message.seq',
+          put: 'if (message.seq',
+        },
+      ],
+    ),
     ...noticedBy(
       ['cluster/leases/leases.test'],
       [

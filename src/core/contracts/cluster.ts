@@ -105,10 +105,12 @@ export interface Cluster {
   /**
    * Hears of what arrives from now on. Called once, by the runtime, before anything is sent.
    *
-   * @param deliver throws HF_PLUGIN_ELSEWHERE when the message is for a singleton that does not run here (any more, or yet):
-   * its sender tries the holder of then; HF_PLUGIN_MESSAGE when this host does not understand it: one to every host counts as missed
+   * @param deliver resolves when what the message led to was decided here; while the log has no room, it waits. Until then the message
+   * does not count as taken, and the next one waits. Rejects with HF_PLUGIN_ELSEWHERE or HF_ACTOR_ELSEWHERE when it is for a singleton that
+   * does not run here (any more, or yet): its sender tries the holder of then; with HF_PLUGIN_MESSAGE when this host does not understand
+   * it: one to every host counts as missed
    */
-  onArrived(deliver: (message: ArrivedMessage) => void): void;
+  onArrived(deliver: (message: ArrivedMessage) => Promise<void>): void;
   /** Lets this host compete for singletons until the plugin stops. Called once, when everything else has started. */
   compete(singletons: readonly Singleton[]): void;
   /** The host that holds a singleton, as far as this one knows. */

@@ -56,7 +56,7 @@ export class ClusterSystem implements Cluster {
   #takeovers: Takeovers | undefined;
   #leaving: Promise<void> | undefined;
   #leftBecause: Error | undefined;
-  #deliver: (message: ArrivedMessage) => void | Promise<void> = () => {};
+  #deliver: (message: ArrivedMessage) => Promise<void> = async () => {};
 
   private constructor(services: Services, options: ClusterOptions, key: ClusterKey, link: NatsLink) {
     const { clock, logger, dataDir, log, actors } = services;
@@ -170,7 +170,7 @@ export class ClusterSystem implements Cluster {
     return this.shared.standing(this.beats.standing());
   }
 
-  onArrived(deliver: (message: ArrivedMessage) => void | Promise<void>): void {
+  onArrived(deliver: (message: ArrivedMessage) => Promise<void>): void {
     this.#deliver = deliver;
   }
 

@@ -401,6 +401,29 @@ test.serial('[C13] a message that was not taken before the stop comes again at t
 });
 
 test.serial(
+  '[C13] a host whose log takes nothing stops all the same; what waits there, and what is behind it, comes at the next start',
+  async (t) => {
+    const name = clusterName();
+    const a = await openHost(t, nats.url(), 'a', { name });
+    const waiting: string[] = [];
+    const full = await openHost(t, nats.url(), 'full', {
+      name,
+      deliver: ({ correlation }) => {
+        waiting.push(correlation);
+        return correlation === 'm1' ? Promise.resolve() : new Promise(() => {});
+      },
+    });
+    for (const id of numbered('m', 4).slice(1)) await a.send(id);
+    await until('it waits', () => waiting.includes('m2') && full.everyHost.behindMs !== undefined);
+    await full.stop();
+    t.deepEqual([ids(full), waiting, full.place?.seq], [['m1'], ['m1', 'm2'], 1]);
+    const again = await openHost(t, nats.url(), 'full', { name, place: full.place });
+    await until('they come', () => again.messages.length === 2);
+    t.deepEqual(ids(again), ['m2', 'm3']);
+  },
+);
+
+test.serial(
   '[C13] a message that every host drops, because its sender knew an end that was lost, is written anew',
   async (t) => {
     const link = await openLink(t, nats.url());

@@ -4,25 +4,33 @@ import { recover } from '../../../src/core/kernel/actors/recover.ts';
 import { actorRef } from '../../../src/core/kernel/ids.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { keyActor, keyId } from '../../../src/plugins/gateway/keys/virtual-keys.ts';
+import { fakeDisk } from '../../support/disk.ts';
 import { Hosts } from '../../support/hosts/hosts.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { startNats } from '../../support/nats.ts';
+import { tempDir } from '../../support/temp.ts';
 import { read, until } from '../../support/until.ts';
 
 const never = new AbortController().signal;
 const LIMIT = 12;
+const BEGIN = {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'test', version: '1' },
+};
+const gatewayOf = (url: string) => ({
+  imports: [],
+  list: [
+    `gateway({ probeEveryMs: 0, routes: [credentialFree({ name: 'docs', url: ${JSON.stringify(url)} })] })`,
+  ],
+});
 
 test('[C13,G18] keys, sessions, limits and revocations hold on every host, and survive the host that gave them', async (t) => {
   t.timeout(300_000);
   const [nats, upstream] = await Promise.all([startNats(t), startUpstream(t, true)]);
   const hosts = new Hosts(t, {
     servers: () => nats.url(),
-    plugins: {
-      imports: [],
-      list: [
-        `gateway({ probeEveryMs: 0, routes: [credentialFree({ name: 'docs', url: ${JSON.stringify(upstream.url)} })] })`,
-      ],
-    },
+    plugins: gatewayOf(upstream.url),
   });
   const [one, two] = await Promise.all(
     ['one', 'two'].map(async (host) => (await hosts.start(host)).surfaces.gateway?.url ?? ''),
@@ -100,6 +108,67 @@ test('[C13,G18] keys, sessions, limits and revocations hold on every host, and s
   t.regex(story.out, /\btwo\b/);
 });
 
+test('[C13,G6,G18] a host whose disk is full admits nothing by keys that were revoked elsewhere, says so, and knows it when there is room again and after a crash', async (t) => {
+  t.timeout(300_000);
+  const [nats, upstream, disk] = await Promise.all([
+    startNats(t),
+    startUpstream(t, true),
+    fakeDisk(tempDir(t)),
+  ]);
+  const hosts = new Hosts(t, {
+    servers: () => nats.url(),
+    plugins: gatewayOf(upstream.url),
+    envOf: (host) => (host === 'two' ? disk.env : {}),
+  });
+  const gateways = await Promise.all(
+    ['one', 'two'].map(async (host) => (await hosts.start(host)).surfaces.gateway?.url ?? ''),
+  );
+  const two = gateways[1] ?? '';
+  const operate = (path: string, body: object) => postControl(hosts.dataDir('one'), path, body, never);
+  const mint = async (key_alias: string) => {
+    const made = await operate('/gateway/keys/mint', {
+      key_alias,
+      object_permission: { mcp_servers: ['docs'] },
+    });
+    const client = new Client(t, (made.body as { readonly key: string }).key);
+    const serves = () => client.asks(two, 'ping');
+    await read('the other host knows it', serves, ({ status }) => status !== 401);
+    return client;
+  };
+  const [kept, first, second] = [await mint('kept'), await mint('first'), await mint('second')];
+  const answers = async (client: Client, gateway: string, isLast: (status: number) => boolean) => {
+    const seen = new Set<number>();
+    const ask = async () => {
+      const { status } = await client.ask(gateway, 'initialize', undefined, BEGIN);
+      seen.add(status);
+      return status;
+    };
+    await read('it answers so', ask, isLast, 50);
+    return [...seen];
+  };
+  const fillAndRevoke = async (name: string) => {
+    disk.fill('/data/');
+    await answers(kept, two, (status) => status === 503);
+    await operate('/gateway/keys/revoke', { name });
+    const status = () => hosts.command('two', 'cluster', 'status');
+    await read('it says so', status, ({ out }) => /may be unread here.*refuses calls/.test(out));
+  };
+
+  await fillAndRevoke('first');
+  const end = performance.now() + 2_500;
+  t.deepEqual(await answers(first, two, () => performance.now() > end), [503]);
+  disk.free();
+  t.deepEqual(await answers(first, two, (status) => status !== 503), [503, 401]);
+  t.is((await kept.asks(two, 'initialize', undefined, BEGIN)).status, 200);
+
+  await fillAndRevoke('second');
+  await hosts.end('two', 'SIGKILL');
+  disk.free();
+  const again = (await hosts.start('two')).surfaces.gateway?.url ?? '';
+  t.is((await answers(second, again, (status) => status !== 503)).at(-1), 401);
+  t.is((await kept.asks(again, 'initialize', undefined, BEGIN)).status, 200);
+});
+
 /** @returns what the log of a host says of a key */
 function isRevoked(dataDir: string, key: string): boolean {
   const reader = new SqliteReader(dataDir);
@@ -121,12 +190,7 @@ class Client {
   }
 
   async initialize(gateway: string): Promise<string> {
-    const params = {
-      protocolVersion: '2025-06-18',
-      capabilities: {},
-      clientInfo: { name: 'test', version: '1' },
-    };
-    const answer = await this.asks(gateway, 'initialize', undefined, params);
+    const answer = await this.asks(gateway, 'initialize', undefined, BEGIN);
     this.#t.is(answer.status, 200, answer.text);
     return answer.session ?? '';
   }
@@ -135,12 +199,12 @@ class Client {
   asks(gateway: string, method: string, session?: string, params: object = {}) {
     return read(
       'the host serves',
-      () => this.#ask(gateway, method, session, params),
+      () => this.ask(gateway, method, session, params),
       ({ status }) => status !== 503,
     );
   }
 
-  async #ask(gateway: string, method: string, session: string | undefined, params: object) {
+  async ask(gateway: string, method: string, session?: string, params: object = {}) {
     const answer = await fetch(`${gateway}/docs/mcp`, {
       method: 'POST',
       headers: {

@@ -7,7 +7,7 @@ import { SharedActors } from '../../../src/plugins/cluster/messages/shared-actor
 import { silent } from '../../support/cluster.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-const state = (ref: string, order: number): ActorState => ({
+const doorAt = (ref: string, order: number): ActorState => ({
   ...{ ref, machine: 'door', version: 1, value: 'open', context: { order }, done: false },
   ...{ seq: 1, at: 1, timers: {}, effects: {} },
 });
@@ -19,13 +19,15 @@ interface Wish {
   readonly onSent?: ((own: Map<string, ActorState>) => void)[];
   readonly send?: (ref: string, state: Json) => Promise<void>;
   readonly tell?: ActorDefinition['tell'];
+  /** The log has room then. */
+  readonly room?: Promise<void>;
 }
 
 /** A host that has shared actors, with a type that stays its own beside them. */
-function host({ others = [], onSent = [], send, tell }: Wish = {}) {
+function host({ others = [], onSent = [], send, tell, room }: Wish = {}) {
   const clock = new VirtualClock();
   const refs = ['test.door/front', ...others];
-  const own = new Map(refs.map((ref) => [ref, state(ref, 4)]));
+  const own = new Map(refs.map((ref) => [ref, doorAt(ref, 4)]));
   const delivered: unknown[] = [];
   const sent: string[] = [];
   type Hear = NonNullable<ActorDefinition['hear']>;
@@ -41,8 +43,10 @@ function host({ others = [], onSent = [], send, tell }: Wish = {}) {
     snapshot: (ref: string) => own.get(ref),
     deliver: (ref: string, event: object) => {
       delivered.push({ ref, ...event });
-      return { record: undefined, durable: () => Promise.reject(new Error('nobody waits')) };
+      const nobody = () => Promise.reject(new Error('nobody waits'));
+      return { record: undefined, decided: nobody, durable: nobody };
     },
+    whenFree: async () => room,
   };
   const shared = new SharedActors({
     host: 'cellar',
@@ -53,12 +57,12 @@ function host({ others = [], onSent = [], send, tell }: Wish = {}) {
       onSent.shift()?.(own);
     },
   });
-  return { shared, clock, delivered, sent };
+  return { shared, clock, delivered, sent, own };
 }
 
 const never = () => false;
 
-test('[C13] what another host knows of an actor reaches it as its own event, and nothing of an actor that stays its own', (t) => {
+test('[C13] what another host knows of an actor reaches it as its own event, and nothing of an actor that stays its own', async (t) => {
   const { shared, clock, delivered } = host();
   const now = clock.now();
   const take = (ref: string, order: number, from = 'attic') =>
@@ -66,12 +70,12 @@ test('[C13] what another host knows of an actor reaches it as its own event, and
       ...{ from, ref, version: '1.0.0' },
       state: { machine: 'door', version: 1, value: 'open', context: { order }, at: now - 90_000 },
     });
-  take('test.door/back', 1);
-  take('test.door/front', 3);
-  take('test.door/front', 4);
-  take('test.door/side', 9, 'cellar');
-  take('test.lamp/hall', 9);
-  t.true(take('no address at all', 9));
+  await take('test.door/back', 1);
+  await take('test.door/front', 3);
+  await take('test.door/front', 4);
+  await take('test.door/side', 9, 'cellar');
+  await take('test.lamp/hall', 9);
+  t.true(await take('no address at all', 9));
   const common = { type: 'HEARD', from: 'attic', aheadMs: 90_000 };
   t.deepEqual(delivered, [
     { ref: 'test.door/back', ...common, order: 1, known: undefined },
@@ -82,7 +86,7 @@ test('[C13] what another host knows of an actor reaches it as its own event, and
 test('[C13] a state that was changed on its way is sent again, for hosts that had nothing to change', async (t) => {
   const change = (own: Map<string, ActorState>) =>
     void own.set('test.door/front', {
-      ...state('test.door/front', 9),
+      ...doorAt('test.door/front', 9),
       context: { order: 9, changed: 9 },
     });
   const { shared, sent } = host({ others: ['test.lamp/hall'], onSent: [change] });
@@ -129,7 +133,7 @@ test('[C13] a state that is too large to be sent is not tried again, and the oth
 test('[C13] of an actor that tells the others a part, that part is sent, and again when it was changed on its way', async (t) => {
   const told: Json[] = [];
   const change = (own: Map<string, ActorState>) =>
-    void own.set('test.door/front', state('test.door/front', 9));
+    void own.set('test.door/front', doorAt('test.door/front', 9));
   const { shared } = host({
     tell: ({ context: { order = 0 } }) => ({ newest: order, changed: order }),
     send: async (_ref, sent) => void told.push(isObject(sent) ? (sent.context ?? null) : sent),
@@ -142,13 +146,26 @@ test('[C13] of an actor that tells the others a part, that part is sent, and aga
   ]);
 });
 
-test('[C13] a host knows when it does not understand a state of another one', (t) => {
+test('[C13] a host knows when it does not understand a state of another one', async (t) => {
   const { shared, clock, delivered } = host();
   const state = { machine: 'door', version: 1, value: 'open', context: { order: 5 }, at: clock.now() };
   const take = (state: Json) => shared.take({ from: 'attic', version: '9.0.0', ref: 'test.door/bad', state });
-  t.false(take('nothing'));
-  t.false(take({ ...state, version: 9 }), 'its machine has another version');
+  t.false(await take('nothing'));
+  t.false(await take({ ...state, version: 9 }), 'its machine has another version');
   t.deepEqual(delivered, []);
-  t.true(take(state));
+  t.true(await take(state));
   t.is(delivered.length, 1);
+});
+
+test('[C13] a state of another host waits until the log has room, and meets the actor as it is then', async (t) => {
+  const room = Promise.withResolvers<void>();
+  const { shared, clock, delivered, own } = host({ room: room.promise });
+  const state = { machine: 'door', version: 1, value: 'open', context: { order: 5 }, at: clock.now() };
+  const taken = shared.take({ from: 'attic', version: '1.0.0', ref: 'test.door/front', state });
+  await new Promise((resolve) => setImmediate(resolve));
+  t.deepEqual(delivered, []);
+  own.set('test.door/front', doorAt('test.door/front', 5));
+  room.resolve();
+  t.true(await taken);
+  t.deepEqual(delivered, [], 'it knows that by now');
 });

@@ -17,6 +17,7 @@ interface Wish {
   readonly doors?: readonly string[];
   readonly position?: Position;
   readonly others?: Iterable<string>;
+  readonly whenDurable?: () => Promise<void>;
 }
 
 const connected = { hosts: 2, silentMs: 0, isIsolated: false, isBehind: false };
@@ -37,10 +38,12 @@ async function open(t: Scope, url: string, host: string, wish: Wish) {
     snapshot: state,
     deliver: (ref: string) => {
       heard.add(ref);
-      return { record: undefined, durable: () => Promise.reject(new Error('nobody waits')) };
+      const nobody = () => Promise.reject(new Error('nobody waits'));
+      return { record: undefined, decided: nobody, durable: nobody };
     },
+    whenFree: async () => {},
   };
-  const log = { lastSeq: () => 0, whenDurable: async () => {} };
+  const log = { lastSeq: () => 0, whenDurable: wish.whenDurable ?? (async () => {}) };
   const declarations = () => ({ actors: [{ type: 'test.door', hear }] });
   const common = { link, clock: systemClock, logger: silent };
   const shared = new SharedMessages({
@@ -55,7 +58,7 @@ async function open(t: Scope, url: string, host: string, wish: Wish) {
       },
     },
     others: () => new Set(others),
-    deliver: ({ from, topic }) => {
+    deliver: async ({ from, topic }) => {
       if (topic === 'test.news')
         throw new HostError('HF_PLUGIN_MESSAGE', { host: from, topic, reason: 'new' });
     },
@@ -149,4 +152,16 @@ test('[C13] what a host of another release says and this one does not understand
   t.true(a.notes.current.shared?.isIncomplete, 'also after a restart');
   alive.delete('c');
   await until('a goes on without it', isConnected);
+});
+
+test('[C13] a log that is closed before it took anything ends a host as ever, and nothing counts as taken', async (t) => {
+  const nats = await startNats(t);
+  const closed = Promise.withResolvers<void>();
+  const whenDurable = () => closed.promise;
+  const a = await open(t, nats.url(), 'a', { name: clusterName(), whenDurable });
+  await a.shared.send({ topic: 'test.other', payload: 1, correlation: 'c' });
+  await a.shared.stop();
+  closed.reject(new Error('the log is closed'));
+  await new Promise((resolve) => setImmediate(resolve));
+  t.is(a.notes.current.shared, undefined);
 });

@@ -1,18 +1,24 @@
 import { cpSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
+import { defineTopic } from '../../../src/bus/topic.ts';
 import { type Cluster, ClusterToken } from '../../../src/core/contracts/cluster.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
-import { definePlugin, type Services } from '../../../src/core/host/plugin/definition.ts';
+import { definePlugin, type PluginEntry, type Services } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
+import { defineActor } from '../../../src/core/kernel/actors/definition.ts';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { hostActor } from '../../../src/plugins/cluster/actors.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { ClusterKey } from '../../../src/plugins/cluster/keys.ts';
 import { incarnationsNamed } from '../../../src/plugins/cluster/mirror/incarnations.ts';
+import { ClusterPosition } from '../../../src/plugins/cluster/mirror/position.ts';
 import { operated } from '../../../src/plugins/cluster/operate/operated.ts';
 import { clusterView } from '../../../src/plugins/cluster/operate/view.ts';
 import { ClusterSystem } from '../../../src/plugins/cluster/system.ts';
 import { openLink, silent } from '../../support/cluster.ts';
+import { door as doorOfOneHost } from '../../support/door.ts';
+import { holdLog } from '../../support/held-log.ts';
 import { joinCluster, keyIn } from '../../support/joined-host.ts';
 import { startNats } from '../../support/nats.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -24,7 +30,7 @@ test('[C13] a message is acknowledged when a successor can know of it: the holde
   const attic = await joinCluster(t, nats.url(), keyFile, 'attic');
   const barn = await joinCluster(t, nats.url(), keyFile, 'barn');
   let recorded: number | undefined;
-  attic.system.onArrived(({ topic }) => {
+  attic.system.onArrived(async ({ topic }) => {
     attic.services.actors.send(hostActor, topic, { type: 'LEFT', at: 1 });
     recorded = attic.services.log.lastSeq();
   });
@@ -110,8 +116,19 @@ test('[C13] a host whose name another process has taken says so as long as it ru
   t.is(first.system.leftBecause, undefined);
 });
 
+interface HostWish {
+  readonly host?: string;
+  readonly plugins?: readonly PluginEntry[];
+}
+
 /** Runs a host on a data folder, with the plugin as it is shipped. */
-async function runHost(t: ExecutionContext, servers: string, keyFile: string, dataDir: string) {
+async function runHost(
+  t: ExecutionContext,
+  servers: string,
+  keyFile: string,
+  dataDir: string,
+  { host = 'attic', plugins: more = [] }: HostWish = {},
+) {
   let joined: Cluster | undefined;
   let log: Services['log'] | undefined;
   const witness = definePlugin({
@@ -125,8 +142,13 @@ async function runHost(t: ExecutionContext, servers: string, keyFile: string, da
     },
     register: () => {},
   });
-  const plugins = [cluster({ servers, keyFile, name: 'left', host: 'attic' }), witness()];
-  const runtime = createRuntime({ ...resolveConfig({ plugins }, {}), dataDir, logger: silent });
+  const plugins = [cluster({ servers, keyFile, name: 'left', host }), witness(), ...more];
+  const runtime = createRuntime({
+    ...resolveConfig({ plugins }, {}),
+    dataDir,
+    logger: silent,
+    patienceMs: 50,
+  });
   t.teardown(() => runtime.stop('test'));
   await runtime.start();
   if (!(joined instanceof ClusterSystem)) throw new Error('it is another cluster');
@@ -166,4 +188,61 @@ test('[C13] a host that has left the cluster competes no more, and stops as any 
   t.deepEqual(system.leases.table(), []);
   t.is(system.link.problem, 'it is closed');
   t.deepEqual(await runtime.stop('test'), []);
+});
+
+const knock = defineTopic('test.knock', z.object({ by: z.string() }), 'Somebody wants in.');
+const door = defineActor({ ...doorOfOneHost, hear: () => undefined });
+
+/** Doors on every host that open at a knock. */
+const doors = definePlugin({
+  name: 'doors',
+  options: z.strictObject({}),
+  start: (services) => services,
+  register(context) {
+    context.actor(door);
+    context.effect('lamp.on', () => {}, { onRecovery: 'retry' });
+    context.effect('bell.ring', () => {}, { onRecovery: 'retry' });
+    const opens = { everyHost: true } as const;
+    context.route(knock, door, ({ payload: { by } }) => [{ key: by, event: { type: 'OPEN', by } }], opens);
+  },
+});
+
+test('[C13] a message to every host that the log cannot take makes a host refuse calls, and is not noted as taken before it is durable', async (t) => {
+  const nats = await startNats(t);
+  const [keyFile, dataDir] = [keyIn(t), tempDir(t)];
+  const barn = await runHost(t, nats.url(), keyFile, tempDir(t), { host: 'barn', plugins: [doors()] });
+  const attic = await runHost(t, nats.url(), keyFile, dataDir, { plugins: [doors()] });
+  const { actors, log } = attic.runtime.services;
+  const publish = (by: string) => barn.runtime.services.bus.publish(knock, { by });
+  const noted = () => ClusterPosition.open(dataDir, systemClock, () => {}).current;
+  const place = () => attic.system.shared.place.seq;
+  publish('ann');
+  await until('both have it', () => actors.get(door, 'ann') && noted().shared?.seq === place());
+  await until('it is connected', () => !attic.system.standing().isIsolated);
+  const letGo = holdLog(t, dataDir);
+  const own = actors.send(door, 'own', { type: 'KNOCK' });
+  await until('its log takes nothing', () => !actors.accepting());
+
+  const before = place();
+  publish('bob');
+  await until('the other host has it', () => barn.runtime.services.actors.get(door, 'bob'));
+  await until('it has come', () => place() > before || attic.system.standing().isBehind);
+  t.is(place(), before);
+  t.true(attic.system.standing().isIsolated, 'as routes that write ask');
+  const { problems } = clusterView(operated(attic.system, attic.runtime.services));
+  t.regex(problems.join(), /may be unread here, e\.g\. a revocation: this host refuses calls/);
+
+  // The log takes what stood before it, and nothing more.
+  let letGoAgain: (() => void) | undefined;
+  log.onDurable(() => {
+    letGoAgain ??= holdLog(t, dataDir);
+  });
+  letGo();
+  const { seq } = await own.durable();
+  await until('it was decided', () => actors.get(door, 'bob'));
+  await until('what the log took is noted', () => (noted().mirror?.seq ?? 0) >= seq);
+  t.is(noted().shared?.seq, before);
+  letGoAgain?.();
+  await until('it is noted', () => noted().shared?.seq === place() && place() > before);
+  await until('it serves again', () => !attic.system.standing().isIsolated);
 });

@@ -59,7 +59,7 @@ test('[C13,G24] a rollback on one host is one on all, also by the revision that 
   t.is((await a.control('/gateway/rollback', { route: 'wiki', to: 99 })).status, 409);
   // A message that comes again rolls nothing back again.
   const before = await b.serving();
-  for (const message of cluster.shared) cluster.members.get('b')?.hear(message);
+  for (const message of cluster.shared) await cluster.members.get('b')?.hear(message);
   t.deepEqual(await b.serving(), before);
 });
 

@@ -1,6 +1,7 @@
 import { type Envelope, subscriberFailed } from '../../../bus/bus.ts';
 import type { ArrivedMessage, Cluster, HostMessage } from '../../contracts/cluster.ts';
 import type { Route } from '../../kernel/actors/definition.ts';
+import type { Sent } from '../../kernel/actors/system.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../kernel/errors/kernel-error.ts';
 import { actorRef } from '../../kernel/ids.ts';
@@ -75,7 +76,7 @@ export class Routes {
   #subscribe(route: Owned<Route>, isHere: () => boolean): void {
     const { bus } = this.#services;
     bus.subscribe(route.topic, `route of ${route.owner}`, (envelope: Envelope) => {
-      if (isHere()) this.#deliver(route, envelope);
+      if (isHere() && !this.#isRefused(envelope)) this.#deliver(route, envelope);
     });
   }
 
@@ -167,10 +168,14 @@ export class Routes {
   }
 
   /**
-   * @throws HF_PLUGIN_ELSEWHERE it is for a singleton that does not run here
+   * Resolves when the actors have decided what it led to; while the log has no room, it waits.
+   *
+   * @throws HF_PLUGIN_ELSEWHERE, HF_ACTOR_ELSEWHERE it is for a singleton that does not run here
    * @throws HF_PLUGIN_MESSAGE its payload does not fit the topic as this host knows it
    */
-  #arrived(message: ArrivedMessage, host: string): void {
+  async #arrived(message: ArrivedMessage, host: string): Promise<void> {
+    // In the mailbox it would count as taken before the log has it, and be refused when too much waits there.
+    await this.#services.actors.whenFree();
     const { topic, payload, correlation, cause, from, order, sentAt, singleton } = message;
     if (singleton !== undefined && !this.#placement.isRunning(singleton)) {
       const where = `${host} does not hold it`;
@@ -200,14 +205,16 @@ export class Routes {
       ...(sentAt !== undefined && { sentAt }),
     };
     const origin = isOwn ? undefined : { host: from, ...(cause !== undefined && { seq: cause }) };
-    for (const route of routes) this.#deliverArrived(route, envelope, origin);
+    await Promise.all(routes.map((route) => this.#deliverArrived(route, envelope, origin)));
   }
 
   /** One route that fails keeps neither the others nor the next message from it. */
-  #deliverArrived(route: Owned<Route>, envelope: Envelope, origin: Origin | undefined): void {
+  async #deliverArrived(route: Owned<Route>, envelope: Envelope, origin: Origin | undefined): Promise<void> {
     try {
-      this.#deliver(route, envelope, origin);
+      // What one message leads to may fill the log: the rest of it waits in the mailbox.
+      await Promise.all(this.#deliver(route, envelope, origin).map((sent) => sent.decided()));
     } catch (error) {
+      if (isCoded(error, 'HF_ACTOR_ELSEWHERE')) throw error; // the work ended here while this waited for the log
       const message = error instanceof Error ? error.message : String(error);
       const failure = {
         owner: `route of ${route.owner}`,
@@ -218,19 +225,20 @@ export class Routes {
     }
   }
 
-  #deliver({ to, map }: Route, envelope: Envelope, origin?: Origin): void {
+  #deliver({ to, map }: Route, envelope: Envelope, origin?: Origin): Sent[] {
     const { actors, pendingReplies } = this.#services;
     const { topic, correlation, cause, blobs } = envelope;
-    if (this.#isRefused(envelope)) return;
+    const sent: Sent[] = [];
     for (const { key, event } of map(envelope)) {
       try {
-        actors.deliver(actorRef(to, key), event, { correlation, cause, origin, blobs });
+        sent.push(actors.deliver(actorRef(to, key), event, { correlation, cause, origin, blobs }));
       } catch (error) {
         pendingReplies.fail(correlation, error);
         if (!isCoded(error, 'HF_ACTOR_OVERLOADED')) throw error;
         this.#drop(topic, { actor: actorRef(to, key), correlation }, error);
       }
     }
+    return sent;
   }
 
   /** The log cannot take a decision that a request waits for: it is answered now. */

@@ -34,6 +34,8 @@ export class Mailbox {
   readonly #hasRoom: () => boolean;
   readonly #transition: Transition;
   readonly #waiting: Waiting[] = [];
+  /** Who wants to send when nothing waits any more. */
+  readonly #watching: (() => void)[] = [];
 
   /** @param hasRoom whether the log takes a record now */
   constructor(hasRoom: () => boolean, transition: Transition) {
@@ -49,6 +51,11 @@ export class Mailbox {
   /** Whether an event that is sent now need not wait. */
   isFree(): boolean {
     return this.#waiting.length === 0 && this.#hasRoom();
+  }
+
+  /** Resolves when an event that is sent now need not wait; several who want to know it go on in the order in which they asked. */
+  async whenFree(): Promise<void> {
+    while (!this.isFree()) await new Promise<void>((resolve) => this.#watching.push(resolve));
   }
 
   /**
@@ -79,5 +86,7 @@ export class Mailbox {
         next.refused(error);
       }
     }
+    if (!this.isFree()) return;
+    for (const goOn of this.#watching.splice(0)) goOn();
   }
 }

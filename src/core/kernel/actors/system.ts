@@ -31,6 +31,8 @@ import { MachineStepper } from './xstate.ts';
 export interface Sent {
   /** The record, unless the event still waits for the log to have room. */
   readonly record: LogRecord | undefined;
+  /** Resolves with the record once it was decided: its effects and its durability are still to come. */
+  decided(): Promise<LogRecord>;
   /** Resolves with the record once it is durable. */
   durable(): Promise<LogRecord>;
 }
@@ -310,10 +312,14 @@ export class ActorSystem {
     const plain = recordable(event);
     if (this.#mailbox.isFree()) {
       const record = this.#transition(ref, plain, meta);
-      return { record, durable: () => this.#whenDurable(record) };
+      return { record, decided: async () => record, durable: () => this.#whenDurable(record) };
     }
     const decided = this.#mailbox.put(ref, plain, meta);
-    return { record: undefined, durable: () => decided.then((record) => this.#whenDurable(record)) };
+    return {
+      record: undefined,
+      decided: () => decided,
+      durable: () => decided.then((record) => this.#whenDurable(record)),
+    };
   }
 
   /** An actor as it is now; undefined when there is none of that key. */
@@ -372,6 +378,14 @@ export class ActorSystem {
   /** False while the log is frozen or has no room: the host then refuses requests instead of queueing them. */
   accepting(): boolean {
     return this.#log.hasRoom();
+  }
+
+  /**
+   * Resolves when an event that is sent now is decided at once: for senders that can wait, and whose events must not be refused. While the log takes
+   * nothing, it does not resolve.
+   */
+  whenFree(): Promise<void> {
+    return this.#mailbox.whenFree();
   }
 
   get mailboxDepth(): number {

@@ -38,8 +38,9 @@ export interface EveryHostOptions {
    * Takes a message. The next one waits for it; when it throws, it is called again until it does not. HF_PLUGIN_MESSAGE says that
    * it is not understood.
    */
-  readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
-  readonly onState: (state: ArrivedState) => void;
+  readonly deliver: (message: ArrivedMessage) => Promise<void>;
+  /** The next message waits for it. */
+  readonly onState: (state: ArrivedState) => Promise<void>;
   /** A host wants the states that the others have. */
   readonly onWanted: (round: string, from: string) => void;
   /** A host has sent what it had, for those who wanted it in these rounds. */
@@ -71,6 +72,9 @@ export class EveryHost {
   #delivering: SharedBody | undefined;
   #taken = 0;
   #cancel: (() => void) | undefined;
+  /** Ends the wait for what is being delivered. */
+  #interrupt: () => void = () => {};
+  #isStopped = false;
 
   constructor(options: EveryHostOptions) {
     const { link, clock, logger, name, host, replicas, withinMs = WITHIN_MS } = options;
@@ -110,10 +114,13 @@ export class EveryHost {
     this.#reader.start();
   }
 
-  /** Resolves when nothing is delivered any more. What waits to be sent is rejected. */
+  /** Resolves when nothing is delivered any more. What waits to be sent is rejected; what waits to be taken comes again at the next start. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#outgoing.stop();
-    await this.#reader.stop();
+    const stopped = this.#reader.stop();
+    this.#interrupt();
+    await stopped;
     this.#cancel?.();
     this.#remember();
   }
@@ -198,10 +205,18 @@ export class EveryHost {
     const { body, order } = outcome;
     if (this.#delivering !== body) this.#taken = 0;
     this.#delivering = body;
-    await this.#deliver(body, order, at);
+    if (!(await this.#isDelivered(body, order, at))) return;
     this.#delivering = undefined;
     if (body.from === this.#options.host) this.#outgoing.delivered(body.id);
     this.#cancel ??= this.#options.clock.after(REMEMBER_MS, () => this.#remember());
+  }
+
+  /** A log that takes nothing lets it wait until it does, or until the stop. @returns whether it was taken */
+  #isDelivered(body: SharedBody, order: number, sentAt: number): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.#interrupt = () => resolve(false);
+      this.#deliver(body, order, sentAt).then(() => resolve(true), reject);
+    });
   }
 
   async #deliver(body: SharedBody, order: number, sentAt: number): Promise<void> {
@@ -209,6 +224,7 @@ export class EveryHost {
     if (body.kind === 'messages') {
       // When one of them cannot be taken, it comes again, and those before it do not.
       for (const message of body.messages.slice(this.#taken)) {
+        if (this.#isStopped) return;
         const { from, topic } = body;
         await this.#hand(body, { ...message, from, topic, order: order + this.#taken, sentAt });
         this.#taken += 1;
@@ -219,7 +235,7 @@ export class EveryHost {
     if (body.kind === 'sent') onSent(body.rounds, body.from);
     if (body.kind === 'state') {
       const { from, version, ref, state } = body;
-      onState({ from, version, ref, state });
+      await onState({ from, version, ref, state });
     }
   }
 

@@ -49,10 +49,10 @@ export interface HolderOptions {
   readonly host: string;
   readonly beats: Pick<Beats, 'stamp' | 'isFresh'>;
   /**
-   * Takes a message for a singleton that this host holds. When the promise resolves, a successor knows of it. HF_PLUGIN_ELSEWHERE says that
-   * the singleton does not run here, HF_CLUSTER_STOPPED that a successor may not know of it: the sender tries again.
+   * Takes a message for a singleton that this host holds. When the promise resolves, a successor knows of it. HF_PLUGIN_ELSEWHERE and
+   * HF_ACTOR_ELSEWHERE say that the singleton does not run here, HF_CLUSTER_STOPPED that a successor may not know of it: the sender tries again.
    */
-  readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
+  readonly deliver: (message: ArrivedMessage) => Promise<void>;
   /** How long to try; 60,000 unless set. Milliseconds. */
   readonly withinMs?: number;
 }
@@ -257,7 +257,7 @@ export class HolderMessages {
       return holding.counts() ? 'taken' : 'not held';
     } catch (error) {
       // Its work has ended here, or not begun, while the lease still stands: e.g. amid a stop.
-      if (isCoded(error, 'HF_PLUGIN_ELSEWHERE') || isCoded(error, 'HF_CLUSTER_STOPPED')) return 'not held';
+      if (NOT_HERE.some((code) => isCoded(error, code))) return 'not held';
       const { singleton, topic, from } = message;
       this.#options.logger.error({ err: error, singleton, topic, from }, 'cluster.holder.failed');
       return 'failed';
@@ -285,6 +285,7 @@ export class HolderMessages {
   }
 }
 
+const NOT_HERE = ['HF_PLUGIN_ELSEWHERE', 'HF_ACTOR_ELSEWHERE', 'HF_CLUSTER_STOPPED'] as const;
 const MAYBE = 'it may have been taken';
 const OTHER_TOKEN = 'its holder took it over just now';
 const FAILED = 'its holder could not take it, and says why in its log';

@@ -26,7 +26,7 @@ const AGAIN_MS = 1_000;
 
 export interface SharedActorsOptions {
   readonly services: Pick<Services, 'clock' | 'logger'> & {
-    readonly actors: Pick<ActorSystem, 'states' | 'snapshot' | 'deliver'>;
+    readonly actors: Pick<ActorSystem, 'states' | 'snapshot' | 'whenFree' | 'deliver'>;
     readonly declarations: () => {
       readonly actors: readonly Pick<ActorDefinition, 'type' | 'hear' | 'tell'>[];
     };
@@ -112,12 +112,13 @@ export class SharedActors {
     }
   }
 
-  /** An actor hears what another host knows of it, or begins with that. @returns whether this host understands it */
-  take({ from, ref, state }: ArrivedState): boolean {
+  /** An actor hears what another host knows of it, or begins with that; while the log has no room, it waits. @returns whether this host understands it */
+  async take({ from, ref, state }: ArrivedState): Promise<boolean> {
     const { host, services } = this.#options;
     const { actors, logger, clock } = services;
     const definition = this.#shared().find(({ type }) => ref.startsWith(`${type}/`));
     if (from === host || !definition) return true;
+    await actors.whenFree();
     try {
       const heard = sharedState.parse(state);
       const at = clock.now();

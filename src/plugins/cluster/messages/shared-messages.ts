@@ -27,8 +27,8 @@ export interface SharedMessagesOptions {
   };
   /** Where this host was when it stopped, and is noted. */
   readonly position: Pick<ClusterPosition, 'current' | 'set'>;
-  /** Takes a message. The next one waits for it; when it throws, it is called again until it does not. */
-  readonly deliver: (message: ArrivedMessage) => void | Promise<void>;
+  /** Takes a message: what it led to is in the log when this resolves, durable or not. The next one waits for it; when it rejects, it is called again. */
+  readonly deliver: (message: ArrivedMessage) => Promise<void>;
   /** The names of the other hosts that live, as far as it is heard; also of those that never answer, because they have another protocol. */
   readonly others: () => ReadonlySet<string>;
 }
@@ -72,8 +72,8 @@ export class SharedMessages {
       ...{ link, clock, logger, name, host, replicas, deliver },
       ...(place && { place }),
       remember: (newest) => this.#remember(newest),
-      onState: (state) => {
-        if (actors.take(state)) return;
+      onState: async (state) => {
+        if (await actors.take(state)) return;
         this.#states.notUnderstood(state.from);
         if (this.#states.isIncomplete) this.#foreign.set(state.from, state.version);
       },
@@ -154,10 +154,12 @@ export class SharedMessages {
   /** What is not durable yet would not come again after a crash. */
   #remember(place: SharedPlace): void {
     const { log } = this.#options.services;
-    void log.whenDurable(log.lastSeq()).then(() => {
+    const note = () => {
       this.#place = place;
       this.#note();
-    });
+    };
+    // The log was closed before it was durable: it comes again.
+    void log.whenDurable(log.lastSeq()).then(note, () => {});
   }
 
   /** Of a host that has not found the stream yet nothing is noted: its next start is the first, too. */

@@ -238,6 +238,8 @@ export class SharedReader {
 
   async #take(message: StreamMessage): Promise<void> {
     const { order, onOutcome } = this.#options;
+    // The one before may have been given up.
+    if (this.#isStopped) return;
     if (message.seq !== this.#taken?.seq) {
       if (message.seq <= order.seq) return;
       // Those between were forged.

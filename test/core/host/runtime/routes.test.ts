@@ -6,6 +6,7 @@ import { definePlugin, type PluginEntry } from '../../../../src/core/host/plugin
 import { defineActor } from '../../../../src/core/kernel/actors/definition.ts';
 import { newCorrelation } from '../../../../src/core/kernel/clock.ts';
 import { doorMachine, door as doorOfOneHost } from '../../../support/door.ts';
+import { holdLog } from '../../../support/held-log.ts';
 import { MemoryCluster, startHost, type TestHost } from '../../../support/two-hosts.ts';
 import { read, until } from '../../../support/until.ts';
 
@@ -96,6 +97,54 @@ test('[C13] a host that was cut off takes the messages that it missed, in order,
   publish(b, 'cid');
   await until('it has caught up', () => opened(b).length === 2);
   t.deepEqual(opened(b), ['1 ann', '2 cid']);
+});
+
+/** A host whose log takes nothing, and says so. */
+async function startWithoutRoom(t: ExecutionContext, cluster: MemoryCluster) {
+  const host = await startHost(t, cluster, 'full', [doors()], { patienceMs: 50 });
+  const { actors, log } = host.runtime.services;
+  await log.whenDurable(log.lastSeq());
+  const letGo = holdLog(t, host.dataDir);
+  actors.send(door, 'own', { type: 'KNOCK' });
+  await until('its log is frozen', () => !actors.accepting());
+  return { host, letGo, actors };
+}
+
+test('[C13] while the log has no room, messages of other hosts wait however much waits here, and are decided in their order', async (t) => {
+  const cluster = new MemoryCluster();
+  const a = await startHost(t, cluster, 'a', [doors()]);
+  const { host, letGo, actors } = await startWithoutRoom(t, cluster);
+  const fill = () => {
+    for (;;) actors.send(door, 'own', { type: 'KNOCK' });
+  };
+  t.throws(fill, { code: 'HF_ACTOR_OVERLOADED' });
+  const depth = actors.mailboxDepth;
+  publish(a, 'ann');
+  publish(a, 'bob');
+  await until('the other host has both', () => opened(a).length === 2);
+  t.deepEqual([host.member.taken, actors.mailboxDepth], [0, depth]);
+  letGo();
+  await until('it has taken both', () => host.member.taken === 2);
+  t.deepEqual(opened(host).slice(1), ['1 ann', '2 bob']);
+  t.is(await dropped(host), undefined);
+});
+
+test('[C13] what this host told every host is decided here too, though its log has no room when that comes back', async (t) => {
+  const { host, letGo } = await startWithoutRoom(t, new MemoryCluster());
+  const correlation = newCorrelation();
+  const answer = host.runtime.services.pendingReplies.open(correlation, 3_600_000);
+  const heard = host.member.hear({
+    topic: knock.name,
+    payload: { by: 'ann' },
+    correlation,
+    from: 'full',
+    order: 7,
+  });
+  letGo();
+  await heard;
+  t.deepEqual(opened(host).slice(1), ['7 ann']);
+  host.runtime.services.pendingReplies.settle(correlation, { status: 200 });
+  t.is((await answer).status, 200, 'who waits for it is not told that it was refused');
 });
 
 test('[C13] a message that does not fit the topic of this host counts as missed, and the next one comes', async (t) => {
