@@ -11,6 +11,26 @@ const area: Area = {
   ],
   mutations: [
     ...noticedBy(
+      ['cluster/stream.test', 'cluster/every-host', 'cluster/link.test'],
+      [
+        {
+          breaks: 'C13: a forged message on a stream is skipped and not counted',
+          find: 'if (!this.#dependencies.isHeard) this.#link.countForged(',
+          put: 'if (false) this.#link.countForged(',
+        },
+        {
+          breaks: 'C13: a forged message on a stream counts each time that it is read',
+          find: 'if (this.#forgedPlaces.has(place)) return;',
+          put: '',
+        },
+        {
+          breaks: 'C13: of forged messages on streams every place is kept in memory',
+          find: 'this.#forgedPlaces.delete(oldest)',
+          put: 'undefined',
+        },
+      ],
+    ),
+    ...noticedBy(
       [
         'host/runtime/routes.test',
         'cluster/system',

@@ -231,6 +231,7 @@ test.serial(
     await until('a has the last one', () => ids(a).includes('last'));
     t.deepEqual(ids(a), ['genuine', 'last']);
     t.deepEqual(ids(b), ['genuine', 'last']);
+    t.deepEqual([a.link.forged, b.link.forged], [3, 3]);
   },
 );
 

@@ -211,3 +211,12 @@ test('[C13] a question that a stranger repeats with another place for the answer
   await two.connected().flush();
   t.deepEqual(heard, []);
 });
+
+test('[C13] a forged message on a stream counts once however often it is read, and the memory of that is bounded', async (t) => {
+  const link = await openLink(t, nats.url());
+  const places = Array.from({ length: 10_001 }, (_, i) => `a stream ${i}`);
+  for (const place of [...places, ...places.slice(1)]) link.countForged('hf.link.stored', place);
+  t.is(link.forged, 10_001);
+  link.countForged('hf.link.stored', places[0]);
+  t.is(link.forged, 10_002, 'the oldest was forgotten');
+});

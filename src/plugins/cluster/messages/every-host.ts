@@ -99,7 +99,6 @@ export class EveryHost {
         options.onBroken('rewound', to + 1, from);
       },
       onCaughtUp: () => this.#outgoing.wake(),
-      onForged: () => this.#drops.add('forged'),
     });
     this.#outgoing = new Outgoing({
       ...{ clock, host, order: this.#order, withinMs },

@@ -32,7 +32,6 @@ export interface SharedReaderOptions {
   readonly onRewound: (from: number, to: number) => void;
   /** This host has read everything that stands on the stream. */
   readonly onCaughtUp: () => void;
-  readonly onForged: () => void;
   /** Between two looks without a hint; 2,000 unless set. Milliseconds. */
   readonly pollMs?: number | undefined;
 }
@@ -106,10 +105,10 @@ export class SharedReader {
   }
 
   async #run(): Promise<void> {
-    const { link, clock, logger, settings, onForged } = this.#options;
+    const { link, clock, logger, settings } = this.#options;
     while (!this.#isStopped) {
       try {
-        const stream = await LinearStream.open(link, settings, { clock, logger, onForged });
+        const stream = await LinearStream.open(link, settings, { clock, logger });
         this.#trouble.note();
         if (await this.#isReady(stream)) await this.#follow(stream);
         else await this.#pause();

@@ -36,6 +36,8 @@ interface Modules {
 const API_TIMEOUT_MS = 5_000;
 /** Messages without a valid code are logged this often, with how many there were. */
 const FORGED_LINE_MS = 60_000;
+/** Of streams, that are known to have been counted. */
+const MOST_FORGED_PLACES = 10_000;
 
 /**
  * What a host sends and hears over NATS (docs/cluster.md, "Beats"). The connection comes and goes: subscriptions survive that,
@@ -53,6 +55,8 @@ export class NatsLink {
   #jetstream: JetStreamClient | undefined;
   #manager: JetStreamManager | undefined;
   #forged = 0;
+  /** Those of streams that were counted last, oldest first. */
+  readonly #forgedPlaces = new Set<string>();
 
   private constructor(modules: Modules, dialler: Dialler, { clock, logger, key }: LinkDependencies) {
     this.#modules = modules;
@@ -113,9 +117,26 @@ export class NatsLink {
     return this.connected().info?.cluster !== undefined;
   }
 
-  /** Messages that nobody with the key of the cluster can have sent, or not to that place. They are dropped. */
+  /** Messages that nobody with the key of the cluster can have sent, or not to that place, heard or on a stream. They are dropped. */
   get forged(): number {
     return this.#forged;
+  }
+
+  /**
+   * Counts a message that is dropped because nobody with the key of the cluster can have sent it there; a line in the log says so, once a minute.
+   *
+   * @param place on a stream: whoever reads that place again does not count it again
+   */
+  countForged(subject: string, place?: string): void {
+    if (place !== undefined) {
+      if (this.#forgedPlaces.has(place)) return;
+      const [oldest] = this.#forgedPlaces;
+      if (oldest !== undefined && this.#forgedPlaces.size >= MOST_FORGED_PLACES)
+        this.#forgedPlaces.delete(oldest);
+      this.#forgedPlaces.add(place);
+    }
+    this.#forged += 1;
+    if (this.#forgedLines.isDue()) this.#logger.warn({ subject, count: this.#forged }, 'cluster.nats.forged');
   }
 
   /** Calls back with each change of `isUp`, and when it is closed. @returns ends that */
@@ -297,9 +318,7 @@ export class NatsLink {
     // Whoever repeats a question chooses where its answer goes, and the answer has our code.
     const isElsewhere = replyTo !== undefined && replyTo !== reply;
     if (!headers || isElsewhere || !seal.isGenuine({ subject, headers, body: data })) {
-      this.#forged += 1;
-      if (this.#forgedLines.isDue())
-        this.#logger.warn({ subject, count: this.#forged }, 'cluster.nats.forged');
+      this.countForged(subject);
       return undefined;
     }
     const respond = (answer: Uint8Array | string) => {

@@ -25,9 +25,7 @@ export type { StreamEnds, StreamMessage };
 export interface StreamDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called for each stored message that nobody with the key of the cluster can have written to that place. It is skipped. */
-  readonly onForged?: (message: { readonly seq: number; readonly subject: string }) => void;
-  /** Its messages are heard by hosts that have not opened it: their code is for no stream. Not unless set. */
+  /** Its messages are heard, and those that are forged counted, by hosts that have not opened it: their code is for no stream. Not unless set. */
   readonly isHeard?: boolean;
 }
 
@@ -65,7 +63,6 @@ export class LinearStream {
   #seen = 0;
   #rewoundSince: number | undefined;
   #inFlight = 0;
-  #forged = 0;
 
   private constructor(link: NatsLink, info: StreamInfo, dependencies: StreamDependencies) {
     this.#link = link;
@@ -131,11 +128,6 @@ export class LinearStream {
   /** The newest message that this process has seen on it. */
   get seen(): number {
     return this.#seen;
-  }
-
-  /** Messages that were skipped because nobody with the key can have written them there. */
-  get forged(): number {
-    return this.#forged;
   }
 
   /**
@@ -332,8 +324,8 @@ export class LinearStream {
     const looked = openStored(stored, this.#seal);
     if (looked.message) return looked;
     const { seq, subject } = stored;
-    this.#forged += 1;
-    this.#dependencies.onForged?.({ seq, subject });
+    if (!this.#dependencies.isHeard)
+      this.#link.countForged(subject, `${this.name} ${this.incarnation} ${seq}`);
     return looked;
   }
 }
