@@ -58,7 +58,7 @@ const area: Area = {
       breaks: 'G14: a value that was rotated out is good for ever',
       id: 'G14',
       tests: NEAR,
-      find: '($1.until !== undefined && $2 >= $1.until)',
+      find: 'hasEnded || $1 >= until',
       put: 'false',
     },
     {
@@ -79,15 +79,15 @@ const area: Area = {
       breaks: 'G16: what was spent is not counted',
       id: 'G16',
       tests: NEAR,
-      find: '&& { spend: $1($2.spend, $3.cost) }',
+      find: '&& { spend: $1(spend, $2.cost) }',
       put: '&& {}',
     },
     {
       breaks: 'G16: a call that never reached its upstream is charged',
       id: 'G16',
       tests: NEAR,
-      find: 'return reached ? {}',
-      put: 'return true ? {}',
+      find: 'if (!cost || reached)',
+      put: 'if (true)',
     },
     {
       breaks: 'G8: a relay route admits without the identity of the caller',
@@ -135,8 +135,8 @@ const area: Area = {
       breaks: 'G14: the open calls of a revoked key go on',
       id: 'G14',
       tests: NEAR,
-      find: '=== undefined ? ($1?.servers ?? []) : []',
-      put: '=== undefined ? ($1?.servers ?? []) : ($1?.servers ?? [])',
+      find: '=== undefined && !$1?.blocked ? ($1?.servers ?? []) : []',
+      put: '=== undefined && !$1?.blocked ? ($1?.servers ?? []) : ($1?.servers ?? [])',
     },
   ],
   automatic: {

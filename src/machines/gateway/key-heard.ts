@@ -1,4 +1,4 @@
-import type { KeyContext, KeyHeard } from './key-rules.ts';
+import type { KeyContext, KeyHeard } from './key-shapes.ts';
 import { BUDGET, type Shared } from './shares.ts';
 
 /** Whether another host knows of a key what this one does not. */

@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 import { type ClockSet, movedAll } from '../clock-set.ts';
 import { type Alert, effect } from '../effect.ts';
-import type { AnswerParams, CallEnded, MisplacedKey, RejectionRule } from './key-rules.ts';
+import type { AnswerParams, CallEnded, MisplacedKey, RejectionRule } from './call-shapes.ts';
 
 /** What a person should hear of: a rule, or a key in some other header. */
 type Reason = RejectionRule | 'key_misplaced' | 'master_key_misplaced';

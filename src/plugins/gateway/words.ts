@@ -13,14 +13,10 @@ import {
 } from '../../core/kernel/actors/definition.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { type approval, callText } from '../../machines/gateway/approval.ts';
+import type { AnswerParams, ForwardParams } from '../../machines/gateway/call-shapes.ts';
 import type { endedSessions } from '../../machines/gateway/ended-sessions.ts';
-import type {
-  AnswerParams,
-  ForwardParams,
-  KeyReply,
-  KeyTerms,
-  virtualKey,
-} from '../../machines/gateway/key.ts';
+import type { virtualKey } from '../../machines/gateway/key.ts';
+import type { KeyReply, KeyTerms } from '../../machines/gateway/key-shapes.ts';
 import type { rejections } from '../../machines/gateway/rejections.ts';
 
 import type { routeHealth } from '../../machines/gateway/route-health.ts';

@@ -2,7 +2,8 @@ import test from 'ava';
 import fc from 'fast-check';
 import { MachineStepper, type Step } from '../../../src/core/kernel/actors/xstate.ts';
 import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
-import { type KeyContext, type KeyEvent, virtualKey } from '../../../src/machines/gateway/key.ts';
+import { virtualKey } from '../../../src/machines/gateway/key.ts';
+import type { KeyContext, KeyEvent } from '../../../src/machines/gateway/key-shapes.ts';
 import { runs } from '../../support/runs.ts';
 
 const HOSTS = ['a', 'b', 'c'] as const;

@@ -2,7 +2,9 @@ import test from 'ava';
 import fc from 'fast-check';
 import { MachineStepper, type Step } from '../../../src/core/kernel/actors/xstate.ts';
 import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
-import { type CallRequest, type KeyContext, virtualKey } from '../../../src/machines/gateway/key.ts';
+import type { CallRequest } from '../../../src/machines/gateway/call-shapes.ts';
+import { virtualKey } from '../../../src/machines/gateway/key.ts';
+import type { KeyContext } from '../../../src/machines/gateway/key-shapes.ts';
 import { runs } from '../../support/runs.ts';
 
 const MINUTE = 60_000;

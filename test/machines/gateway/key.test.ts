@@ -1,6 +1,8 @@
 import test from 'ava';
 import { given } from '../../../src/core/host/testing/index.ts';
-import { type CallRequest, type KeyTerms, virtualKey } from '../../../src/machines/gateway/key.ts';
+import type { CallRequest } from '../../../src/machines/gateway/call-shapes.ts';
+import { virtualKey } from '../../../src/machines/gateway/key.ts';
+import type { KeyTerms } from '../../../src/machines/gateway/key-shapes.ts';
 
 const terms: KeyTerms = { alias: 'laptop', owner: 'ann', servers: ['memory'] };
 const made = (more: Partial<KeyTerms> = {}) =>

@@ -2,13 +2,8 @@ import test from 'ava';
 import fc from 'fast-check';
 import { MachineStepper, type Step } from '../../../src/core/kernel/actors/xstate.ts';
 import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
-import {
-  type KeyContext,
-  type KeyEvent,
-  type KeyTerms,
-  virtualKey,
-  type WantParams,
-} from '../../../src/machines/gateway/key.ts';
+import { virtualKey } from '../../../src/machines/gateway/key.ts';
+import type { KeyContext, KeyEvent, KeyTerms, WantParams } from '../../../src/machines/gateway/key-shapes.ts';
 import { runs } from '../../support/runs.ts';
 
 const MINUTE = 60_000;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { isObject } from '../../../core/kernel/json.ts';
-import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
+import type { AnswerParams, ForwardParams } from '../../../machines/gateway/call-shapes.ts';
 import { GatewayCall } from '../calls/call.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import {

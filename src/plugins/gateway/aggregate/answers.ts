@@ -1,4 +1,4 @@
-import type { AnswerParams } from '../../../machines/gateway/key.ts';
+import type { AnswerParams } from '../../../machines/gateway/call-shapes.ts';
 import { unentitled } from '../calls/route-call.ts';
 import {
   type Answer,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
+import type { AnswerParams, ForwardParams } from '../../../machines/gateway/call-shapes.ts';
 import { answerInvalid, decideUnread, type OpenedRequest, requireKey, UNREAD } from '../calls/endpoint.ts';
 import type { HttpExchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';

@@ -3,7 +3,7 @@ import { unlessAborted } from '../../../core/host/deadline.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { ActorSnapshot } from '../../../core/kernel/actors/transition.ts';
 import type { approval } from '../../../machines/gateway/approval.ts';
-import type { ForwardParams, Verdict } from '../../../machines/gateway/key.ts';
+import type { ForwardParams, Verdict } from '../../../machines/gateway/call-shapes.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { keyActor } from '../keys/virtual-keys.ts';

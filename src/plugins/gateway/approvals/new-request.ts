@@ -4,7 +4,7 @@ import { redact } from '../../../core/host/logging/redact.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { ApprovalRequest } from '../../../machines/gateway/approval.ts';
-import type { ForwardParams } from '../../../machines/gateway/key.ts';
+import type { ForwardParams } from '../../../machines/gateway/call-shapes.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Route } from '../routes/route.ts';

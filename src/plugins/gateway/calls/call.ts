@@ -1,8 +1,13 @@
 import type { Logger } from 'pino';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../../core/kernel/errors/kernel-error.ts';
-import type { AnswerParams, CallEnded, CallRequest, ForwardParams } from '../../../machines/gateway/key.ts';
-import { slotOf } from '../../../machines/gateway/key-rules.ts';
+import type {
+  AnswerParams,
+  CallEnded,
+  CallRequest,
+  ForwardParams,
+} from '../../../machines/gateway/call-shapes.ts';
+import { slotOf } from '../../../machines/gateway/key-limits.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { ToolForApproval } from '../approvals/new-request.ts';
 import type { Exchange } from '../exchange.ts';

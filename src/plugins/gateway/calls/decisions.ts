@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
-import type { AnswerParams, CallEnded, ConfineParams, ForwardParams } from '../../../machines/gateway/key.ts';
+import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/call-shapes.ts';
 import { isGoodKey } from '../../../machines/gateway/key-rules.ts';
+import type { ConfineParams } from '../../../machines/gateway/key-shapes.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { withoutKey } from '../keys/misplaced-keys.ts';

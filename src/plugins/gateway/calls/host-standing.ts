@@ -1,7 +1,9 @@
 import type { Cluster, ClusterStanding } from '../../../core/contracts/cluster.ts';
 import { isObject, type Json } from '../../../core/kernel/json.ts';
+import type { Verdict } from '../../../machines/gateway/call-shapes.ts';
 import type { ClusterFacts } from '../../../machines/gateway/cluster-facts.ts';
-import { cutOff, slotOf, type Verdict } from '../../../machines/gateway/key-rules.ts';
+import { slotOf } from '../../../machines/gateway/key-limits.ts';
+import { cutOff } from '../../../machines/gateway/key-rules.ts';
 import type { KeyDirectory } from '../keys/virtual-keys.ts';
 import type { KeyUsage } from './key-usage.ts';
 

@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events';
-import { slotOf } from '../../../machines/gateway/key-rules.ts';
+import { slotOf } from '../../../machines/gateway/key-limits.ts';
 import type { Exchange } from '../exchange.ts';
 
 /** Bodies up to this size are not counted, bytes: their connection takes more memory. */

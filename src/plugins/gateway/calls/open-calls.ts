@@ -1,5 +1,6 @@
 import type { Clock } from '../../../core/kernel/clock.ts';
-import type { CallEnded, ConfineParams, ForwardParams } from '../../../machines/gateway/key.ts';
+import type { CallEnded, ForwardParams } from '../../../machines/gateway/call-shapes.ts';
+import type { ConfineParams } from '../../../machines/gateway/key-shapes.ts';
 import { HOST_ISOLATED, KEY_ENDED } from '../upstream/failures.ts';
 import type { GatewayCall } from './call.ts';
 import type { HostStanding } from './host-standing.ts';

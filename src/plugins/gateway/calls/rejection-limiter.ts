@@ -4,7 +4,7 @@ import { peerOf, strangerBudget } from '../../../core/host/http/request-budget.t
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import type { BucketSize } from '../../../core/host/token-bucket.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
-import type { AnswerParams, CallEnded } from '../../../machines/gateway/key.ts';
+import type { AnswerParams, CallEnded } from '../../../machines/gateway/call-shapes.ts';
 import { type RejectionEvent, rejections } from '../../../machines/gateway/rejections.ts';
 import { IN_AUTHORIZATION } from '../keys/misplaced-keys.ts';
 import { describeGatewayRecord } from '../words.ts';

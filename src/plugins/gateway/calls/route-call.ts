@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
-import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
+import type { AnswerParams, ForwardParams } from '../../../machines/gateway/call-shapes.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import { UpstreamFault } from '../fast-path/upstream-request.ts';
 import type { Prober } from '../health/prober.ts';

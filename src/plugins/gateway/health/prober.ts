@@ -1,6 +1,6 @@
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { isoTime } from '../../../core/kernel/clock.ts';
-import type { CallEnded } from '../../../machines/gateway/key.ts';
+import type { CallEnded } from '../../../machines/gateway/call-shapes.ts';
 import { ALERT_AFTER, type RouteHealthContext } from '../../../machines/gateway/route-health.ts';
 import type { TokenProblem } from '../issued/route-token.ts';
 import type { RouteHealth } from '../routes/operations.ts';

@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { add } from '../../../machines/gateway/key-rules.ts';
+import { add } from '../../../machines/gateway/key-limits.ts';
 import type { ChangeOrigin, KeyAdmin } from '../keys/admin.ts';
 import { warningsOf } from '../keys/request.ts';
 import { budgetOf, keyFields, keyInfo, pageOfKeys, serverId } from '../keys/view.ts';

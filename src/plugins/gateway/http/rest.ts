@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { AnswerParams, MisplacedKey, RejectionRule } from '../../../machines/gateway/key.ts';
+import type { AnswerParams, MisplacedKey, RejectionRule } from '../../../machines/gateway/call-shapes.ts';
 import type { RejectionLimiter } from '../calls/rejection-limiter.ts';
 import { keyIn, keyInUrl, mostSevere, removeMisplacedKey } from '../keys/misplaced-keys.ts';
 import { bearerIn, KEY_HEADER, type KeyLookup, keyId } from '../keys/virtual-keys.ts';

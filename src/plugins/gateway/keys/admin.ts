@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Reply } from '../../../core/host/http/pending-replies.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { CallRule } from '../../../machines/gateway/key.ts';
+import type { CallRule } from '../../../machines/gateway/call-shapes.ts';
 import { GatewayError } from '../errors.ts';
 import {
   blockRequest,

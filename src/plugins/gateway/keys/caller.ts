@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { CallRequest, MisplacedKey, RejectionRule } from '../../../machines/gateway/key.ts';
+import type { CallRequest, MisplacedKey, RejectionRule } from '../../../machines/gateway/call-shapes.ts';
 import { IN_AUTHORIZATION, keyIn, type ReceivedRequest, removeMisplacedKey } from './misplaced-keys.ts';
 import { bearerIn, KEY_HEADER, type KeyLookup, keyId } from './virtual-keys.ts';
 

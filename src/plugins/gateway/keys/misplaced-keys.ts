@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { MOST_DECODED, percentDecoded } from '../../../core/host/logging/mask-text.ts';
-import type { MisplacedKey, RejectionRule } from '../../../machines/gateway/key.ts';
+import type { MisplacedKey, RejectionRule } from '../../../machines/gateway/call-shapes.ts';
 import { SHORTEST_KEY } from './request.ts';
 import { KEY_HEADER, type KeyLookup, keyId } from './virtual-keys.ts';
 

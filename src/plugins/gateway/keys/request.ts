@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import type { ClearableTerm, KeyTerms } from '../../../machines/gateway/key.ts';
+import type { ClearableTerm, KeyTerms } from '../../../machines/gateway/key-shapes.ts';
 import { GatewayError } from '../errors.ts';
 
 /**

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { Cluster } from '../../../core/contracts/cluster.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
-import type { WantParams } from '../../../machines/gateway/key.ts';
+import type { WantParams } from '../../../machines/gateway/key-shapes.ts';
 import { keyActor } from './virtual-keys.ts';
 
 const sliceWanted = defineTopic(

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isoTime } from '../../../core/kernel/clock.ts';
-import { spentAt, WINDOW_MS, windowAt } from '../../../machines/gateway/key-rules.ts';
+import { spentAt, WINDOW_MS, windowAt } from '../../../machines/gateway/key-limits.ts';
 import { hasLabel, listRequest, readRequest } from './request.ts';
 import type { KeyDirectory, KeyView } from './virtual-keys.ts';
 

@@ -12,9 +12,10 @@ import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import type { ActorSystem } from '../../../core/kernel/actors/system.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
 import { createSecretFile } from '../../../core/kernel/secret-file.ts';
-import { type KeyContext, virtualKey } from '../../../machines/gateway/key.ts';
+import { virtualKey } from '../../../machines/gateway/key.ts';
 import { isNews } from '../../../machines/gateway/key-heard.ts';
-import { NO_CALLS } from '../../../machines/gateway/key-rules.ts';
+import { NO_CALLS } from '../../../machines/gateway/key-limits.ts';
+import type { KeyContext } from '../../../machines/gateway/key-shapes.ts';
 import { describeGatewayRecord } from '../words.ts';
 import { canonical, hasLabel } from './request.ts';
 

@@ -1,4 +1,4 @@
-import type { AnswerParams } from '../../../machines/gateway/key.ts';
+import type { AnswerParams } from '../../../machines/gateway/call-shapes.ts';
 import type { RequestId } from './message.ts';
 
 /** Codes of JSON-RPC errors: the specification's, and below -32000 those that MCP and its servers use. */

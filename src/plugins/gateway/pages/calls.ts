@@ -2,7 +2,7 @@ import type { ConsolePage, PageMoment, PageSection, PageStatus } from '../../../
 import { keyOf, statesOf } from '../../../core/host/history/page-states.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
-import type { KeyContext } from '../../../machines/gateway/key-rules.ts';
+import type { KeyContext } from '../../../machines/gateway/key-shapes.ts';
 import type { RejectionsContext } from '../../../machines/gateway/rejections.ts';
 import { BAD_OUTCOMES } from '../words.ts';
 import { KEY_TYPE } from './keys.ts';

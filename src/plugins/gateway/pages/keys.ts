@@ -2,7 +2,8 @@ import type { ConsolePage, PageMoment, PageStatus } from '../../../core/contract
 import { keyOf, statesOf } from '../../../core/host/history/page-states.ts';
 import { counted, duration } from '../../../core/host/terminal.ts';
 import type { ActorState } from '../../../core/kernel/actors/transition.ts';
-import { type KeyContext, type KeyTerms, spentAt } from '../../../machines/gateway/key-rules.ts';
+import { spentAt } from '../../../machines/gateway/key-limits.ts';
+import type { KeyContext, KeyTerms } from '../../../machines/gateway/key-shapes.ts';
 
 /** Actors of virtual keys. */
 export const KEY_TYPE = 'gateway.key';

@@ -1,5 +1,5 @@
 import { isObject } from '../../../core/kernel/json.ts';
-import type { CallEnded } from '../../../machines/gateway/key.ts';
+import type { CallEnded } from '../../../machines/gateway/call-shapes.ts';
 import type { Exchange } from '../exchange.ts';
 import { holdsKey, withoutKey } from '../keys/misplaced-keys.ts';
 import type { KeyDirectory, KeyLookup } from '../keys/virtual-keys.ts';

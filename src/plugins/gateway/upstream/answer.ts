@@ -1,4 +1,4 @@
-import type { ForwardParams } from '../../../machines/gateway/key.ts';
+import type { ForwardParams } from '../../../machines/gateway/call-shapes.ts';
 import type { Exchange } from '../exchange.ts';
 import {
   type AnswerBody,

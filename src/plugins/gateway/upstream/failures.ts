@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { CallEnded } from '../../../machines/gateway/key.ts';
+import type { CallEnded } from '../../../machines/gateway/call-shapes.ts';
 import type { Exchange } from '../exchange.ts';
 import { type UpstreamAnswer, UpstreamFault } from '../fast-path/upstream-request.ts';
 import { endedByIsolation, INTERNAL_ERROR, keyEnded, rpcError, UNAUTHORIZED } from '../mcp/answers.ts';

@@ -1,6 +1,6 @@
 import { holdsSecret } from '../../../core/host/logging/mask-secrets.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import type { CallEnded } from '../../../machines/gateway/key.ts';
+import type { CallEnded } from '../../../machines/gateway/call-shapes.ts';
 import { UpstreamFault } from '../fast-path/upstream-request.ts';
 import type { Disposition } from '../routes/entry.ts';
 import type { Route } from '../routes/route.ts';
