@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hasUnreadBody } from '../../core/host/http/requests.ts';
-import type { Answer } from './mcp/answers.ts';
-import type { CallFacts } from './telemetry/call-telemetry.ts';
+import type { Answer } from './mcp/json-rpc.ts';
+import type { CallFacts } from './telemetry/call-facts.ts';
 
 /** One request of a client and the way to answer it, whole or as a stream. */
 export interface Exchange {

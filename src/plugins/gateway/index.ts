@@ -58,7 +58,8 @@ import { registerRoutes, startRoutes } from './register-routes.ts';
 import { secretFields } from './secret-fields.ts';
 import { EndedSessions, registerEndedSessions } from './session/ended-sessions.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
-import { type CallTelemetry, noTelemetry } from './telemetry/call-telemetry.ts';
+import type { CallTelemetry } from './telemetry/call-facts.ts';
+import { noTelemetry } from './telemetry/call-telemetry.ts';
 
 export { clientCredentials, credentialFree, overwrite, relay, tokenExchange } from './routes/entry.ts';
 export { type CredentialRequest, defineRouteKind, type KindInput, type RouteKind } from './routes/kind.ts';

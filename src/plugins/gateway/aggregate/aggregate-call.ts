@@ -3,18 +3,16 @@ import { isObject } from '../../../core/kernel/json.ts';
 import type { AnswerParams, ForwardParams } from '../../../machines/gateway/call-shapes.ts';
 import { GatewayCall } from '../calls/call.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
+import { COMPLETE, plainRefusal, toolRefusal } from '../mcp/answers.ts';
 import {
   type Answer,
-  COMPLETE,
   INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST,
   METHOD_NOT_FOUND,
-  plainRefusal,
   result,
   rpcError,
-  toolRefusal,
-} from '../mcp/answers.ts';
+} from '../mcp/json-rpc.ts';
 import type { Message } from '../mcp/message.ts';
 import { bindingOf, eraOf, REVISIONS } from '../mcp/protocol.ts';
 import { LONGEST_ID, type Session } from '../session/sealed-sessions.ts';

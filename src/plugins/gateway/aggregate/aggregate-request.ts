@@ -1,11 +1,11 @@
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import type { CallTarget } from '../calls/call.ts';
+import type { CallTarget } from '../calls/decision-facts.ts';
 import type { IntakeServices } from '../calls/endpoint.ts';
 import type { UpstreamServices } from '../calls/route-call.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
-import { type Answer, INVALID_PARAMS, METHOD_NOT_FOUND, rpcError } from '../mcp/answers.ts';
+import { type Answer, INVALID_PARAMS, METHOD_NOT_FOUND, rpcError } from '../mcp/json-rpc.ts';
 import type { Message } from '../mcp/message.ts';
 import { bindingOf, readRequest, sessionUnknown } from '../mcp/protocol.ts';
 import { addresseeOf, aggregated, SELECTION_HEADER, select } from './selection.ts';

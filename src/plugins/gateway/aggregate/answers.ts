@@ -1,22 +1,25 @@
 import type { AnswerParams } from '../../../machines/gateway/call-shapes.ts';
 import { unentitled } from '../calls/route-call.ts';
-import {
-  type Answer,
-  COMPLETE,
-  METHOD_NOT_FOUND,
-  result,
-  rpcError,
-  SERVER_INFO_META,
-  toolRefusal,
-  UNAUTHORIZED,
-} from '../mcp/answers.ts';
+import type { Exchange } from '../exchange.ts';
+import { COMPLETE, SERVER_INFO_META, toolRefusal } from '../mcp/answers.ts';
+import { type Answer, METHOD_NOT_FOUND, result, rpcError, UNAUTHORIZED } from '../mcp/json-rpc.ts';
+import type { Message } from '../mcp/message.ts';
 import { type Era, eraOf } from '../mcp/protocol.ts';
-import type { AggregateCall } from './aggregate-call.ts';
+import type { Session } from '../session/sealed-sessions.ts';
 import { listOf } from './merged-answers.ts';
+import type { Addressee, Selection } from './selection.ts';
 import { serverInfo } from './sessions.ts';
 import { identityWanted, type Missing } from './unavailable.ts';
 
-type AnsweredRequest = Pick<AggregateCall, 'exchange' | 'message' | 'selection' | 'addressee' | 'seal'>;
+/** The request that is answered, and where it was to go. */
+interface AnsweredRequest {
+  readonly exchange: Exchange;
+  readonly message: Message | undefined;
+  readonly selection: Selection;
+  readonly addressee: Addressee;
+  /** Seals a new session for this caller. */
+  seal(session: Session): string;
+}
 
 const era = ({ exchange, message }: AnsweredRequest): Era => eraOf(exchange.headers, message);
 

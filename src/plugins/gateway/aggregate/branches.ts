@@ -1,8 +1,18 @@
 import { logOwnFault } from '../calls/call.ts';
-import type { AggregateCall } from './aggregate-call.ts';
-import { Branch } from './branch.ts';
-import { aggregated } from './selection.ts';
+import type { Exchange } from '../exchange.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
+import type { AggregateServices } from './aggregate-request.ts';
+import { Branch, type BranchOptions } from './branch.ts';
+import { aggregated, type Selection } from './selection.ts';
 import { type Missing, whyUnusable } from './unavailable.ts';
+
+/** The request that goes to several servers. */
+interface BranchedRequest extends Pick<BranchOptions, 'legs' | 'session' | 'deadlineMs' | 'deadline'> {
+  readonly gateway: AggregateServices;
+  readonly exchange: Exchange;
+  readonly key: AuthenticatedKey;
+  readonly selection: Selection;
+}
 
 /**
  * The servers that a call goes to.
@@ -11,7 +21,7 @@ import { type Missing, whyUnusable } from './unavailable.ts';
  * @returns those of the selected ones that can be asked; the others are missing, with the reason
  */
 export function branchesTo(
-  { gateway, exchange, key, selection, session, legs, deadlineMs, deadline }: AggregateCall,
+  { gateway, exchange, key, selection, session, legs, deadlineMs, deadline }: BranchedRequest,
   allowed: readonly string[],
 ): { branches: readonly Branch[]; missing: readonly Missing[] } {
   const { headers } = exchange;

@@ -1,5 +1,5 @@
 import { isObject } from '../../../core/kernel/json.ts';
-import { METHOD_NOT_FOUND } from '../mcp/answers.ts';
+import { METHOD_NOT_FOUND } from '../mcp/json-rpc.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 

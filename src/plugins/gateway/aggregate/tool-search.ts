@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { isObject } from '../../../core/kernel/json.ts';
-import { type Answer, INVALID_PARAMS, rpcError } from '../mcp/answers.ts';
+import { type Answer, INVALID_PARAMS, rpcError } from '../mcp/json-rpc.ts';
 import type { Message } from '../mcp/message.ts';
 import { type ToolDefinition, ToolIndex } from './tool-index.ts';
 

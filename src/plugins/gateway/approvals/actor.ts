@@ -3,7 +3,6 @@ import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { approval, type SettledParams } from '../../../machines/gateway/approval.ts';
 import { describeApprovalRecord } from '../words.ts';
-import type { Approvals } from './approvals.ts';
 
 /** One actor for each place; its key is the place's number, so that there are never more than may wait at once. */
 export const approvalActor = defineActor({
@@ -14,8 +13,14 @@ export const approvalActor = defineActor({
   describe: describeApprovalRecord,
 });
 
+/** Those who wait for a person. */
+interface WaitingCalls {
+  /** Has those of a request look at what was decided. */
+  wake(id: string): void;
+}
+
 /** Declares the actor and its effect. */
-export function registerApprovals(context: PluginContext<{ readonly approvals: Approvals }>): void {
+export function registerApprovals(context: PluginContext<{ readonly approvals: WaitingCalls }>): void {
   context.actor(approvalActor);
   context.effect<SettledParams>(
     'gateway.approval_settled',

@@ -7,7 +7,8 @@ import type { ForwardParams, Verdict } from '../../../machines/gateway/call-shap
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { keyActor } from '../keys/virtual-keys.ts';
-import { INVALID_REQUEST, plainRefusal, rpcError, toolError, toolRefusal } from '../mcp/answers.ts';
+import { plainRefusal, toolError, toolRefusal } from '../mcp/answers.ts';
+import { INVALID_REQUEST, rpcError } from '../mcp/json-rpc.ts';
 import type { Message } from '../mcp/message.ts';
 import { eraOf } from '../mcp/protocol.ts';
 import { KEY_ENDED, stopped } from '../upstream/failures.ts';

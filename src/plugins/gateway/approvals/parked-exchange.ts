@@ -1,7 +1,7 @@
 import { isObject } from '../../../core/kernel/json.ts';
 import type { Exchange } from '../exchange.ts';
-import { type Answer, rpcError, SERVER_ERROR } from '../mcp/answers.ts';
-import { messageEvent, type RequestId } from '../mcp/message.ts';
+import { type Answer, type RequestId, rpcError, SERVER_ERROR } from '../mcp/json-rpc.ts';
+import { messageEvent } from '../mcp/message.ts';
 import { ByteBuffer } from '../upstream/body.ts';
 import { isEvents } from '../upstream/request.ts';
 

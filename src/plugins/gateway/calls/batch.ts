@@ -1,8 +1,15 @@
 import { newCorrelation } from '../../../core/kernel/clock.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { Exchange, HttpExchange } from '../exchange.ts';
-import { type Answer, INTERNAL_ERROR, INVALID_REQUEST, rpcError, SERVER_ERROR } from '../mcp/answers.ts';
-import { isRequestId, parseBody, type RequestId } from '../mcp/message.ts';
+import {
+  type Answer,
+  INTERNAL_ERROR,
+  INVALID_REQUEST,
+  type RequestId,
+  rpcError,
+  SERVER_ERROR,
+} from '../mcp/json-rpc.ts';
+import { isRequestId, parseBody } from '../mcp/message.ts';
 import { mediaProblem } from '../mcp/protocol.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import { ByteBuffer } from '../upstream/body.ts';

@@ -1,38 +1,23 @@
 import type { Logger } from 'pino';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { KernelError } from '../../../core/kernel/errors/kernel-error.ts';
-import type {
-  AnswerParams,
-  CallEnded,
-  CallRequest,
-  ForwardParams,
-} from '../../../machines/gateway/call-shapes.ts';
+import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/call-shapes.ts';
 import { slotOf } from '../../../machines/gateway/key-limits.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { ToolForApproval } from '../approvals/new-request.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
-import { type Answer, INTERNAL_ERROR, plainRefusal, rpcError } from '../mcp/answers.ts';
+import { plainRefusal } from '../mcp/answers.ts';
+import { type Answer, INTERNAL_ERROR, rpcError } from '../mcp/json-rpc.ts';
 import type { Message } from '../mcp/message.ts';
-import type { Route, ServedRoutes } from '../routes/route.ts';
+import type { ServedRoutes } from '../routes/route.ts';
 import { type SpanServices, startSpan } from '../telemetry/call-telemetry.ts';
 import { stopped } from '../upstream/failures.ts';
 import type { CallOutcome } from '../upstream/inspection.ts';
-import { type DecisionFacts, decisionFacts } from './decisions.ts';
-import type { KeyUsageFacts } from './key-usage.ts';
+import { type CallTarget, type DecisionFacts, decisionFacts } from './decision-facts.ts';
 
 /** The path that telemetry shows where the request named no server: paths that a caller made up are not repeated. */
 export const NOWHERE = '/(none)/mcp';
-
-/** Where a call goes: the one route, or for the aggregate all that it may go to. */
-export interface CallTarget {
-  /** Path of the endpoint, without a query. */
-  readonly path: string;
-  readonly routes: readonly string[];
-  readonly route?: Route | undefined;
-  /** Facts of a request whose message could not be read. Its `method` says why, in place of a JSON-RPC method. */
-  readonly unread?: Pick<CallRequest, 'method' | 'unreadBytes'> & KeyUsageFacts;
-}
 
 /** What every call uses of the gateway. */
 export interface CallServices extends SpanServices {

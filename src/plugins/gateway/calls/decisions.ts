@@ -4,13 +4,11 @@ import type { PluginContext, Services } from '../../../core/host/plugin/definiti
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/call-shapes.ts';
 import { isGoodKey } from '../../../machines/gateway/key-rules.ts';
 import type { ConfineParams } from '../../../machines/gateway/key-shapes.ts';
-import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
-import { withoutKey } from '../keys/misplaced-keys.ts';
 import { DECISION_MS, type KeyDirectory, keyActor } from '../keys/virtual-keys.ts';
-import type { Message } from '../mcp/message.ts';
 import { BurstLimiter } from './burst-limiter.ts';
-import type { CallServices, CallTarget, GatewayCall } from './call.ts';
+import type { GatewayCall } from './call.ts';
+import { callSchema } from './decision-facts.ts';
 import type { HostStanding } from './host-standing.ts';
 import type { KeyUsage } from './key-usage.ts';
 import type { OpenCalls } from './open-calls.ts';
@@ -18,88 +16,11 @@ import type { OpenCalls } from './open-calls.ts';
 /** How many repeated calls wait for one decision at most: each holds its message in memory. */
 const MOST_WAITING = 256;
 
-/** A key where none belongs, in a message of the bus. */
-export const misplacedSchema = z.object({ key: z.enum(['virtual_key', 'master_key']), where: z.string() });
-
-const callSchema = z.object({
-  type: z.literal('CALL'),
-  at: z.number(),
-  presented: z.string(),
-  routes: z.array(z.string()),
-  table: z.number(),
-  method: z.string(),
-  tool: z.string().exactOptional(),
-  toolUnlisted: z.literal(true).exactOptional(),
-  authorization: z.enum(['bearer', 'virtual_key', 'master_key']).exactOptional(),
-  misplaced: misplacedSchema.exactOptional(),
-  relay: z.literal(true).exactOptional(),
-  writes: z.literal(true).exactOptional(),
-  cost: z.number().exactOptional(),
-  unreadBytes: z.number().exactOptional(),
-  openCount: z.number().exactOptional(),
-  defaultLimit: z.number().exactOptional(),
-  count: z.int().min(2).exactOptional(),
-  cluster: z
-    .object({
-      host: z.string(),
-      hosts: z.number(),
-      isolatedMs: z.number().exactOptional(),
-      graceMs: z.number().exactOptional(),
-      isBehind: z.literal(true).exactOptional(),
-      closedMs: z.number().exactOptional(),
-      openAtBeat: z.number().exactOptional(),
-      openElsewhere: z.number().exactOptional(),
-    })
-    .exactOptional(),
-});
-
-/** What the key's machine decides a call by. */
-export type DecisionFacts = z.output<typeof callSchema>;
-
 const callMade = defineTopic(
   'gateway.call_made',
   z.object({ key: z.string(), call: callSchema }),
   'Somebody with a known key calls a server behind the gateway.',
 );
-
-/**
- * What a call's key is asked to decide by; time and usage are added when it is asked.
- *
- * @param httpMethod of the HTTP request
- */
-export function decisionFacts(
-  { routes: served, keys }: Pick<CallServices, 'routes' | 'keys'>,
-  httpMethod: Exchange['method'],
-  { presented, authorization, misplaced }: AuthenticatedKey,
-  message: Message | undefined,
-  { routes, route, unread }: CallTarget,
-): DecisionFacts {
-  const isToolCall = message?.method === 'tools/call' && message.name !== undefined;
-  const tool = isToolCall && route ? route.tools.upstreamName(message.name ?? '') : undefined;
-  const cost = tool === undefined ? 0 : (route?.costOf(tool) ?? 0);
-  const isUnlisted = isToolCall && (tool === undefined || !route?.tools.offers(tool));
-  return {
-    type: 'CALL',
-    at: 0,
-    presented,
-    routes: [...routes],
-    table: served.table.revision,
-    method: withoutKey(methodOf(httpMethod, message), keys),
-    ...(isToolCall && { tool: withoutKey(message.name ?? '', keys) }),
-    ...(isUnlisted && { toolUnlisted: true as const }),
-    ...(authorization && { authorization }),
-    ...(misplaced && { misplaced }),
-    ...(route?.needsIdentity && { relay: true as const }),
-    ...(route?.entry.writes && { writes: true as const }),
-    ...(cost > 0 && { cost }),
-    ...unread,
-  };
-}
-
-function methodOf(method: Exchange['method'], message: Message | undefined): string {
-  if (message) return message.method ?? 'reply';
-  return method === 'GET' ? 'stream' : 'close';
-}
 
 /** What waits for the decision that has its correlation id. */
 export interface Undecided {

@@ -5,8 +5,9 @@ import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import type { BrowserOrigins } from '../browser-origins.ts';
 import { type Exchange, HttpExchange } from '../exchange.ts';
 import { type AuthenticatedKey, authenticate, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
-import { type Answer, notFound, unauthorized } from '../mcp/answers.ts';
+import { notFound, unauthorized } from '../mcp/answers.ts';
 import { codingOf, decodeBody } from '../mcp/content-coding.ts';
+import type { Answer } from '../mcp/json-rpc.ts';
 import { bindingOf, readRequest } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import { type SpanServices, startSpan } from '../telemetry/call-telemetry.ts';
@@ -15,11 +16,11 @@ import {
   AnsweredCall,
   answerUndecided,
   type CallServices,
-  type CallTarget,
   logOwnFault,
   NOWHERE,
   sendUndecided,
 } from './call.ts';
+import type { CallTarget } from './decision-facts.ts';
 import type { Decisions } from './decisions.ts';
 import type { KeyUsage } from './key-usage.ts';
 import type { RejectionLimiter } from './rejection-limiter.ts';

@@ -9,7 +9,8 @@ import { type RejectionEvent, rejections } from '../../../machines/gateway/rejec
 import { IN_AUTHORIZATION } from '../keys/misplaced-keys.ts';
 import { describeGatewayRecord } from '../words.ts';
 import { BurstLimiter } from './burst-limiter.ts';
-import { type Decisions, misplacedSchema } from './decisions.ts';
+import { misplacedSchema } from './decision-facts.ts';
+import type { Decisions } from './decisions.ts';
 
 /** The one actor for callers without a key. */
 const rejectionsActor = defineActor({

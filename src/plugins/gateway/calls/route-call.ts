@@ -6,28 +6,26 @@ import { documentUrl } from '../discovery/endpoint.ts';
 import { UpstreamFault } from '../fast-path/upstream-request.ts';
 import type { Prober } from '../health/prober.ts';
 import { withoutToken } from '../issued/token-fault.ts';
+import { COMPLETE, challenge, plainRefusal, SERVER_INFO_META, toolRefusal } from '../mcp/answers.ts';
 import {
   type Answer,
-  COMPLETE,
-  challenge,
   INTERNAL_ERROR,
   METHOD_NOT_FOUND,
-  plainRefusal,
+  type RequestId,
   result,
   rpcError,
-  SERVER_INFO_META,
-  toolRefusal,
-} from '../mcp/answers.ts';
-import type { Message, RequestId } from '../mcp/message.ts';
+} from '../mcp/json-rpc.ts';
+import type { Message } from '../mcp/message.ts';
 import { eraOf, isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION, type SealedSessions, type Session } from '../session/sealed-sessions.ts';
-import { type Passing, passAnswer, type UpstreamCall } from '../upstream/answer.ts';
+import { type Passing, passAnswer } from '../upstream/answer.ts';
 import { hasForgotten, refuseCaller } from '../upstream/failures.ts';
 import { type CallOutcome, credentialWatch } from '../upstream/inspection.ts';
 import { OWN_ID, ownMessage } from '../upstream/own-messages.ts';
 import { hear } from '../upstream/read-answer.ts';
 import { askRoute, type ForUpstream, headerOf } from '../upstream/request.ts';
+import type { UpstreamCall } from '../upstream/upstream-call.ts';
 import { type CallServices, GatewayCall, type ReceivedCall } from './call.ts';
 import type { RenewedSessions } from './renewed-sessions.ts';
 

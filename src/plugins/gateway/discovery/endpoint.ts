@@ -2,7 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { BrowserOrigins } from '../browser-origins.ts';
-import { type Answer, notFound } from '../mcp/answers.ts';
+import { notFound } from '../mcp/answers.ts';
+import type { Answer } from '../mcp/json-rpc.ts';
 import type { Route, ServedRoutes } from '../routes/route.ts';
 import { type DocumentCache, ownDocument, servedDocument } from './document-cache.ts';
 

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import { SELECTION_HEADER } from '../aggregate/selection.ts';
-import { type Answer, notFound } from '../mcp/answers.ts';
+import { notFound } from '../mcp/answers.ts';
+import type { Answer } from '../mcp/json-rpc.ts';
 import type { ServedRoutes } from '../routes/route.ts';
 import { restBody } from './rest.ts';
 

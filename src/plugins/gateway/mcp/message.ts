@@ -1,9 +1,7 @@
 import { readJsonBody } from '../../../core/host/http/json-body.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import { INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR } from './answers.ts';
-
-export type RequestId = string | number;
+import { INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, type RequestId } from './json-rpc.ts';
 
 /** One JSON-RPC message of a client, as far as the gateway looks at it. */
 export interface Message {

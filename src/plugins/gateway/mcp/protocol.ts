@@ -1,17 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { SealedSessions, Session } from '../session/sealed-sessions.ts';
+import { ACCEPTED_CODINGS, codingOf, isAccepted } from './content-coding.ts';
 import {
   type Answer,
   HEADER_MISMATCH,
   INVALID_PARAMS,
+  type RequestId,
   rpcError,
   SERVER_ERROR,
   UNAUTHORIZED,
   UNSUPPORTED_REVISION,
-} from './answers.ts';
-import { ACCEPTED_CODINGS, codingOf, isAccepted } from './content-coding.ts';
-import { type Message, REVISION_META, type RequestId, readMessage } from './message.ts';
+} from './json-rpc.ts';
+import { type Message, REVISION_META, readMessage } from './message.ts';
 
 /** In a request to a server on this machine: the id of the virtual key that calls. No upstream elsewhere gets it. */
 export const CALLING_KEY = 'x-holdfast-calling-key';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { RouteInput } from './entry.ts';
+import type { OpenapiInput } from './upstream-entry.ts';
 
 /** The input of a kind of route for one call. @experimental */
 export interface CredentialRequest<O> {
@@ -34,7 +34,7 @@ export interface KindInput<O extends z.ZodObject> {
   readonly timeoutMs?: number;
   readonly insecure?: boolean;
   /** An HTTP API in place of an MCP server. */
-  readonly openapi?: RouteInput['openapi'];
+  readonly openapi?: OpenapiInput;
   readonly options?: z.input<O>;
 }
 

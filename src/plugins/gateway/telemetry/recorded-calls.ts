@@ -8,7 +8,8 @@ import {
   exportSpan,
   traceparentOf,
 } from '../fast-path/call-spans.ts';
-import { type CallFacts, type CallTelemetry, type ToolFacts, traceHeaders } from './call-telemetry.ts';
+import type { CallFacts, CallTelemetry, ToolFacts } from './call-facts.ts';
+import { traceHeaders } from './call-telemetry.ts';
 
 const SCOPE = 'holdfast.gateway';
 

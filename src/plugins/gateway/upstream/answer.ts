@@ -1,5 +1,4 @@
 import type { ForwardParams } from '../../../machines/gateway/call-shapes.ts';
-import type { Exchange } from '../exchange.ts';
 import {
   type AnswerBody,
   Stalled,
@@ -8,11 +7,10 @@ import {
 } from '../fast-path/upstream-request.ts';
 import { type Message, parseExact } from '../mcp/message.ts';
 import { sessionUnknown } from '../mcp/protocol.ts';
-import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import { steadyWhole } from './body.ts';
 import { factsOf } from './client-facts.ts';
-import { type EventChanges, eventRewriter, type Rewrite, rewriteMessage } from './events.ts';
+import { type EventChanges, eventRewriter, rewriteMessage } from './events.ts';
 import { isLate, isOwnFault, problemOf, refuse, stopped } from './failures.ts';
 import {
   type CallOutcome,
@@ -27,24 +25,7 @@ import {
   quotesCredential,
 } from './inspection.ts';
 import { downHeaders, headerOf, isEvents } from './request.ts';
-
-/** What of a call its answer needs on its way from the upstream to the client. */
-export interface UpstreamCall {
-  readonly exchange: Exchange;
-  readonly route: Route;
-  /** The JSON-RPC message; undefined unless the request is a POST. */
-  readonly message: Message | undefined;
-  /** URL of the route's protected-resource document, for challenges. */
-  readonly metadataUrl: string;
-  /** Aborted when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
-  /** Seals a new session for this caller and route. */
-  seal(session: Session): string;
-  /** For a client that hears several upstreams at one endpoint. */
-  readonly events?: EventChanges;
-  /** Changes the result of an answer, which is then held whole where it is JSON. */
-  readonly result?: Rewrite | undefined;
-}
+import type { UpstreamCall } from './upstream-call.ts';
 
 /** Errors of a connection that was there: the upstream may have done what it was asked, so it is not given back. */
 const AFTER_SENDING =

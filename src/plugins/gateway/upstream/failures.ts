@@ -2,13 +2,14 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/gateway/call-shapes.ts';
 import type { Exchange } from '../exchange.ts';
 import { type UpstreamAnswer, UpstreamFault } from '../fast-path/upstream-request.ts';
-import { endedByIsolation, INTERNAL_ERROR, keyEnded, rpcError, UNAUTHORIZED } from '../mcp/answers.ts';
+import { endedByIsolation, keyEnded } from '../mcp/answers.ts';
 import { challengesIn, written } from '../mcp/challenge.ts';
+import { INTERNAL_ERROR, rpcError, UNAUTHORIZED } from '../mcp/json-rpc.ts';
 import type { Message } from '../mcp/message.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
-import type { UpstreamCall } from './answer.ts';
 import type { CallOutcome } from './inspection.ts';
 import { allowOf, headerOf, isEvents } from './request.ts';
+import type { UpstreamCall } from './upstream-call.ts';
 
 /** The reason with which a call is aborted whose key no longer admits it. */
 export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');

@@ -4,10 +4,10 @@ import type { CallEnded } from '../../../machines/gateway/call-shapes.ts';
 import { UpstreamFault } from '../fast-path/upstream-request.ts';
 import type { Disposition } from '../routes/entry.ts';
 import type { Route } from '../routes/route.ts';
-import type { ToolFacts } from '../telemetry/call-telemetry.ts';
-import type { UpstreamCall } from './answer.ts';
+import type { ToolFacts } from '../telemetry/call-facts.ts';
 import { ByteBuffer } from './body.ts';
 import { EventBlocks, parseEvent } from './events.ts';
+import type { UpstreamCall } from './upstream-call.ts';
 
 /** How a call ended as its answer says: HTTP, JSON-RPC and tool errors are distinguished. */
 export interface CallOutcome extends Pick<CallEnded, 'outcome' | 'code' | 'refusal'> {

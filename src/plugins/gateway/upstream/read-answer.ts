@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { createParser } from 'eventsource-parser';
 import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
 import type { UpstreamAnswer } from '../fast-path/upstream-request.ts';
-import { parseExact, type RequestId } from '../mcp/message.ts';
+import type { RequestId } from '../mcp/json-rpc.ts';
+import { parseExact } from '../mcp/message.ts';
 import { whole } from './body.ts';
 import { headerOf, isEvents } from './request.ts';
 

@@ -1,8 +1,8 @@
 import type { JWTPayload } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { bearerOf } from '../../../../core/host/http/admission.ts';
-import { rpcError, SERVER_ERROR, UNAUTHORIZED } from '../../mcp/answers.ts';
 import { written } from '../../mcp/challenge.ts';
+import { rpcError, SERVER_ERROR, UNAUTHORIZED } from '../../mcp/json-rpc.ts';
 import { sessionUnknown } from '../../mcp/protocol.ts';
 import type { LocalServer } from '../server.ts';
 import { IssuerAway, IssuerKeys, type IssuerServices } from './issuer-keys.ts';

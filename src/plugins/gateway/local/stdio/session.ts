@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../../../core/kernel/clock.ts';
 import { isObject } from '../../../../core/kernel/json.ts';
-import { INVALID_REQUEST, rpcError } from '../../mcp/answers.ts';
+import { INVALID_REQUEST, rpcError } from '../../mcp/json-rpc.ts';
 import type { Message } from '../../mcp/message.ts';
 import { EventStream, jsonResponse, PostedAnswer } from './answer-stream.ts';
 import { idKey, type StdioMessage } from './framing.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../core/kernel/clock.ts';
 import { isObject } from '../../../../core/kernel/json.ts';
 import { version } from '../../../../core/kernel/version.ts';
-import { HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_REVISION } from '../../mcp/answers.ts';
+import { HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_REVISION } from '../../mcp/json-rpc.ts';
 import { type Message, REVISION_META } from '../../mcp/message.ts';
 import { STATELESS_SINCE } from '../../mcp/protocol.ts';
 import { PostedAnswer } from './answer-stream.ts';

@@ -1,7 +1,7 @@
 import { unlessAborted } from '../../../../core/host/deadline.ts';
 import type { EpochMs } from '../../../../core/kernel/ids.ts';
 import { isObject } from '../../../../core/kernel/json.ts';
-import { rpcError, SERVER_ERROR, UNSUPPORTED_REVISION } from '../../mcp/answers.ts';
+import { rpcError, SERVER_ERROR, UNSUPPORTED_REVISION } from '../../mcp/json-rpc.ts';
 import { type Message, readMessage } from '../../mcp/message.ts';
 import { PROBE_NAME } from '../../mcp/probe-client.ts';
 import { eraOf, isStateless, REVISIONS, STATELESS_SINCE, sessionUnknown } from '../../mcp/protocol.ts';
