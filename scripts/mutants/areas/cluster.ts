@@ -303,6 +303,46 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
+      ['cluster/mirror/fences.test', 'cluster/mirror/orphans', 'cluster/records'],
+      [
+        {
+          breaks: 'C13: an orphaned branch is told before its end is saved',
+          find: 'await this.#orphans.saved(); const { untold } = this.#orphans;',
+          put: 'const { untold } = this.#orphans;',
+        },
+        {
+          breaks: 'C13: a branch whose end could not be saved is never told',
+          find: 'if (this.#orphans.isNew(fence)) await this.#end(fence, incarnation); await this.#tell();',
+          put: 'if (!this.#orphans.isNew(fence)) return; await this.#end(fence, incarnation); await this.#tell();',
+        },
+        {
+          breaks: 'C13: each start tells of all branches again',
+          find: 'return branches.includes(one) ? told : one;',
+          put: 'return one;',
+        },
+        {
+          breaks: 'C13: a branch that is told again is recorded twice',
+          find: 'if (branches.some((one) => one.from === after + 1 && one.to === to)) return;',
+          put: '',
+        },
+        {
+          breaks: 'C13: a fence counts as kept although it could not be saved',
+          find: '.slice(-MOST)); } await this.#fences.saved();',
+          put: '.slice(-MOST)); await this.#fences.saved(); }',
+        },
+        {
+          breaks: 'C13: a branch begins with what an earlier one holds',
+          find: 'for (let one = holding(after + 1); one?.to !== undefined; one = holding(after + 1)) after = one.to;',
+          put: '',
+        },
+        {
+          breaks: 'C13: records of a later branch are counted in an earlier one, too',
+          find: 'if (isHeld(seq)) continue;',
+          put: '',
+        },
+      ],
+    ),
+    ...noticedBy(
       ['cluster/mirror/commands'],
       [
         {

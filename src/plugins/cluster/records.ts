@@ -73,9 +73,11 @@ export class ClusterRecords {
     return actors.get(singletonActor, name)?.context.withholdMs ?? 0;
   }
 
-  /** @param host this one */
+  /** Records an orphaned branch, once. @param host this one */
   orphaned({ singleton, by, types, after, to, records = 0 }: OrphanedBranch, host: string): void {
     if (to === undefined || records === 0) return;
+    const { branches = [] } = this.#services.actors.get(singletonActor, singleton)?.context ?? {};
+    if (branches.some((one) => one.from === after + 1 && one.to === to)) return;
     this.singleton(singleton, {
       type: 'ORPHANED',
       at: this.#now,

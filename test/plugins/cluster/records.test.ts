@@ -145,3 +145,14 @@ test('[C13] beginnings that fail in a row are counted on while another host has 
   seconds(1);
   t.like(doors()?.context, { failures: 0, holder: 'cellar' });
 });
+
+test('[C13] an orphaned branch that is told once more after a crash is recorded once', async (t) => {
+  const { records, doors } = await watching(t);
+  const branch = { singleton: 'doors', token: 'i:7', by: 'cellar', incarnation: 1, types: ['test.door'] };
+  const told = { ...branch, after: 80, to: 100, records: 20 };
+  for (const one of [told, told, { ...told, after: 100, to: 120 }]) records.orphaned(one, 'attic');
+  t.deepEqual(doors()?.context.branches, [
+    { from: 81, to: 100, count: 20 },
+    { from: 101, to: 120, count: 20 },
+  ]);
+});

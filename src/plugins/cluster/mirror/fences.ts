@@ -9,6 +9,8 @@ import type { FoundFence, MetFence } from './standing.ts';
 
 /** Whoever ends the work of a singleton that another host took over gets so long, until the mirroring goes on. */
 const FENCED_MS = 15_000;
+/** Until what was told of a branch is in the log, milliseconds. After that it is told once more. */
+const RECORDED_MS = 5_000;
 
 export interface FencesOptions
   extends Pick<
@@ -52,11 +54,12 @@ export class Fences {
 
   /** After a crash: what was fenced then has ended by now. @param upTo the newest record */
   start(upTo: number): void {
-    for (const branch of this.#orphans.endAll(upTo)) this.#tell(branch);
-    // What cannot be written now is ended again at the next start.
-    this.#orphans
-      .saved()
-      .catch((error) => this.#options.logger.warn({ err: error }, 'cluster.mirror.fences'));
+    this.#orphans.endAll(upTo);
+  }
+
+  /** Tells of the branches that have ended, unless it is done: their ends are on the disk then. @throws what the disk says; call it again */
+  tell(): Promise<void> {
+    return this.#next(() => this.#tell());
   }
 
   /** Resolves when the work that a fence ends has ended. @param incarnation of the stream that it was read on */
@@ -102,11 +105,13 @@ export class Fences {
   }
 
   async #follow(fence: MetFence, incarnation: number): Promise<void> {
+    if (this.#orphans.isNew(fence)) await this.#end(fence, incarnation);
+    await this.#tell();
+  }
+
+  async #end(fence: MetFence, incarnation: number): Promise<void> {
     const { typesOf, clock, log, logger } = this.#options;
     const { singleton, by, atSeq, token } = fence;
-    // Its end may have been written in vain.
-    await this.#orphans.saved();
-    if (!this.#orphans.isNew(fence)) return;
     logger.info({ singleton, by, fencing: token, atSeq }, 'cluster.mirror.fenced');
     this.#orphans.begin(fence, incarnation, typesOf(singleton));
     await this.#orphans.saved();
@@ -114,7 +119,20 @@ export class Fences {
     await Promise.race([this.#ended(fence), given]);
     const upTo = log.lastSeq();
     await Promise.race([log.whenDurable(upTo).catch(() => {}), given]);
-    this.#tell(this.#orphans.end(fence, upTo));
+    this.#orphans.end(fence, upTo);
+  }
+
+  /** Only what is on the disk is told; what a crash keeps out of the log is told again. */
+  async #tell(): Promise<void> {
+    const { clock, log, onOrphaned } = this.#options;
+    await this.#orphans.saved();
+    const { untold } = this.#orphans;
+    if (untold.length === 0) return;
+    for (const branch of untold) onOrphaned(branch);
+    const seq = log.lastSeq();
+    await Promise.race([log.whenDurable(seq).catch(() => {}), passed(clock, RECORDED_MS)]);
+    if (log.status().durableSeq < seq) return;
+    this.#orphans.told(untold);
     await this.#orphans.saved();
   }
 
@@ -131,9 +149,5 @@ export class Fences {
     } catch (error) {
       logger.error({ err: error, singleton: fence.singleton }, 'cluster.mirror.fence_failed');
     }
-  }
-
-  #tell(branch: OrphanedBranch | undefined): void {
-    if (branch && (branch.records ?? 0) > 0) this.#options.onOrphaned(branch);
   }
 }

@@ -67,11 +67,14 @@ export class KeptFences {
     const known = this.#fences.current.find(
       (fence) => fence.singleton === singleton && fence.token === token,
     );
-    if (known) return stands && this.placed(known, stands);
-    const hash = this.#log.hashBefore(atSeq + 1);
-    const kept = { singleton, token, by, atSeq, ...(hash !== undefined && { hash }), types, stands };
-    const all = [...this.#fences.current, kept];
-    this.#fences.set(all.sort((one, other) => numberOf(one.token) - numberOf(other.token)).slice(-MOST));
+    if (known && stands) await this.placed(known, stands);
+    if (!known) {
+      const hash = this.#log.hashBefore(atSeq + 1);
+      const kept = { singleton, token, by, atSeq, ...(hash !== undefined && { hash }), types, stands };
+      const all = [...this.#fences.current, kept];
+      this.#fences.set(all.sort((one, other) => numberOf(one.token) - numberOf(other.token)).slice(-MOST));
+    }
+    // Also one that is known: it may have been written in vain.
     await this.#fences.saved();
   }
 

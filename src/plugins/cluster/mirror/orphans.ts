@@ -29,8 +29,10 @@ const orphanedBranch = z.object({
   types: z.array(z.string()).readonly(),
   /** The newest record when the singleton had ended here, or the last before it came back; absent until then. */
   to: z.int().min(0).optional(),
-  /** How many records of those types lie between; counted at the end. */
+  /** How many records of those types lie between, less those that an earlier branch holds; counted at the end. */
   records: z.int().min(0).optional(),
+  /** That it ended is not told yet. */
+  isUntold: z.literal(true).optional(),
   /** When an operator wrote it to a file; epoch milliseconds. */
   exportedAt: z.int().optional(),
 });
@@ -73,6 +75,21 @@ export class OrphanedBranches {
     return actorsBetween(this.#log, { singleton, token, after, to, types }).until < to;
   }
 
+  /** Those that have ended, and are not told yet. */
+  get untold(): readonly OrphanedBranch[] {
+    return this.#all().filter(({ isUntold }) => isUntold);
+  }
+
+  /** Notes that what was untold is told. */
+  told(branches: readonly OrphanedBranch[]): void {
+    this.#branches.set(
+      this.#all().map((one) => {
+        const { isUntold: _, ...told } = one;
+        return branches.includes(one) ? told : one;
+      }),
+    );
+  }
+
   begin(fence: MetFence, incarnation: number, types: readonly string[]): void {
     const { singleton, token, by, atSeq: after } = fence;
     const others = this.#all().filter((branch) => !isOf(branch, fence));
@@ -80,9 +97,9 @@ export class OrphanedBranches {
   }
 
   /** Closes a branch whose singleton has ended here. @param upTo the newest record then */
-  end(fence: MetFence, upTo: number): OrphanedBranch | undefined {
+  end(fence: MetFence, upTo: number): void {
     const branch = this.#all().find((one) => isOf(one, fence));
-    return branch && this.#close(branch, upTo);
+    if (branch) this.#close(branch, upTo);
   }
 
   /** Notes that one was written to a file. @param number of `list`, from 1 */
@@ -93,23 +110,28 @@ export class OrphanedBranches {
   }
 
   /** After a crash: what was open then has ended by now. @param upTo the newest record */
-  endAll(upTo: number): readonly OrphanedBranch[] {
-    return this.#all()
-      .filter(({ to }) => to === undefined)
-      .map((branch) => this.#close(branch, upTo));
+  endAll(upTo: number): void {
+    for (const branch of this.#all()) if (branch.to === undefined) this.#close(branch, upTo);
   }
 
-  #close(branch: OrphanedBranch, to: number): OrphanedBranch {
-    const { records, until } = actorsBetween(this.#log, { ...branch, to });
-    const closed = { ...branch, to: until, records };
+  #close(branch: OrphanedBranch, to: number): void {
+    // Several hosts may have fenced the same work.
+    const others = this.#all().filter((one) => one !== branch && one.singleton === branch.singleton);
+    const holding = (seq: number) => others.find(({ after, to = after }) => after < seq && seq <= to);
+    let { after } = branch;
+    for (let one = holding(after + 1); one?.to !== undefined; one = holding(after + 1)) after = one.to;
+    const isHeld = (seq: number) => holding(seq) !== undefined;
+    const { records, until } = actorsBetween(this.#log, { ...branch, after, to }, isHeld);
+    const closed = { ...branch, after, to: until, records, ...(records > 0 && UNTOLD) };
     this.#branches.set(this.#all().map((one) => (one === branch ? closed : one)));
-    return closed;
   }
 
   #all(): readonly OrphanedBranch[] {
     return this.#branches.current;
   }
 }
+
+const UNTOLD = { isUntold: true } as const;
 
 /** The part of the local log that an orphaned branch is, for an export. */
 export function exportPartOf(log: Log, branch: OrphanedBranch): ExportPart {
@@ -120,6 +142,7 @@ export function exportPartOf(log: Log, branch: OrphanedBranch): ExportPart {
 function actorsBetween(
   log: Log,
   branch: Pick<OrphanedBranch, 'singleton' | 'token' | 'after' | 'to' | 'types'>,
+  isHeld: (seq: number) => boolean = () => false,
 ) {
   const { after, to = Number.MAX_SAFE_INTEGER, types } = branch;
   const wanted = new Set(types);
@@ -131,6 +154,7 @@ function actorsBetween(
       const isAdoption = body.includes(`"${ADOPT}"`) && parseRecord(seq, body).event.type === ADOPT;
       // The singleton has come back: from here on its records count again.
       if (isAdoption && !isOlder(log, seq, branch)) return { ...found, until: seq - 1, actors };
+      if (isHeld(seq)) continue;
       actors.add(actor);
       found.records += 1;
       found.to = seq;

@@ -53,7 +53,10 @@ export interface OutboxOptions {
    * resolves, which is when no effect is under way any more.
    */
   readonly onFenced: (fence: MetFence) => void | Promise<void>;
-  /** Told when the work has ended: how many records of a singleton no longer count. */
+  /**
+   * Told when the work has ended and that is on the disk: how many records of a singleton no longer count. A crash may lose what is
+   * recorded of it, so a branch can come once more.
+   */
   readonly onOrphaned: (branch: OrphanedBranch) => void;
   readonly onIncarnation: (made: NewIncarnation) => void;
   /** Told once when it cannot go on, e.g. because the stream is full, and with undefined when it can again. */

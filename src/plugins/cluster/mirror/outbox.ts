@@ -161,6 +161,7 @@ export class Outbox {
   async #run(): Promise<void> {
     while (this.#stopping !== 'now') {
       try {
+        await this.#fences.tell();
         const writable = await this.#stream.open();
         this.#noteTrouble(undefined);
         await this.#sender.send(writable);

@@ -27,11 +27,12 @@ test('[C13] an orphaned branch holds the records of its singleton up to its retu
 
   const after = open();
   t.true(after.isNew(fence));
-  const [branch] = after.endAll(8);
+  after.endAll(8);
+  const [branch] = after.list();
   t.like(branch, { singleton: 'doors', by: 'two', after: 3, records: 2 });
   t.false(after.isNew(fence));
   t.true(after.isNew({ ...fence, token: '1:9' }));
-  t.deepEqual(after.list(), [branch]);
+  t.is(after.list().length, 1);
   t.deepEqual(branch && exportPartOf(reader, branch), {
     from: 4,
     to: 6,
@@ -43,17 +44,18 @@ test('[C13] an orphaned branch that the file of them does not say well is told, 
   const dataDir = tempDir(t);
   await appendRecords(
     dataDir,
-    [1, 2, 3, 4].map((seq) => doorRecord(seq)),
+    [1, 2, 3, 4, 5].map((seq) => doorRecord(seq)),
   );
   const reader = new SqliteReader(dataDir);
   t.teardown(() => reader.close());
   const told: unknown[] = [];
   const open = () => new OrphanedBranches(dataDir, reader, (error) => told.push(error));
   const branches = open();
-  for (const number of [7, 8, 9]) {
-    const fence = { singleton: 'doors', token: `1:${number}`, by: 'two', atSeq: 2, streamSeq: number };
+  for (const atSeq of [2, 3, 4]) {
+    const number = atSeq + 5;
+    const fence = { singleton: 'doors', token: `1:${number}`, by: 'two', atSeq, streamSeq: number };
     branches.begin(fence, 1, ['test.door']);
-    branches.end(fence, 4);
+    branches.end(fence, atSeq + 1);
   }
   branches.exported(1, 1_000);
   await branches.saved();
@@ -92,6 +94,7 @@ test('[C13] a takeover by an older token than that of the fence is a part of the
     const branches = new OrphanedBranches(tempDir(t), reader, (error) => t.fail(String(error)));
     const fence = { singleton: 'doors', token: '1:7', by: 'two', atSeq };
     branches.begin(fence, 1, ['test.door']);
-    t.like(branches.end(fence, 8), { after: atSeq, to: 7, records: 2 });
+    branches.end(fence, 8);
+    t.like(branches.list()[0], { after: atSeq, to: 7, records: 2 });
   }
 });
