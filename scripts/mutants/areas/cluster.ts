@@ -303,6 +303,21 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
+      ['cluster/succession'],
+      [
+        {
+          breaks: 'C13: a host that was fenced and passed over is told of nothing',
+          find: 'passedOver.push(left);',
+          put: '',
+        },
+        {
+          breaks: 'C13: who goes on from its own log tells nobody that it was passed over',
+          find: 'if (!source && !hasBegun) return;',
+          put: 'if (!source) return;',
+        },
+      ],
+    ),
+    ...noticedBy(
       ['cluster/mirror/fences.test', 'cluster/mirror/orphans', 'cluster/records'],
       [
         {

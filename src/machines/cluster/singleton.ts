@@ -10,10 +10,10 @@ export interface Software {
   readonly machines: Readonly<Record<string, number>>;
 }
 
-/** That the work of one host went on at another. */
+/** That the work of one host went on at another, from there or from a host before it. */
 export interface Takeover {
   readonly host: string;
-  /** The last of that host's records that counts, and its hash. */
+  /** The last record of that host that counts, and its hash. */
   readonly seq: number;
   readonly hash: string;
   /** The host that took it over, and its token. */

@@ -5,10 +5,9 @@ import type { Leases } from './leases/leases.ts';
 import { numberOf } from './leases/ledger.ts';
 import type { LastHolder } from './leases/message.ts';
 import type { HolderMessages } from './messages/holder.ts';
-import type { Left } from './mirror/inheritance.ts';
 import type { ClusterRecords } from './records.ts';
 import { refuseOutdated } from './software.ts';
-import { Succession, type SuccessionOptions } from './succession.ts';
+import { type Inherited, Succession, type SuccessionOptions } from './succession.ts';
 import { noteTakeover } from './takeover.ts';
 
 export interface HandoverOptions extends SuccessionOptions {
@@ -175,13 +174,13 @@ export class Handover {
   }
 
   /** Notes also a takeover that was recorded although the work did not come to its beginning: a successor goes on from it. */
-  async #takesOver(singleton: Singleton, lease: Lease, left: Left | undefined): Promise<void> {
+  async #takesOver(singleton: Singleton, lease: Lease, inherited: Inherited): Promise<void> {
     let hasBegun = false;
     try {
-      await singleton.begin(lease, left);
+      await singleton.begin(lease, inherited.left);
       hasBegun = true;
     } finally {
-      if (left) noteTakeover(this.#options, singleton, lease.token, left, hasBegun);
+      noteTakeover(this.#options, singleton, lease.token, inherited, hasBegun);
     }
   }
 
@@ -209,14 +208,15 @@ export class Handover {
     const software = { release, machines };
     records.singleton(name, { type: 'TAKING', at: clock.now(), token, ...from, software });
     try {
-      const inheritance = await this.#succession.inheritanceFor(
+      const inherited = await this.#succession.inheritanceFor(
         singleton,
         lease,
         last,
         () => work.lease === lease,
       );
-      refuseOutdated(name, software, (inheritance ?? recorded(name))?.begunWith);
-      if (work.lease === lease) await this.#takesOver(singleton, lease, inheritance);
+      const { left } = inherited;
+      refuseOutdated(name, software, (left ?? recorded(name))?.begunWith);
+      if (work.lease === lease) await this.#takesOver(singleton, lease, inherited);
       if (work.lease !== lease) throw new Error(LOST);
       work.isRunning = true;
       this.#outdated.delete(name);
@@ -225,7 +225,7 @@ export class Handover {
         isHeld: () => work.lease === lease && this.#stands(lease),
         counts: () => (work.lease ?? work.leaving) === lease && this.#stands(lease),
       });
-      const fenced = inheritance && { fencedAt: inheritance.seq };
+      const fenced = left && { fencedAt: left.seq };
       records.singleton(name, { type: 'BEGUN', at: clock.now(), host, ...fenced });
     } catch (error) {
       logger.error({ err: error, singleton: name }, 'cluster.did_not_begin');

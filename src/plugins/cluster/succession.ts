@@ -11,6 +11,14 @@ import type { LastHolder } from './leases/message.ts';
 import type { LogStreams } from './mirror/incarnations.ts';
 import { begunOnStreams, inheritanceOf, type Left, placeFence } from './mirror/inheritance.ts';
 
+/** What the work of a singleton goes on from. */
+export interface Inherited {
+  /** What another host left; undefined when this host's own log holds what was done last. */
+  readonly left: Left | undefined;
+  /** Where a fence ends what counts of hosts that held the lease since, and whose work had not begun as far as is known. */
+  readonly passedOver: readonly Pick<Left, 'host' | 'seq' | 'hash'>[];
+}
+
 export interface SuccessionOptions {
   readonly services: Pick<Services, 'clock' | 'log'> & {
     readonly actors: Pick<Services['actors'], 'knownStates'>;
@@ -47,7 +55,6 @@ export class Succession {
    *
    * @param last who held it before, as the ledger has it
    * @param isWanted whether the lease still stands: what is not wanted any more must not keep this host from the next one
-   * @returns undefined when this host's own log holds what was done last
    * @throws Error the lease is lost; HF_CLUSTER_UNFILLED, HF_LOG_CORRUPT, HF_PORTABLE_*, HF_CLUSTER_* it cannot be read now
    */
   async inheritanceFor(
@@ -55,9 +62,10 @@ export class Succession {
     lease: Lease,
     last: LastHolder | undefined,
     isWanted: () => boolean,
-  ): Promise<Left | undefined> {
+  ): Promise<Inherited> {
     const { streams, host, services } = this.#options;
     const { name, actorTypes } = singleton;
+    const passedOver: Left[] = [];
     let isFirst = true;
     for await (const held of this.#heldBefore(singleton, last)) {
       if (!isWanted()) throw new Error('the lease is lost');
@@ -67,7 +75,8 @@ export class Succession {
       const isHere = held.host === host && (held.mirror?.seq ?? 0) <= services.log.lastSeq();
       if (isHere) {
         if (!(await this.#began(name, actorTypes, held.number))) continue;
-        if (isNewest || !(await this.#isOrphaned(singleton, isWanted))) return undefined;
+        if (isNewest || !(await this.#isOrphaned(singleton, isWanted)))
+          return { left: undefined, passedOver };
       }
       try {
         const fence = await placeFence(streams, held.host, { singleton: name, token: lease.token, by: host });
@@ -78,13 +87,14 @@ export class Succession {
             seq: left.readTo,
             to: held.mirror?.seq ?? 0,
           });
-        if (left.begun !== undefined && left.begun >= held.number) return left;
+        if (left.begun !== undefined && left.begun >= held.number) return { left, passedOver };
+        passedOver.push(left);
       } catch (error) {
         // It held the lease and never wrote a record to its stream.
         if (!isCoded(error, 'HF_CLUSTER_NO_LOG') || held.mirror !== undefined) throw error;
       }
     }
-    return undefined;
+    return { left: undefined, passedOver };
   }
 
   /** Who held it, the newest first: as the ledger has it, and when none of those began its work, as the streams of all hosts do. */

@@ -29,7 +29,7 @@ export function describeSingletonRecord({ event }: RecordOf<typeof singleton>): 
         ? 'runs here'
         : `runs here, from record ${event.fencedAt} of the host before`;
     case 'TOOK_OVER':
-      return `goes on from ${event.takeovers.map(({ host, seq }) => `record ${seq} of ${host}`).join(', ')}`;
+      return `what counts ends with ${event.takeovers.map(({ host, seq }) => `record ${seq} of ${host}`).join(', ')}`;
     case 'TAKEOVER_NOTED':
       return `${event.host} knows from which of its records on it was taken over`;
     case 'BEGIN_FAILED':

@@ -15,9 +15,12 @@ const said = {
     [
       {
         ...{ type: 'TOOK_OVER', at: 1, by: 4 },
-        takeovers: [{ host: 'h1', seq: 8, hash: 'a', by: 'h2', token: 'i:7' }],
+        takeovers: [
+          { host: 'h1', seq: 8, hash: 'a', by: 'h2', token: 'i:7' },
+          { host: 'h3', seq: 9, hash: 'b', by: 'h2', token: 'i:7' },
+        ],
       },
-      'goes on from record 8 of h1',
+      'what counts ends with record 8 of h1, record 9 of h3',
     ],
     [
       { type: 'TAKEOVER_NOTED', at: 1, host: 'h1', token: 'i:7' },
