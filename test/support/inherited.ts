@@ -1,3 +1,4 @@
+import { createLogger } from '../../src/core/host/logging/logger.ts';
 import type { Inheritance } from '../../src/core/kernel/actors/adoption.ts';
 import { systemClock } from '../../src/core/kernel/clock.ts';
 import type { Takeover } from '../../src/machines/cluster/singleton.ts';
@@ -15,7 +16,17 @@ export const taking = (number: number) => ({
   event: { type: 'TAKING', token: `i:${number}` },
 });
 
-/** Whose states the work begins with, and of which actors. */
+/** A logger, and where the streams of hosts were read from by those that log to it: undefined stands for the begin. */
+export function recordingReads() {
+  const reads: (number | undefined)[] = [];
+  const write = (line: string) => {
+    const { msg, from } = JSON.parse(line);
+    if (msg === 'cluster.mirror.inherited') reads.push(from);
+  };
+  return { reads, logger: createLogger({ destination: { write } }) };
+}
+
+/** Whose states the work begins with, of which actors, and from which messages of the streams on that was read. */
 export async function inheritedBy(
   link: NatsLink,
   host: string,
@@ -25,7 +36,9 @@ export async function inheritedBy(
   version = 1,
 ) {
   const takeovers: Takeover[] = [];
-  let found = { source: 'it did not begin', actors: [] as string[], knocks: [] as unknown[], takeovers };
+  const { reads, logger } = recordingReads();
+  const rest = { takeovers, reads };
+  let found = { source: 'it did not begin', actors: [] as string[], knocks: [] as unknown[], ...rest };
   const doors = {
     name: 'doors',
     actorTypes: ['test.door'],
@@ -36,7 +49,7 @@ export async function inheritedBy(
         source: inheritance ? `${inheritance.host}:${inheritance.seq}` : 'its own log',
         actors: left.map(({ ref }) => ref),
         knocks: left.map(({ ref, context }) => [ref, context]),
-        takeovers,
+        ...rest,
       };
     },
     end: async () => {},
@@ -46,7 +59,7 @@ export async function inheritedBy(
   };
   const handover = new Handover([doors], {
     ...{ services: { clock: systemClock, logger: silent, log, actors }, host, release: `0.${version}.0` },
-    ...{ streams: streamsOf(link), holder: { hold: () => {}, release: () => {} } },
+    ...{ streams: { ...streamsOf(link), logger }, holder: { hold: () => {}, release: () => {} } },
     leases: { release: async () => {} },
     records: {
       singleton: (_, event) => {

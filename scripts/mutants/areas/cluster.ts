@@ -315,6 +315,56 @@ const area: Area = {
           find: 'if (!source && !hasBegun) return;',
           put: 'if (!source) return;',
         },
+        {
+          breaks: 'C13: states behind a fence of a tenure that never began count',
+          find: 'const isNewest = isFirst && held === last; isFirst = false;',
+          put: 'const isNewest = true; isFirst = false;',
+        },
+        {
+          breaks: 'C13: a takeover behind a tenure that never began reads the whole stream',
+          find: 'isFirst: isNewest, mirror: held.mirror,',
+          put: 'isFirst: isNewest,',
+        },
+        {
+          breaks: 'C13: what stands where the ledger tells of states is taken for them',
+          find: 'return message?.subject === subject ? statesEndingWith',
+          put: 'return message ? statesEndingWith',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/mirror/strangers-streams', 'cluster/mirror/newest-states'],
+      [
+        {
+          breaks: 'C13: forged states hide those that the ledger tells of',
+          find: 'const told = mirror?.incarnation === String(incarnation) ? mirror.states : undefined;',
+          put: 'const told: number | undefined = undefined;',
+        },
+        {
+          breaks: 'C13: a host puts no states behind the messages of strangers',
+          find: 'Math.max(seq - this.#statesSent.seq, last - this.#statesSent.streamSeq) >= STATES_EVERY',
+          put: 'seq - this.#statesSent.seq >= STATES_EVERY',
+        },
+        {
+          breaks: 'C13: a host that is idle notices no messages of strangers',
+          find: 'this.#askForStates(Math.max(writer.last, watch.last));',
+          put: 'this.#askForStates(writer.last);',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/system', 'cluster/leases/ledger.test'],
+      [
+        {
+          breaks: 'C13: a host does not say in the ledger where its states stand',
+          find: '...(states !== undefined && { states })',
+          put: '',
+        },
+        {
+          breaks: 'C13: of a host that was restarted the ledger knows how far its log was long ago',
+          find: '...(known && { mirror: known })',
+          put: '',
+        },
       ],
     ),
     ...noticedBy(

@@ -69,7 +69,7 @@ export class Succession {
     let isFirst = true;
     for await (const held of this.#heldBefore(singleton, last)) {
       if (!isWanted()) throw new Error('the lease is lost');
-      // Whoever held it since may have fenced it there.
+      // Whoever held it since may have fenced it there, this host among them.
       const isNewest = isFirst && held === last;
       isFirst = false;
       const isHere = held.host === host && (held.mirror?.seq ?? 0) <= services.log.lastSeq();
@@ -80,7 +80,10 @@ export class Succession {
       }
       try {
         const fence = await placeFence(streams, held.host, { singleton: name, token: lease.token, by: host });
-        const left = await inheritanceOf(streams, fence, actorTypes, isNewest);
+        const left = await inheritanceOf(streams, fence, actorTypes, {
+          isFirst: isNewest,
+          mirror: held.mirror,
+        });
         if (isSetBack(left, held))
           throw new ClusterError('HF_CLUSTER_UNFILLED', {
             host: held.host,

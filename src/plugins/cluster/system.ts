@@ -288,6 +288,7 @@ function obstacleOf(log: Services['log']): string | undefined {
   return state === 'frozen' ? `its log takes nothing: ${reason}` : undefined;
 }
 
-function mirrorOf({ position: { incarnation, seq } }: Outbox) {
-  return incarnation === 0 ? undefined : { incarnation: String(incarnation), seq };
+function mirrorOf({ position: { incarnation, seq, states } }: Outbox) {
+  if (incarnation === 0) return undefined;
+  return { incarnation: String(incarnation), seq, ...(states !== undefined && { states }) };
 }

@@ -24,6 +24,9 @@ import { startNats } from '../../support/nats.ts';
 import { tempDir } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
+const nothing = async () => {};
+const doors = { name: 'doors', actorTypes: ['test.door'], machines: {}, begin: nothing, end: nothing };
+
 test('[C13] a message is acknowledged when a successor can know of it: the holder has it on its stream', async (t) => {
   const nats = await startNats(t);
   const keyFile = keyIn(t);
@@ -44,10 +47,7 @@ test('[C13] a message is acknowledged when a successor can know of it: the holde
     await stream.promise;
     return mirrored(seq);
   };
-  const nothing = async () => {};
-  attic.system.compete([
-    { name: 'doors', actorTypes: ['test.door'], machines: {}, begin: nothing, end: nothing },
-  ]);
+  attic.system.compete([doors]);
   let isTaken = false;
   const message = { topic: 'tests.topic', payload: null, correlation: 'c' };
   const sent = barn.system.toHolder('doors', message).then(() => {
@@ -94,6 +94,17 @@ test('[C13] a second process of one name never replaces the stream of the first,
   await record();
   t.deepEqual(await incarnationsNamed(first.system.streams, 'attic'), [1]);
   t.is(first.system.leftBecause, undefined);
+});
+
+test('[C13] a host says in the ledger where on its stream the newest states of its actors stand', async (t) => {
+  const nats = await startNats(t);
+  const { system, services } = await joinCluster(t, nats.url(), keyIn(t), 'attic');
+  system.compete([doors]);
+  for (let sent = 0; sent < 2_000; sent += 1)
+    services.actors.send(hostActor, 'barn', { type: 'LEFT', at: sent });
+  const told = () => system.leases.hosts().get('attic')?.mirror?.states;
+  await until('the ledger says so', () => told() !== undefined && told() === system.outbox.position.states);
+  t.pass();
 });
 
 test('[C13] a host whose name another process has taken says so as long as it runs', async (t) => {

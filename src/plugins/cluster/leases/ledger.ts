@@ -202,7 +202,12 @@ function behind({ host, run, number, mirror }: LastHolder, last: LastHolder | un
   if (last.number > number) return last;
   const [next, ...others] = last.before ?? [];
   const { before: _, ...one } = last;
-  const before = next?.host === last.host ? [next, ...others] : [one, ...(last.before ?? [])];
+  const { mirror: known } = last;
+  // How far it came is what it said last.
+  const before =
+    next?.host === last.host
+      ? [{ ...next, ...(known && { mirror: known }) }, ...others]
+      : [one, ...(last.before ?? [])];
   return { ...holder, before: before.slice(0, MOST_BEFORE) };
 }
 

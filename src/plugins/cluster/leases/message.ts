@@ -7,8 +7,8 @@ export const LEDGER_PROTOCOL = 1;
 const name = z.string().min(1).max(255);
 const count = z.int().nonnegative();
 
-/** How far the log of a host stands on its own stream. */
-const position = z.object({ incarnation: name, seq: count });
+/** How far the log of a host stands on its own stream, and the message with which the newest states of actors end there. */
+const position = z.object({ incarnation: name, seq: count, states: count.optional() });
 export type MirrorPosition = z.infer<typeof position>;
 
 /** Who held a singleton, and how far its log was mirrored when it last said so. */

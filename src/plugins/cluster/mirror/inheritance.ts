@@ -17,8 +17,8 @@ import {
   openLogStream,
 } from './incarnations.ts';
 import { LeftActors } from './left-actors.ts';
-import { type Fence, fenceHeaders } from './message.ts';
-import { newestStates } from './newest-states.ts';
+import { type Fence, fenceHeaders, type MirrorBody } from './message.ts';
+import { newestStates, statesAt } from './newest-states.ts';
 import { entriesOf } from './stream-lines.ts';
 
 /** A fence as it stands on a host's stream. */
@@ -41,6 +41,14 @@ export interface Left extends Inheritance {
   readonly untold: readonly Takeover[];
   /** The newest record before the fence: later than `seq` where an earlier fence had ended the work. */
   readonly readTo: number;
+}
+
+/** What is known of the tenure of the host that left it. */
+export interface LeftBy {
+  /** Whether no other host can have fenced the singleton there since: else the newest states may stand behind such a fence. */
+  readonly isFirst?: boolean;
+  /** How far that host was when it said so last in the ledger, by which nobody had fenced it. */
+  readonly mirror?: MirrorPosition | undefined;
 }
 
 /** Where the work of a singleton began. */
@@ -123,11 +131,10 @@ async function findFence(
 
 /**
  * What a host left of a singleton: the states of its actors as of a fence, or the first one that ended its work, from the newest
- * states on its stream and the records since, whose chain and signatures are checked.
+ * states on its stream that count and the records since, whose chain and signatures are checked. Where no such states are known, the
+ * stream is read from its begin, which takes longer.
  *
  * @param types of the singleton's actors
- * @param isFirst whether no other host can have fenced the singleton there before: else the stream is read from its begin, for
- * the newest states may stand behind such a fence
  * @throws HF_CLUSTER_UNFILLED the stream is being filled again and lacks records that may have had effects
  * @throws HF_LOG_CORRUPT, HF_PORTABLE_* it is not what the host wrote; HF_CLUSTER_*
  */
@@ -135,11 +142,17 @@ export async function inheritanceOf(
   streams: LogStreams,
   { host, incarnation, streamSeq, sentAt, singleton }: PlacedFence,
   types: readonly string[],
-  isFirst = true,
+  { isFirst = true, mirror }: LeftBy = {},
 ): Promise<Left> {
   const { stream, names } = await openIncarnation(streams, host, incarnation);
-  const { left, filledAt } = await readUpTo(stream, { host, singleton, types, streamSeq }, async () =>
-    isFirst ? newestStates(stream, names.states, streamSeq) : undefined,
+  const newest = isFirst ? await newestStates(stream, names.states, streamSeq) : undefined;
+  const told = mirror?.incarnation === String(incarnation) ? mirror.states : undefined;
+  const states = newest ?? (told === undefined ? undefined : await statesAt(stream, names.states, told));
+  const { left, filledAt } = await readUpTo(stream, { host, singleton, types, streamSeq }, states);
+  // Without `from` it was read from its begin.
+  streams.logger.info(
+    { host, singleton, from: states?.streamSeq, to: streamSeq },
+    'cluster.mirror.inherited',
   );
   if (left.place.seq < filledAt)
     throw new ClusterError('HF_CLUSTER_UNFILLED', { host, seq: left.place.seq, to: filledAt });
@@ -175,9 +188,8 @@ export async function begunOnStreams(
     for (const incarnation of incarnations.toReversed()) {
       const { stream, names } = await openIncarnation(streams, host, incarnation);
       const streamSeq = (await stream.last()).seq + 1;
-      const { left, filledAt } = await readUpTo(stream, { host, singleton, types, streamSeq }, () =>
-        newestStates(stream, names.states, streamSeq),
-      );
+      const states = await newestStates(stream, names.states, streamSeq);
+      const { left, filledAt } = await readUpTo(stream, { host, singleton, types, streamSeq }, states);
       const { seq } = left.place;
       if (left.begun !== undefined)
         found.push({ host, number: left.begun, mirror: { incarnation: String(incarnation), seq } });
@@ -190,15 +202,14 @@ export async function begunOnStreams(
   return found.sort((one, other) => other.number - one.number);
 }
 
-/** Folds a stream up to a message. @returns also the record that it has when it is filled */
+/** Folds a stream from states, or from its begin, up to a message. @returns also the record that it has when it is filled */
 async function readUpTo(
   stream: LinearStream,
   of: { host: string; singleton: string; types: readonly string[]; streamSeq: number },
-  statesOf: () => ReturnType<typeof newestStates>,
+  states: MirrorBody | undefined,
 ): Promise<{ readonly left: LeftActors; readonly filledAt: number }> {
   const { host, singleton, types, streamSeq } = of;
   const header = await headerOf(stream, host, streamSeq);
-  const states = await statesOf();
   const left = new LeftActors(stream.name, header.key, singleton, types);
   if (states) left.take(states);
   const from = states ? states.streamSeq + 1 : (await stream.last()).firstSeq;

@@ -15,6 +15,15 @@ const RETRY_MS = { first: 200, most: 5_000 };
 /** Of a clean stop, for what is still to be sent. */
 const FLUSH_MS = 3_000;
 
+/** How far the log is on the stream. */
+export interface MirrorPlace {
+  readonly incarnation: number;
+  readonly seq: number;
+  readonly hash: string;
+  /** The message with which the newest states of actors end that were read on it; undefined while there are none. */
+  readonly states: number | undefined;
+}
+
 interface Waiter extends PromiseWithResolvers<void> {
   readonly seq: number;
 }
@@ -86,9 +95,9 @@ export class Outbox {
   }
 
   /** The newest record that was read on the stream, and which one that is. */
-  get position(): { readonly incarnation: number; readonly seq: number; readonly hash: string } {
-    const { incarnation, place } = this.#stream;
-    return { incarnation, seq: place.seq, hash: place.hash };
+  get position(): MirrorPlace {
+    const { incarnation, place, states } = this.#stream;
+    return { incarnation, seq: place.seq, hash: place.hash, states: states?.streamSeq };
   }
 
   /** Why it cannot go on now; undefined while it can. */

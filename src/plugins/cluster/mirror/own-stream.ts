@@ -68,6 +68,8 @@ export interface Writable {
   readonly sent: ChainPlace;
   readonly watch: StreamWatch;
   readonly room: Room;
+  /** The newest states that were read on it; undefined while there are none. */
+  readonly states: () => StreamPlace | undefined;
   /** The next fence that has to be placed, behind its record. @param after the newest record that was sent */
   readonly nextFence: (after: number) => KeptFence | undefined;
 }
@@ -81,6 +83,7 @@ export class OwnStream {
   #incarnation = 0;
   #place = NOWHERE;
   #begun: StreamBegin | undefined;
+  #states: StreamPlace | undefined;
   #hasRefused = false;
   #leftAt: number | undefined;
 
@@ -101,6 +104,11 @@ export class OwnStream {
   /** The newest record that was read on the stream. */
   get place(): StreamPlace {
     return this.#place;
+  }
+
+  /** The newest states that were read on the stream; undefined while this process has put none there. */
+  get states(): StreamPlace | undefined {
+    return this.#states;
   }
 
   /**
@@ -136,9 +144,7 @@ export class OwnStream {
     const newest = await newestIncarnation(this.#streams, host);
     if (newest > this.#incarnation || this.#incarnation === 0) {
       // Of a stream that this host did not write down it remembers nothing.
-      this.#incarnation = Math.max(newest, 1);
-      this.#place = NOWHERE;
-      this.#begun = undefined;
+      this.#enter(Math.max(newest, 1));
     }
     const incarnation = this.#incarnation;
     const known = this.#place.streamSeq > 0 ? this.#place : undefined;
@@ -220,10 +226,16 @@ export class OwnStream {
     if (this.#leftAt !== undefined) await wait(this.#leftAt + INCARNATION_MS - clock.monotonic());
     this.#leftAt = clock.monotonic();
     logger.warn({ incarnation: this.#incarnation, reason }, 'cluster.mirror.left');
-    this.#incarnation += 1;
+    this.#enter(this.#incarnation + 1);
+    this.#save();
+  }
+
+  /** Nothing is known of it yet. */
+  #enter(incarnation: number): void {
+    this.#incarnation = incarnation;
     this.#place = NOWHERE;
     this.#begun = undefined;
-    this.#save();
+    this.#states = undefined;
   }
 
   /** The first message: where the local log begins, and the states before that. */
@@ -255,7 +267,7 @@ export class OwnStream {
 
   async #writable(writer: Writer, sent: ChainPlace, first: number): Promise<Writable> {
     const { clock, logger, onChange, reader } = this.#options;
-    const watch = new StreamWatch(writer, first, { clock, logger, onFault: onChange });
+    const watch = new StreamWatch(writer, first, { clock, logger, onLooked: onChange });
     const room = new Room({
       ...{ writer, watch, logger, hasRefused: this.#hasRefused },
       begin: () => this.#begun,
@@ -269,7 +281,7 @@ export class OwnStream {
     const { incarnation } = writer;
     const nextFence = (after: number) =>
       this.#options.fences.next(after, { incarnation, begin: this.#begun?.streamSeq ?? 0 });
-    return { writer, sent, watch, room, nextFence };
+    return { writer, sent, watch, room, nextFence, states: () => this.#states };
   }
 
   #writer(opened: OpenStream): Writer {
@@ -278,7 +290,10 @@ export class OwnStream {
       this.#options.onStands();
       if (place) this.#note(place);
     };
-    return new Writer(opened, { host, clock, onChange, onStands });
+    const onStates = (place: StreamPlace) => {
+      this.#states = place;
+    };
+    return new Writer(opened, { host, clock, onChange, onStands, onStates });
   }
 
   #note(place: StreamPlace): void {

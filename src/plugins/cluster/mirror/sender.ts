@@ -14,7 +14,7 @@ import type { Writer } from './writer.ts';
 const LINGER_MS = 50;
 /** So many go at once. */
 const ENOUGH_RECORDS = 250;
-/** A takeover reads the newest states and at most about so many records. */
+/** A takeover reads the newest states and about so many records behind them at most, and so many messages, whoever wrote them. */
 const STATES_EVERY = 2_000;
 
 /** What is to be sent now. */
@@ -48,8 +48,8 @@ export class Sender {
   #sent: ChainPlace = { seq: 0, hash: '' };
   /** States that go when the records up to theirs are on the stream. */
   #statesAt: StatesAt | undefined;
-  /** The record of the newest states on the stream. */
-  #statesSent = 0;
+  /** The record of the newest states that were sent, and their last message. */
+  #statesSent = { seq: 0, streamSeq: 0 };
   /** Behind this record a fence comes first. */
   #mostSent = Number.POSITIVE_INFINITY;
   #lingerUntil: number | undefined;
@@ -60,18 +60,18 @@ export class Sender {
   }
 
   /** Sends what comes, until the stop. @throws what the stream says, when nothing is under way any more */
-  async send({ writer, sent, watch, room, nextFence }: Writable): Promise<void> {
+  async send({ writer, sent, watch, room, nextFence, states }: Writable): Promise<void> {
     const { wanted, woken } = this.#options;
     this.#sent = sent;
-    // The next incarnation has none of those that an earlier one had behind this record.
-    this.#statesSent = Math.min(this.#statesSent, sent.seq);
+    // Those that were sent may have failed.
+    this.#statesSent = states() ?? { seq: 0, streamSeq: 0 };
     this.#statesAt = undefined;
     watch.start();
     try {
       while (wanted().stopping !== 'now') {
         writer.check();
         watch.check();
-        this.#askForStates();
+        this.#askForStates(Math.max(writer.last, watch.last));
         const fence = nextFence(this.#sent.seq);
         this.#mostSent = fence?.atSeq ?? Number.POSITIVE_INFINITY;
         if (fence && fence.atSeq <= this.#sent.seq) {
@@ -101,15 +101,16 @@ export class Sender {
     await this.#options.onPlaced(fence, { incarnation: writer.incarnation, streamSeq });
   }
 
-  /** The states are those after the newest record: what is sent stops there for them. */
-  #askForStates(): void {
+  /** The states are those after the newest record: what is sent stops there for them. @param last message of the stream */
+  #askForStates(last: number): void {
     if (this.#statesAt) return;
     const { durable, stopping } = this.#options.wanted();
     const { seq } = this.#sent;
     const isDue =
       stopping === 'flush'
-        ? this.#statesSent < durable || this.#statesSent < seq
-        : seq - this.#statesSent >= STATES_EVERY && durable - seq < STATES_EVERY;
+        ? this.#statesSent.seq < durable || this.#statesSent.seq < seq
+        : Math.max(seq - this.#statesSent.seq, last - this.#statesSent.streamSeq) >= STATES_EVERY &&
+          durable - seq < STATES_EVERY;
     if (isDue) this.#statesAt = this.#options.states();
   }
 
@@ -146,8 +147,8 @@ export class Sender {
     if (this.#statesAt && this.#statesAt.seq <= sent.seq) {
       const { states } = this.#statesAt;
       this.#statesAt = undefined;
-      this.#statesSent = sent.seq;
       for (const message of stateMessages(sent, states, largest)) writer.append(message);
+      this.#statesSent = { seq: sent.seq, streamSeq: writer.last };
       return;
     }
     const to = Math.min(durable, this.#statesAt?.seq ?? durable, this.#mostSent);

@@ -10,8 +10,8 @@ const LOOK_MS = 4_000;
 export interface WatchOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called when `check` has something to say. */
-  readonly onFault: () => void;
+  /** Called after each look: `check` may have something to say. */
+  readonly onLooked: () => void;
 }
 
 /** Looks from time to time whether a stream that is open is still there, where it begins and how much it holds. */
@@ -47,6 +47,11 @@ export class StreamWatch {
     if (this.#fault) throw this.#fault;
   }
 
+  /** Its last message, whoever wrote it, as of the last look. */
+  get last(): number {
+    return this.#seen?.ends.seq ?? 0;
+  }
+
   /** What it holds with what is under way, about, and the most that it may; undefined until the first look. */
   get bytes(): { readonly held: number; readonly most: number } | undefined {
     if (!this.#seen) return undefined;
@@ -70,7 +75,7 @@ export class StreamWatch {
   }
 
   async #lookOn(): Promise<void> {
-    const { logger, onFault } = this.#options;
+    const { logger, onLooked } = this.#options;
     try {
       await this.look();
     } catch (error) {
@@ -81,7 +86,7 @@ export class StreamWatch {
       else this.#fault = error;
     }
     if (this.#isEnded) return;
-    if (this.#fault) onFault();
-    else this.start();
+    onLooked();
+    if (!this.#fault) this.start();
   }
 }

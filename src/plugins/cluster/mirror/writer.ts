@@ -22,6 +22,8 @@ export interface WriterOptions {
   readonly clock: Clock;
   /** Called when a message and all before it stand on the stream; with the place when a record can be found by it. */
   readonly onStands: (place: StreamPlace | undefined) => void;
+  /** Called when states stand there. */
+  readonly onStates: (place: StreamPlace) => void;
   /** Called when something changed: there is room, or a message failed. */
   readonly onChange: () => void;
 }
@@ -94,13 +96,18 @@ export class Writer {
 
   append(message: MirrorMessage): void {
     const { kind, part, to, hash, body } = message;
-    const { onStands } = this.#options;
+    const { onStands, onStates } = this.#options;
     const isLast = part === undefined || part.number === part.of;
+    const isStates = kind === 'states';
     this.#append({
-      subject: kind === 'states' && isLast ? this.names.states : this.names.records,
+      subject: isStates && isLast ? this.names.states : this.names.records,
       id: `${kind}.${to}.${hash.slice(0, 16)}.${part?.number ?? 1}`,
       ...{ headers: headersOf(message), body },
-      stands: (streamSeq) => onStands(isLast && kind !== 'states' ? { streamSeq, seq: to, hash } : undefined),
+      stands: (streamSeq) => {
+        const place = isLast ? { streamSeq, seq: to, hash } : undefined;
+        if (isStates && place) onStates(place);
+        onStands(isStates ? undefined : place);
+      },
     });
   }
 

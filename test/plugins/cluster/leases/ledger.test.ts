@@ -51,6 +51,21 @@ test('[C13] a claim counts from its place in the ledger, is kept by its number, 
   t.deepEqual([holding()?.holder, holding()?.released?.to, holding()?.last?.host], [undefined, 'h1', 'h2']);
 });
 
+test('[C13] of tenures of one host behind each other the first counts, and how far its log was by the end of the last', (t) => {
+  const writer = new Writer();
+  const mirror = (seq: number) => ({ mirror: { incarnation: '1', seq, states: seq - 1 } });
+  writer.says('h1', { ...claim, ...mirror(9) });
+  writer.says('h1', { ...claim, ...mirror(20) });
+  writer.says('h2', claim);
+  writer.says('h3', claim);
+  const { last } = writer.ledger.holdings.get('a') ?? {};
+  t.is(last?.host, 'h2');
+  t.deepEqual(
+    last?.before?.map(({ host, number, mirror }) => [host, number, mirror]),
+    [['h1', BORN + 1, { incarnation: '1', seq: 20, states: 19 }]],
+  );
+});
+
 test('[C13] a message whose sender had read something else counts for nobody', (t) => {
   const writer = new Writer();
   writer.says('h1', claim);

@@ -46,7 +46,7 @@ async function onStream(link: NatsLink) {
 /** What a third host takes over. */
 async function inherited(link: NatsLink) {
   const fence = await placeFence(streamsOf(link), 'one', { ...FENCE, token: '1:9', by: 'three' });
-  const { seq, states } = await inheritanceOf(streamsOf(link), fence, ['test.door'], false);
+  const { seq, states } = await inheritanceOf(streamsOf(link), fence, ['test.door'], { isFirst: false });
   return { seq, states: states.map((state) => JSON.stringify(state)).sort() };
 }
 

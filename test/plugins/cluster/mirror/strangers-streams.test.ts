@@ -1,15 +1,17 @@
 import { DiscardPolicy, jetstreamManager, type StreamConfig } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import test, { type ExecutionContext } from 'ava';
-import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { type Clock, systemClock } from '../../../../src/core/kernel/clock.ts';
 import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
 import { Handover } from '../../../../src/plugins/cluster/handover.ts';
 import { hostsOf, openHostLog } from '../../../../src/plugins/cluster/mirror/host-log.ts';
 import { inheritanceOf, placeFence } from '../../../../src/plugins/cluster/mirror/inheritance.ts';
 import { openLink, silent } from '../../../support/cluster.ts';
+import { recordingReads } from '../../../support/inherited.ts';
 import { MirroredHost, streamsOf } from '../../../support/mirrored-host.ts';
 import { startNats } from '../../../support/nats.ts';
 import { tempDir } from '../../../support/temp.ts';
+import { until } from '../../../support/until.ts';
 
 const FENCE = { singleton: 'doors', token: '1-a:7', by: 'two' };
 
@@ -19,6 +21,12 @@ const AS_OURS = {
   deny_delete: true,
   deny_purge: false,
   max_bytes: 256 * 1024 * 1024,
+};
+
+/** What is looked at every few seconds is looked at all the time. */
+const quick: Clock = {
+  ...systemClock,
+  after: (ms, callback) => systemClock.after(Math.min(ms, 50), callback),
 };
 
 /** A server, a host's connection to it, and that of somebody without the key who may make streams. */
@@ -108,6 +116,28 @@ test('[C13] large messages of somebody without the key keep nobody from reading 
   t.is(log.end.seq, 50);
   await host.mirror(5);
   t.is(host.outbox.position.incarnation, 1);
+});
+
+test('[C13] messages of somebody without the key among the states of a host let nobody who takes over read far', async (t) => {
+  const { link, streams, stranger } = await open(t);
+  const host = new MirroredHost(t, link, { clock: quick });
+  await host.mirror(2_100);
+  await until('states are on the stream', () => host.outbox.position.states !== undefined);
+  const forge = async (count: number) => {
+    for (let sent = 0; sent < count; sent += 1) stranger.publish('hf.tests.log.one.1.states', 'x');
+    await stranger.flush();
+  };
+  await forge(2_000);
+  // It records nothing meanwhile.
+  await until('states stand behind them', () => (host.outbox.position.states ?? 0) > 2_000);
+  await forge(10);
+  const { reads, logger } = recordingReads();
+  const fence = await placeFence(streams, 'one', FENCE);
+  const { states, seq } = host.outbox.position;
+  const mirror = { incarnation: '1', seq, states };
+  const left = await inheritanceOf({ ...streams, logger }, fence, ['test.door'], { mirror });
+  t.deepEqual([left.seq, reads], [2_100, [states]]);
+  t.true(fence.streamSeq - (states ?? 0) < 100);
 });
 
 test('[C13] a stream that was set back behind what its host said of it in the ledger is taken over by nobody', async (t) => {
