@@ -382,7 +382,7 @@ const area: Area = {
         },
         {
           breaks: 'C13: each start tells of all branches again',
-          find: 'return branches.includes(one) ? told : one;',
+          find: 'return branches.some((branch) => isOf(branch, one)) ? told : one;',
           put: 'return one;',
         },
         {
@@ -392,8 +392,8 @@ const area: Area = {
         },
         {
           breaks: 'C13: a fence counts as kept although it could not be saved',
-          find: '.slice(-MOST)); } await this.#fences.saved();',
-          put: '.slice(-MOST)); await this.#fences.saved(); }',
+          find: 'if (!known) { const hash',
+          put: 'if (known) return; { const hash',
         },
         {
           breaks: 'C13: a branch begins with what an earlier one holds',

@@ -205,7 +205,7 @@ const knock = defineTopic('test.knock', z.object({ by: z.string() }), 'Somebody 
 const door = defineActor({ ...doorOfOneHost, hear: () => undefined });
 
 /** Doors on every host that open at a knock. */
-const doors = definePlugin({
+const doorsPlugin = definePlugin({
   name: 'doors',
   options: z.strictObject({}),
   start: (services) => services,
@@ -221,8 +221,8 @@ const doors = definePlugin({
 test('[C13] a message to every host that the log cannot take makes a host refuse calls, and is not noted as taken before it is durable', async (t) => {
   const nats = await startNats(t);
   const [keyFile, dataDir] = [keyIn(t), tempDir(t)];
-  const barn = await runHost(t, nats.url(), keyFile, tempDir(t), { host: 'barn', plugins: [doors()] });
-  const attic = await runHost(t, nats.url(), keyFile, dataDir, { plugins: [doors()] });
+  const barn = await runHost(t, nats.url(), keyFile, tempDir(t), { host: 'barn', plugins: [doorsPlugin()] });
+  const attic = await runHost(t, nats.url(), keyFile, dataDir, { plugins: [doorsPlugin()] });
   const { actors, log } = attic.runtime.services;
   const publish = (by: string) => barn.runtime.services.bus.publish(knock, { by });
   const noted = () => ClusterPosition.open(dataDir, systemClock, () => {}).current;

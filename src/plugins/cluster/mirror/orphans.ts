@@ -77,7 +77,7 @@ export class OrphanedBranches {
 
   /** Those that have ended, and are not told yet. */
   get untold(): readonly OrphanedBranch[] {
-    return this.#all().filter(({ isUntold }) => isUntold);
+    return this.#all().flatMap(({ isUntold, ...branch }) => (isUntold ? [branch] : []));
   }
 
   /** Notes that what was untold is told. */
@@ -85,7 +85,7 @@ export class OrphanedBranches {
     this.#branches.set(
       this.#all().map((one) => {
         const { isUntold: _, ...told } = one;
-        return branches.includes(one) ? told : one;
+        return branches.some((branch) => isOf(branch, one)) ? told : one;
       }),
     );
   }
@@ -179,6 +179,6 @@ function isOlder(
 }
 
 /** The same fence stands on a later stream, too. */
-function isOf(branch: OrphanedBranch, { singleton, token }: MetFence): boolean {
+function isOf(branch: OrphanedBranch, { singleton, token }: Pick<MetFence, 'singleton' | 'token'>): boolean {
   return branch.singleton === singleton && branch.token === token;
 }
