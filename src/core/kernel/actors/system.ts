@@ -1,31 +1,22 @@
-import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
-import { type Clock, newCorrelation, RecordClock } from '../clock.ts';
+import type { AnyStateMachine } from 'xstate';
+import type { Clock } from '../clock.ts';
 import type { ClockJump } from '../clock-jumps.ts';
 import { KernelError } from '../errors/kernel-error.ts';
 import { actorRef, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
-import type { Blobs, EventLog } from '../log/event-log.ts';
-import { ADOPT, CLOCK, INIT, type LogEvent, type LogRecord, MIGRATE, type Origin } from '../log/record.ts';
-import { adoptionEvents, decideAdoption, type Inheritance, newestTakeover } from './adoption.ts';
-import { BlobHolders } from './blob-holders.ts';
+import type { EventLog } from '../log/event-log.ts';
+import { ADOPT, CLOCK, INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
+import { ActorTable } from './actor-table.ts';
+import type { Inheritance } from './adoption.ts';
 import { ClockFollowing } from './clock-following.ts';
 import type { ActorDefinition, EventOf, UncheckedEvent } from './definition.ts';
-import { Elsewhere } from './elsewhere.ts';
 import { Mailbox, type SendMeta } from './mailbox.ts';
 import { type EffectRunner, PendingEffects } from './pending-effects.ts';
+import { type Senders, TransitionRecorder } from './recorder.ts';
 import type { Recovered } from './recover.ts';
-import {
-  type ActorSnapshot,
-  type ActorState,
-  applyRecord,
-  decide,
-  decideInit,
-  type OpenTimer,
-  recordOf,
-  snapshotOf,
-} from './transition.ts';
-import { decideMigration, type Registered } from './versions.ts';
-import { MachineStepper } from './xstate.ts';
+import { adopt, goOn } from './take-up.ts';
+import { type ActorSnapshot, type ActorState, type OpenTimer, snapshotOf } from './transition.ts';
+import type { Registered } from './versions.ts';
 
 /** The result of sending an event. */
 export interface Sent {
@@ -37,22 +28,6 @@ export interface Sent {
   durable(): Promise<LogRecord>;
 }
 
-/** The users whose processes began stories, by correlation id; none where no local process did. */
-export interface Senders {
-  get(correlation: string): LogRecord['uid'];
-}
-
-interface ActorType {
-  readonly definition: Registered;
-  readonly stepper: MachineStepper;
-}
-
-interface LiveActor extends ActorType {
-  readonly state: ActorState;
-  /** XState's snapshot, restored from the state when first needed. */
-  snapshot?: AnyMachineSnapshot;
-}
-
 /**
  * The actors of one runtime. A transition is pure and runs to its end at once, so one mailbox serves all actors in order;
  * it fills only while the log has no room.
@@ -60,20 +35,11 @@ interface LiveActor extends ActorType {
 export class ActorSystem {
   readonly #log: EventLog;
   readonly #clock: Clock;
-  readonly #time: RecordClock;
-  readonly #types = new Map<string, ActorType>();
-  readonly #actors = new Map<string, LiveActor>();
-  /** States of actors whose type no plugin registers in this run. */
-  readonly #carried = new Map<string, ActorState>();
-  readonly #elsewhere = new Elsewhere();
-  readonly #dirty = new Set<ActorState>();
-  readonly #blobHolders = new BlobHolders();
+  readonly #table = new ActorTable();
+  readonly #recorder: TransitionRecorder;
   readonly #mailbox: Mailbox;
   readonly #clockFollowing: ClockFollowing;
   readonly #pendingEffects = new PendingEffects();
-  readonly #onFailure: (record: LogRecord) => void;
-  #senders: Senders | undefined;
-  #seq: number;
 
   /**
    * @param newest seq and time of the newest record: numbers go on from there
@@ -87,15 +53,15 @@ export class ActorSystem {
   ) {
     this.#log = log;
     this.#clock = clock;
-    this.#time = new RecordClock(clock, newest.at);
-    this.#seq = newest.seq;
-    this.#onFailure = onFailure;
+    const parts = { log, clock, table: this.#table, pendingEffects: this.#pendingEffects };
+    const recorder = new TransitionRecorder(parts, newest, onFailure);
+    this.#recorder = recorder;
     const transition = this.#transition.bind(this);
     this.#mailbox = new Mailbox(() => log.hasRoom(), transition);
-    this.#clockFollowing = new ClockFollowing(this.#time, {
-      live: this.#actors,
-      isRecording: () => this.#types.has(CLOCK.type),
-      newestSeq: () => this.#seq,
+    this.#clockFollowing = new ClockFollowing(recorder.time, {
+      live: this.#table.live,
+      isRecording: () => this.#table.isRegistered(CLOCK.type),
+      newestSeq: () => recorder.newestSeq,
       transition,
     });
     log.onDurable((seq) => this.#pendingEffects.durable(seq));
@@ -104,7 +70,7 @@ export class ActorSystem {
 
   /** Registers a type of actor, before any actor is restored or sent to. */
   register(definition: Registered): void {
-    this.#types.set(definition.type, { definition, stepper: new MachineStepper(definition.machine) });
+    this.#table.register(definition);
   }
 
   /** Connects the dispatcher that carries effects out. */
@@ -114,7 +80,7 @@ export class ActorSystem {
 
   /** Has the records of what comes from outside name who sent it. */
   recordSendersOf(senders: Senders): void {
-    this.#senders = senders;
+    this.#recorder.recordSendersOf(senders);
   }
 
   /** Calls back each time that the wall clock was set, once it is recorded and the actors know it. */
@@ -134,20 +100,8 @@ export class ActorSystem {
   restore({ states, savedSeq }: Recovered, jumpedMs = 0): void {
     const migrations: (() => void)[] = [];
     for (const state of states.values()) {
-      const type = this.#types.get(parseActorRef(state.ref).type);
-      if (state.seq > savedSeq) this.#dirty.add(state);
-      this.#blobHolders.found(state);
-      if (!type) {
-        this.#carried.set(state.ref, state);
-        continue;
-      }
-      if (this.#elsewhere.holds(state.ref)) {
-        this.#elsewhere.keep(state);
-        continue;
-      }
-      const live: LiveActor = { ...type, state };
-      this.#actors.set(state.ref, live);
-      if (state.version !== type.definition.version) migrations.push(this.#migration(live));
+      const live = this.#table.recovered(state, state.seq <= savedSeq);
+      if (live && state.version !== live.definition.version) migrations.push(this.#recorder.migration(live));
     }
     // Only when all of them are possible, so that a start that is refused does not change the log.
     const tellActors = this.#clockFollowing.setWhileStopped(jumpedMs);
@@ -160,7 +114,7 @@ export class ActorSystem {
    * refused, and their states are kept and saved. Call it before `restore`.
    */
   holdBack(types: readonly string[]): void {
-    this.#elsewhere.hold(types);
+    this.#table.holdBack(types);
   }
 
   /**
@@ -169,12 +123,9 @@ export class ActorSystem {
    */
   setAside(types: readonly string[]): void {
     this.holdBack(types);
-    for (const { state } of [...this.#actors.values()]) {
-      if (!this.#elsewhere.holds(state.ref)) continue;
-      this.#actors.delete(state.ref);
-      this.#elsewhere.keep(state);
-    }
-    this.#pendingEffects.leaveOpen((actor) => this.#elsewhere.holds(actor));
+    const isHeldBack = (ref: string) => this.#table.isHeldBack(ref);
+    this.#table.setAside(isHeldBack);
+    this.#pendingEffects.leaveOpen(isHeldBack);
   }
 
   /**
@@ -195,91 +146,16 @@ export class ActorSystem {
     this.#clockFollowing.look();
     const named = new Set(types);
     const isNamed = (ref: string) => named.has(parseActorRef(ref).type);
-    const live = inheritance ? this.#adopt(isNamed, inheritance) : this.#goOn(isNamed);
-    this.#elsewhere.release(types);
+    const parts = { table: this.#table, recorder: this.#recorder, clock: this.#clock };
+    const live = inheritance ? adopt(parts, isNamed, inheritance) : goOn(parts, isNamed);
+    this.#table.release(types);
     // As they are before anything else is sent to them: what they ask for from now on is not left open.
     const states = live.map(({ state }) => {
       return { ...state, timers: { ...state.timers }, effects: { ...state.effects } };
     });
     for (const one of live) this.#clockFollowing.catchUp(one);
-    await this.#log.whenDurable(this.#seq);
+    await this.#log.whenDurable(this.#recorder.newestSeq);
     return states;
-  }
-
-  #goOn(isNamed: (ref: string) => boolean): LiveActor[] {
-    const takeover = newestTakeover(
-      [...this.states(), ...this.#carried.values(), ...this.#elsewhere.states()],
-      isNamed,
-    );
-    if (takeover && !takeover.isComplete) {
-      const { host, seq } = takeover;
-      throw new KernelError('HF_ACTOR_ADOPTION_CUT', { host, seq });
-    }
-    const live = [...this.#elsewhere.states()]
-      .filter(({ ref, seq }) => isNamed(ref) && seq >= (takeover?.first ?? 0))
-      .map((state): LiveActor => ({ ...this.#registered(state.ref), state }));
-    const migrations = live
-      .filter(({ state, definition }) => state.version !== definition.version)
-      .map((one) => this.#migration(one));
-    for (const one of live) {
-      this.#elsewhere.remove(one.state.ref);
-      this.#actors.set(one.state.ref, one);
-    }
-    for (const migrate of migrations) migrate();
-    return live;
-  }
-
-  /** Actors that it does not name end here. */
-  #adopt(isNamed: (ref: string) => boolean, inheritance: Inheritance): LiveActor[] {
-    const states = inheritance.states.filter(({ ref }) => isNamed(ref));
-    const now = this.#clock.now();
-    const adoptions = adoptionEvents({ ...inheritance, states }, now).map(({ ref, event }) => {
-      const type = this.#registered(ref);
-      const before = this.#actors.get(ref)?.state ?? this.#elsewhere.get(ref);
-      // Only whether it is possible, before the log is changed.
-      decideAdoption(type.stepper, type.definition, ref, before, event, now);
-      return { ref, event, type, before };
-    });
-    for (const { state } of [...this.#actors.values()]) {
-      if (!isNamed(state.ref)) continue;
-      this.#actors.delete(state.ref);
-      this.#elsewhere.keep(state);
-    }
-    const { host, seq } = inheritance;
-    const origin: Origin = seq > 0 ? { host, seq } : { host };
-    const correlation = newCorrelation();
-    return adoptions.map(({ ref, event, type, before }) => {
-      const { machine, version } = type.definition;
-      const at = this.#time.next();
-      const { decision, snapshot } = decideAdoption(type.stepper, type.definition, ref, before, event, at);
-      const from = before && { from: before.value };
-      const occasion = { at, actor: ref, event, ...from, correlation, origin };
-      const record = recordOf(this.#nextSeq(), { machine, version }, occasion, decision);
-      const live: LiveActor = { ...type, snapshot, state: applyRecord(before, record) };
-      this.#elsewhere.remove(ref);
-      this.#actors.set(ref, live);
-      // Its effects are left open by the other host: the dispatcher takes them up as those after a crash.
-      this.#log.append(record, { durability: 'sync' });
-      this.#dirty.add(live.state);
-      this.#blobHolders.found(live.state);
-      return live;
-    });
-  }
-
-  #migration(live: LiveActor): () => void {
-    const { stepper, definition, state } = live;
-    // Only whether it is possible; the record's time is that of the record.
-    decideMigration(stepper, definition, state, this.#clock.now());
-    return () => {
-      const at = this.#time.next();
-      const { decision, snapshot } = decideMigration(stepper, definition, state, at);
-      const event = { type: MIGRATE, fromVersion: state.version };
-      const occasion = { at, actor: state.ref, event, from: state.value, correlation: newCorrelation() };
-      const record = recordOf(this.#nextSeq(), definition, occasion, decision);
-      applyRecord(state, record);
-      live.snapshot = snapshot;
-      this.#append(live, record);
-    };
   }
 
   /**
@@ -308,7 +184,7 @@ export class ActorSystem {
    * @throws HF_ACTOR_UNKNOWN, HF_ACTOR_ELSEWHERE, HF_EVENT_INVALID, HF_ACTOR_OVERLOADED as `send`
    */
   deliver(ref: string, event: UncheckedEvent, meta: SendMeta = {}): Sent {
-    if (!this.#actors.has(ref)) this.#type(ref);
+    if (!this.#table.live.has(ref)) this.#table.actingType(ref);
     const plain = recordable(event);
     if (this.#mailbox.isFree()) {
       const record = this.#transition(ref, plain, meta);
@@ -324,7 +200,7 @@ export class ActorSystem {
 
   /** An actor as it is now; undefined when there is none of that key. */
   get<M extends AnyStateMachine>(actor: ActorDefinition<M>, key: string): ActorSnapshot<M> | undefined {
-    const state = this.#actors.get(actorRef(actor.type, key))?.state;
+    const state = this.#table.live.get(actorRef(actor.type, key))?.state;
     return state && snapshotOf(actor.machine, state);
   }
 
@@ -335,29 +211,24 @@ export class ActorSystem {
 
   /** What the log says of an actor, by its address. The state is live: read it, do not keep it. */
   snapshot(ref: string): Readonly<ActorState> | undefined {
-    return this.#actors.get(ref)?.state;
+    return this.#table.live.get(ref)?.state;
   }
 
   /** The live states of all actors, or of those of one type. */
   states(type?: string): Readonly<ActorState>[] {
-    const states = [...this.#actors.values()].map((live) => live.state);
-    return type === undefined ? states : states.filter((state) => parseActorRef(state.ref).type === type);
+    return this.#table.states(type);
   }
 
   /** The states of the actors of some types, whether they live here or were held back or set aside: as this host knows them. */
   knownStates(types: readonly string[]): Readonly<ActorState>[] {
     const named = new Set(types);
-    const all = [...[...this.#actors.values()].map(({ state }) => state), ...this.#elsewhere.states()];
+    const all = [...this.#table.states(), ...this.#table.asideStates()];
     return all.filter(({ ref }) => named.has(parseActorRef(ref).type));
   }
 
   /** A record in the words of its type of actor; undefined where that has none. Total: any record may come. */
   describe(record: LogRecord): string | undefined {
-    try {
-      return this.#types.get(parseActorRef(record.actor).type)?.definition.describe?.(record);
-    } catch {
-      return undefined; // perhaps a record of another release
-    }
+    return this.#table.describe(record);
   }
 
   /** How long an armed timer still has, milliseconds; however the wall clock was set since. */
@@ -372,7 +243,7 @@ export class ActorSystem {
 
   /** Whether actors of a type act on this host; false while another host may hold them. */
   actsHere({ type }: Pick<ActorDefinition, 'type'>): boolean {
-    return !this.#elsewhere.holds(actorRef(type, 'any'));
+    return !this.#table.isHeldBack(actorRef(type, 'any'));
   }
 
   /** False while the log is frozen or has no room: the host then refuses requests instead of queueing them. */
@@ -394,9 +265,12 @@ export class ActorSystem {
 
   /** The states that changed since the last call, for a snapshot. */
   takeDirty(): ActorState[] {
-    const states = [...this.#dirty];
-    this.#dirty.clear();
-    return states;
+    return this.#table.takeDirty();
+  }
+
+  /** The actors that stored bodies belong to; their states name those that are still needed. */
+  blobHolders(): Readonly<ActorState>[] {
+    return this.#table.blobHolders();
   }
 
   async #whenDurable(record: LogRecord): Promise<LogRecord> {
@@ -404,72 +278,9 @@ export class ActorSystem {
     return record;
   }
 
-  /** The actors that stored bodies belong to; their states name those that are still needed. */
-  blobHolders(): Readonly<ActorState>[] {
-    return this.#blobHolders.all();
-  }
-
-  #type(ref: string): ActorType {
-    if (this.#elsewhere.holds(ref)) throw new KernelError('HF_ACTOR_ELSEWHERE', { actor: ref });
-    return this.#registered(ref);
-  }
-
-  #registered(ref: string): ActorType {
-    const type = this.#types.get(parseActorRef(ref).type);
-    if (!type) throw new KernelError('HF_ACTOR_UNKNOWN', { actor: ref });
-    return type;
-  }
-
   #transition(actor: string, event: LogEvent, meta: SendMeta): LogRecord {
-    const { correlation = newCorrelation(), cause, origin, outcome, blobs } = meta;
     this.#clockFollowing.look();
-    const live = this.#actors.get(actor) ?? this.#start(actor, correlation, cause, origin);
-    const { definition, state, stepper } = live;
-    live.snapshot ??= stepper.restore(state.value, state.context, state.done);
-    const at = this.#time.next();
-    const { decision, snapshot } = decide(stepper, state, live.snapshot, event, at, outcome);
-    const uid = cause === undefined && outcome === undefined ? this.#senders?.get(correlation) : undefined;
-    const occasion = { at, actor, event, from: state.value, correlation, uid, cause, origin, outcome };
-    const record = recordOf(this.#nextSeq(), definition, occasion, decision);
-    applyRecord(state, record);
-    live.snapshot = snapshot;
-    return this.#append(live, record, blobs && this.#blobHolders.take(state, blobs));
-  }
-
-  #start(actor: string, correlation: string, cause?: number, origin?: Origin): LiveActor {
-    const type = this.#type(actor);
-    const input = type.definition.input?.(parseActorRef(actor).key);
-    const event: LogEvent = input === undefined ? { type: INIT } : { type: INIT, input };
-    const at = this.#time.next();
-    const { decision, snapshot } = decideInit(type.stepper, event, at);
-    const occasion = { at, actor, event, correlation, cause, origin };
-    const record = recordOf(this.#nextSeq(), type.definition, occasion, decision);
-    this.#forgetDropped(actor);
-    const live = { ...type, snapshot, state: applyRecord(undefined, record) };
-    this.#actors.set(actor, live);
-    this.#append(live, record);
-    return live;
-  }
-
-  /** An actor of this address that a takeover did not name: the new one is another. */
-  #forgetDropped(ref: string): void {
-    const dropped = this.#elsewhere.remove(ref);
-    if (!dropped) return;
-    this.#dirty.delete(dropped);
-    this.#blobHolders.forget(dropped);
-  }
-
-  #nextSeq(): number {
-    this.#seq += 1;
-    return this.#seq;
-  }
-
-  #append({ state }: LiveActor, record: LogRecord, blobs?: Blobs): LogRecord {
-    this.#log.append(record, { durability: record.batched ? 'batched' : 'sync', blobs });
-    this.#dirty.add(state);
-    if (record.failed !== undefined) this.#onFailure(record);
-    this.#pendingEffects.add(record);
-    return record;
+    return this.#recorder.transition(actor, event, meta);
   }
 }
 
