@@ -14,6 +14,16 @@ const area: Area = {
   ],
   mutations: [
     ...noticedBy(
+      ['gateway/streams'],
+      [
+        {
+          breaks: 'G23: an answer of a server in this process that broke off cannot be taken up',
+          find: 'eventStore: events,',
+          put: '',
+        },
+      ],
+    ),
+    ...noticedBy(
       ['machines/collector/ingest-key', 'collector/shared-key'],
       [
         {

@@ -8,11 +8,13 @@ import {
   CreateMessageRequestSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import { McpServer as LocalMcpServer } from '@modelcontextprotocol/server';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { conformanceServer } from '../../support/conformance-server.ts';
 import { startSessionServer } from '../../support/mcp-upstream.ts';
 import { answerEmpty, startScripted } from '../../support/scripted-upstream.ts';
+import { read } from '../../support/until.ts';
 import { send } from './raw.ts';
 import { admission, initialize, MEDIA, Rig, rpc } from './rig.ts';
 
@@ -142,6 +144,45 @@ test('[G23] a stream that broke off is taken up where it ended, by Last-Event-ID
   const result = await client.callTool({ name: 'wiki-test_reconnection', arguments: {} });
   t.like(result, { content: [{ text: 'Reconnection test completed successfully' }] });
   t.true(upstream.asked.some(({ headers }) => headers['last-event-id'] !== undefined));
+});
+
+test('[G23] an answer of a server in this process that broke off is taken up where it ended, by Last-Event-ID', async (t) => {
+  const isBrokenOff = Promise.withResolvers<void>();
+  const serve = () => {
+    const server = new LocalMcpServer({ name: 'notes', version: '1' });
+    server.registerTool('work', {}, async ({ mcpReq }) => {
+      const params = { progressToken: 'p', progress: 1 };
+      await mcpReq.notify({ method: 'notifications/progress', params });
+      await isBrokenOff.promise;
+      return { content: [{ type: 'text', text: 'done' }] };
+    });
+    return server;
+  };
+  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'notes', server: serve })] });
+  const key = admission(await rig.mint({ servers: ['notes'] }));
+  const begun = await rig.post('/notes/mcp', initialize, key);
+  await begun.text();
+  const session = { ...key, 'mcp-session-id': begun.headers.get('mcp-session-id') ?? '' };
+  const call = rpc('tools/call', { name: 'notes-work', _meta: { progressToken: 'p' } });
+  const answer = (await rig.post('/notes/mcp', call, session)).body?.getReader();
+  const { value } = (await answer?.read()) ?? {};
+  const [, id = ''] = /^id: (.+)$/m.exec(Buffer.from(value ?? []).toString()) ?? [];
+  t.not(id, '');
+  await answer?.cancel();
+  isBrokenOff.resolve();
+  const headers = { ...session, accept: 'text/event-stream', 'last-event-id': id };
+  const takeUp = () => fetch(`${rig.url}/notes/mcp`, { headers });
+  // Until the server knows that nobody reads the first one any more, there is a conflict.
+  const rest = await read('it is taken up', takeUp, ({ status }) => status === 200);
+  const reader = rest.body?.getReader();
+  let text = '';
+  for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+    text += Buffer.from(part.value).toString();
+    if (text.includes('done')) break;
+  }
+  await reader?.cancel();
+  t.regex(text, /"content":\[\{"type":"text","text":"done"\}\]/);
+  t.false(text.includes('progress'), 'what the client has does not come again');
 });
 
 test('[G23] a closed session is closed at its upstream, and gone for the client', async (t) => {
