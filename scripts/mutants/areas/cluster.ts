@@ -507,7 +507,7 @@ const area: Area = {
         },
         {
           breaks: 'C13: a stream that the servers know again is replaced',
-          find: 'if ((await newestIncarnation(this.#streams, host)) < incarnation) return;',
+          find: 'if (!(await this.#isNamed(incarnation))) return;',
           put: 'return;',
         },
         {
@@ -530,11 +530,6 @@ const area: Area = {
           find: 'return this.#ask(withinMs - index * apartMs);',
           put: 'return this.#ask(NAME_MS);',
         },
-        {
-          breaks: 'C13: a host goes on under a name that it knows to be taken',
-          find: "if (isCoded(error, 'HF_CLUSTER_NAME_TAKEN')) this.#taken(error, 'another');",
-          put: '',
-        },
       ],
     ),
     ...noticedBy(
@@ -554,6 +549,26 @@ const area: Area = {
           breaks: 'C13: a stored message whose headers have no known size counts as one without any',
           find: "if (!data) throw unfit('smr');",
           put: 'if (!data) return 0;',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/presence/beats'],
+      [
+        {
+          breaks: 'C13: a stranger can write to the place of a proof before it is sent',
+          find: 'const subject = `${subjectOf(name, number)}.${randomUUID()}`;',
+          put: 'const subject = `${subjectOf(name, number)}.0`;',
+        },
+        {
+          breaks: 'C13: the newest message of a subject is taken for the proof',
+          find: 'await this.#stored({ seq: from, next_by_subj: subject });',
+          put: 'await this.#stored({ last_by_subj: subject });',
+        },
+        {
+          breaks: 'C13: an acknowledgement proves that a quorum is reached',
+          find: 'if (!(await inTime(this.#isThere(subject), stream.name, withinMs, clock))) throw refusal;',
+          put: '',
         },
       ],
     ),

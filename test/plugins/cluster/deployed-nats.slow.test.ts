@@ -5,6 +5,7 @@ import test from 'ava';
 import type { CheckResult } from '../../../src/core/host/plugin/diagnosis.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { ClusterKey } from '../../../src/plugins/cluster/keys.ts';
+import { proofStream } from '../../../src/plugins/cluster/nats/quorum-proof.ts';
 import { LinearStream } from '../../../src/plugins/cluster/nats/stream.ts';
 import type { StreamSettings } from '../../../src/plugins/cluster/nats/stream-settings.ts';
 import { clockResult, raceOf } from '../../../src/plugins/cluster/operate/checks.ts';
@@ -96,12 +97,9 @@ test.serial(
     for (const body of ['1', '2', '3']) await log.append(body);
     await log.removeBefore(2);
     t.is((await log.last()).firstSeq, 2);
-    const beats = await LinearStream.open(
-      two,
-      { ...ledger, name: 'HF_home_BEATS', subjects: ['hf.home.beat.*'], storage: 'memory', maxPerSubject: 1 },
-      dependencies,
-    );
-    await beats.append('alive', { subject: 'hf.home.beat.two' });
+    const proofs = await LinearStream.open(two, proofStream('home', 1, ledger.replicas), dependencies);
+    await proofs.append('', { subject: 'hf.home.quorum.1.first' });
+    t.is((await proofs.firstOf('hf.home.quorum.1.first'))?.seq, 1);
 
     const followed: string[] = [];
     const follower = there.follow(1, ({ body }) => void followed.push(body.toString()));

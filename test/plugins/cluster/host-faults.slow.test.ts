@@ -29,7 +29,7 @@ const OF_ONE_SERVER: readonly Fault[] = [
   ofHolder('set-back', LEASE_MS),
   ofHolder('delete-ledger', 500),
   ofHolder('delete-shared', 500),
-  ofHolder('delete-beats', 500),
+  ofHolder('delete-proofs', 500),
   ofHolder('delete-log', 500),
   ofHolder('repeat', 500),
   ofHolder('drain', LEASE_MS),
@@ -43,7 +43,7 @@ const OF_ALL: readonly Fault['kind'][] = [
   'set-back',
   'delete-ledger',
   'delete-shared',
-  'delete-beats',
+  'delete-proofs',
 ];
 
 /** Whether a fault does what another one does: to the holder, and past its lease where that one lasts so long. */

@@ -142,7 +142,7 @@ test.serial(
 
     const sender = new Sender(a);
     sender.start(10);
-    for (const stream of ['SHARED', 'BEATS']) {
+    for (const stream of ['SHARED', 'QUORUM_1']) {
       const before = sender.count;
       const info = await (await b.link.manager()).streams.info(`HF_${name}_${stream}`);
       const leader = Number(info.cluster?.leader?.slice(1));

@@ -396,9 +396,23 @@ test('[C13] a message whose handler throws is handed on again before the next', 
   t.deepEqual(got, [1, 2, 2, 3]);
 });
 
+test('[C13] the first message of a subject is read, whatever strangers wrote before it and behind it', async (t) => {
+  const { stream, link } = await fresh(t, { subjects: ['hf.tests.first.*'] });
+  const forge = (subject: string) => link.jetstream().publish(subject, 'forged');
+  await stream.append('elsewhere', { subject: 'hf.tests.first.b' });
+  await forge('hf.tests.first.a');
+  for (const text of ['1', '2']) await stream.append(text, { subject: 'hf.tests.first.a' });
+  await forge('hf.tests.first.a');
+  t.is(`${(await stream.firstOf('hf.tests.first.a'))?.body}`, '1');
+  t.is(await stream.firstOf('hf.tests.first.c'), undefined);
+  for (let i = 0; i < 5; i += 1) await forge('hf.tests.first.d');
+  await stream.append('3', { subject: 'hf.tests.first.d' });
+  t.is(await stream.firstOf('hf.tests.first.d'), undefined, 'it looks at a few');
+});
+
 test('[C13] the newest message of a subject is read, and hints are heard at once', async (t) => {
   const subjects = ['hf.tests.last.*'];
-  const { stream, link } = await fresh(t, { subjects, storage: 'memory', discard: 'old', maxPerSubject: 1 });
+  const { stream, link } = await fresh(t, { subjects, storage: 'memory', discard: 'old' });
   const heard: string[] = [];
   stream.hear(({ body, subject }) => void heard.push(`${subject} ${body}`));
   await link.connected().flush();

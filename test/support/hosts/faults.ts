@@ -114,10 +114,10 @@ const faults = {
   'delete-log': async (cluster, host) => cluster.deleteStream(await cluster.logOf(host)),
   'delete-ledger': (cluster) => cluster.deleteStream(cluster.stream('LEDGER')),
   'delete-shared': (cluster) => cluster.deleteStream(cluster.stream('SHARED')),
-  'delete-beats': (cluster) => cluster.deleteStream(cluster.stream('BEATS')),
+  'delete-proofs': (cluster) => cluster.deleteStream(cluster.stream('QUORUM_1')),
   /** The newest message of each stream comes a second time, and is taken. */
   repeat: async (cluster, host) => {
-    const shared = (['LEDGER', 'SHARED', 'BEATS'] as const).map((name) => cluster.stream(name));
+    const shared = (['LEDGER', 'SHARED', 'QUORUM_1'] as const).map((name) => cluster.stream(name));
     for (const stream of [...shared, await cluster.logOf(host)]) await cluster.repeat(stream).catch(() => {});
   },
   /** An operator moves the pump while something else goes wrong: it may be refused. */

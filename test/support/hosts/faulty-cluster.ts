@@ -88,7 +88,7 @@ export class FaultyCluster {
   }
 
   /** A stream that all hosts share. */
-  stream(name: 'LEDGER' | 'SHARED' | 'BEATS'): string {
+  stream(name: 'LEDGER' | 'SHARED' | 'QUORUM_1'): string {
     return `HF_${CLUSTER}_${name}`;
   }
 

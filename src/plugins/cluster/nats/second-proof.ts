@@ -1,21 +1,17 @@
-import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { NatsLink } from './link.ts';
-import { QuorumProof } from './quorum-proof.ts';
+import { proofStream, QuorumProof } from './quorum-proof.ts';
 import { isAway, type Replication } from './replicas.ts';
 import { LinearStream } from './stream.ts';
 import { StreamGone } from './stream-errors.ts';
-import type { StreamSettings } from './stream-settings.ts';
 
 /** Where leaders are changes when a server is lost, and when it is back. */
 const LOOK_MS = 10_000;
 /** While a leader is not known: it is being elected. */
 const LOOK_AGAIN_MS = 1_000;
-/** Each new stream has a leader by chance: that so many share a server is all but impossible. */
-const MOST_STREAMS = 6;
-/** Room for one message of each host. */
-const MAX_BYTES = 256 * 1024;
+/** Each new stream has a leader by chance: that so many share a server is all but impossible. The first is that of the beats. */
+const NUMBERS = [2, 3, 4, 5, 6, 7];
 
 export interface SecondProofOptions {
   readonly link: NatsLink;
@@ -23,7 +19,6 @@ export interface SecondProofOptions {
   readonly logger: Logger;
   /** Name of the cluster. */
   readonly name: string;
-  readonly host: string;
   readonly replicas?: number | undefined;
   /** The stream whose leader the others are to be apart from. */
   readonly first: string;
@@ -71,7 +66,7 @@ export class SecondProof {
   async #ask(name: string, proof: QuorumProof): Promise<void> {
     this.#asked.add(name);
     try {
-      await proof.store(Buffer.from(randomUUID()));
+      this.#options.onProven(await proof.store());
     } catch (error) {
       this.#options.logger.debug({ err: error, stream: name }, 'cluster.proof.unacknowledged');
       // Made anew it is opened at the next look, if it is as it has to be.
@@ -99,7 +94,7 @@ export class SecondProof {
 
   /** @returns false to look again soon */
   async #isApart(): Promise<boolean> {
-    const { link, clock, logger, first } = this.#options;
+    const { link, clock, logger, first, name, replicas, withinMs } = this.#options;
     // One server, or one copy: no other stream proves more than the first.
     if (!link.isUp || !link.isClustered) return true;
     const standing = await this.#standingOf(first);
@@ -107,32 +102,16 @@ export class SecondProof {
     if (leader === undefined) return false;
     // Of two that are left neither may be lost: there is nothing to prove until the third is back.
     if (standing?.replicas?.some(isAway) === true) return true;
-    for (let number = 1; number <= MOST_STREAMS; number += 1) {
-      const stream = await LinearStream.open(link, this.#settings(number), { clock, logger });
+    for (const number of NUMBERS) {
+      const settings = proofStream(name, number, replicas);
+      const stream = await LinearStream.open(link, settings, { clock, logger });
       if (stream.replicas === 1) return true;
-      this.#proofs.set(stream.name, this.#proofOf(stream, number));
+      const proof = new QuorumProof({ link, clock, stream, name, number, withinMs });
+      this.#proofs.set(stream.name, proof);
       const its = (await this.#standingOf(stream.name))?.leader;
       if (its !== leader) return its !== undefined;
     }
     return true;
-  }
-
-  #proofOf(stream: LinearStream, number: number): QuorumProof {
-    const { link, clock, name, host, withinMs, onProven } = this.#options;
-    const subject = `hf.${name}.proof.${number}.${host}`;
-    return new QuorumProof({ link, clock, stream, subject, withinMs, onProven });
-  }
-
-  #settings(number: number): StreamSettings {
-    const { name, replicas } = this.#options;
-    return {
-      ...{
-        name: `HF_${name}_PROOF_${number}`,
-        subjects: [`hf.${name}.proof.${number}.*`],
-        storage: 'memory',
-      },
-      ...{ maxBytes: MAX_BYTES, maxPerSubject: 1, discard: 'old', replicas, needsCopies: true },
-    };
   }
 
   async #standingOf(stream: string): Promise<Replication> {

@@ -10,8 +10,8 @@ export interface StreamSettings {
   readonly maxBytes: number;
   /** The most messages that it may hold; any number unless set. */
   readonly maxMessages?: number;
-  /** The most messages of one subject; any number unless set. */
-  readonly maxPerSubject?: number;
+  /** Of a message with its headers, bytes; as large as the servers take unless set. */
+  readonly largestMessage?: number;
   /** What happens when it is full: new messages are refused, or old ones removed. `new` unless set. */
   readonly discard?: 'new' | 'old';
   /** Copies on different servers; three where the servers of NATS are a cluster, else one, unless set. */
@@ -39,6 +39,7 @@ type Wanted = Pick<
   | 'max_bytes'
   | 'max_msgs'
   | 'max_msgs_per_subject'
+  | 'max_msg_size'
   | 'max_age'
   | 'num_replicas'
   | 'duplicate_window'
@@ -49,7 +50,7 @@ type Wanted = Pick<
 >;
 
 /** An operator may change these without any harm. */
-const SIZES = new Set<string>(['max_bytes', 'num_replicas']);
+const SIZES = new Set<string>(['max_bytes', 'max_msg_size', 'num_replicas']);
 /** How the client of NATS names a thing is a type of its own; the values are these words. */
 const LIMITS = 'limits' satisfies `${RetentionPolicy}`;
 
@@ -67,7 +68,8 @@ export function configOf(settings: StreamSettings, isClustered: boolean): Wanted
     discard: discard as DiscardPolicy,
     max_bytes: settings.maxBytes,
     max_msgs: settings.maxMessages ?? -1,
-    max_msgs_per_subject: settings.maxPerSubject ?? -1,
+    max_msgs_per_subject: -1,
+    max_msg_size: settings.largestMessage ?? -1,
     max_age: 0,
     num_replicas: settings.replicas ?? (isClustered ? CLUSTER_REPLICAS : 1),
     duplicate_window: DUPLICATE_WINDOW_MS * NANOS,

@@ -25,8 +25,6 @@ export type { StreamEnds, StreamMessage };
 export interface StreamDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Its messages are heard, and those that are forged counted, by hosts that have not opened it: their code is for no stream. Not unless set. */
-  readonly isHeard?: boolean;
 }
 
 export interface AppendOptions {
@@ -45,6 +43,8 @@ export interface AppendOptions {
 const APPEND_TIMEOUT_MS = 5_000;
 /** Appends that may wait for their acknowledgement. */
 const MOST_IN_FLIGHT = 8_192;
+/** So many forged messages may stand before the first one of a subject. */
+const MOST_BEFORE = 4;
 
 /**
  * A stream of JetStream as one line of messages (docs/cluster.md, "The log on a stream"): appended at its end and nowhere else, read without gaps, by its
@@ -71,7 +71,7 @@ export class LinearStream {
     this.incarnation = info.created;
     this.replicas = info.config.num_replicas;
     this.#dependencies = dependencies;
-    this.#seal = new Seal(link.key, dependencies.isHeard ? '' : `${this.name} ${this.incarnation}`);
+    this.#seal = new Seal(link.key, `${this.name} ${this.incarnation}`);
     this.#seen = info.state.last_seq;
   }
 
@@ -207,6 +207,20 @@ export class LinearStream {
   }
 
   /**
+   * @returns the first message of a subject that somebody with the key of the cluster wrote there, among its first few
+   * @throws see `get`
+   */
+  async firstOf(subject: string): Promise<StreamMessage | undefined> {
+    for (let looks = 0, from = 1; looks < MOST_BEFORE; looks += 1) {
+      const stored = await this.#stored({ seq: from, next_by_subj: subject });
+      const message = stored && this.#opened(stored).message;
+      if (!stored || message) return message;
+      from = stored.seq + 1;
+    }
+    return undefined;
+  }
+
+  /**
    * Reads messages in order. Each number is asked for by itself, so that none can be left out.
    *
    * @param from its number, from 1
@@ -282,10 +296,11 @@ export class LinearStream {
     return stored && this.#opened(stored);
   }
 
-  async #stored(query: { seq: number } | { last_by_subj: string }): Promise<StoredMsg | undefined> {
+  async #stored(query: StoredQuery): Promise<StoredMsg | undefined> {
     try {
       const stored = await this.#link.asked(({ streams }) => streams.getMessage(this.name, query));
-      if (stored && 'seq' in query && stored.seq !== query.seq)
+      const isOne = 'seq' in query && !('next_by_subj' in query);
+      if (stored && isOne && stored.seq !== query.seq)
         throw new StreamUnavailable(this.name, `message ${stored.seq} came instead of ${query.seq}`);
       if (stored && stored.seq > this.#seen) this.#seen = stored.seq;
       return stored ?? undefined;
@@ -324,11 +339,12 @@ export class LinearStream {
     const looked = openStored(stored, this.#seal);
     if (looked.message) return looked;
     const { seq, subject } = stored;
-    if (!this.#dependencies.isHeard)
-      this.#link.countForged(subject, `${this.name} ${this.incarnation} ${seq}`);
+    this.#link.countForged(subject, `${this.name} ${this.incarnation} ${seq}`);
     return looked;
   }
 }
+
+type StoredQuery = { seq: number } | { last_by_subj: string } | { seq: number; next_by_subj: string };
 
 /** @returns undefined when there is no stream of this name */
 async function infoOf(link: NatsLink, name: string): Promise<StreamInfo | undefined> {

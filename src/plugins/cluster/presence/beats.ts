@@ -5,24 +5,23 @@ import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../../core/kernel/json.ts';
 import { ClusterError } from '../errors.ts';
-import { Drops, LARGEST_MESSAGE, readBody } from '../nats/body.ts';
+import { Drops, LARGEST_MESSAGE } from '../nats/body.ts';
 import type { NatsLink } from '../nats/link.ts';
-import { QuorumProof } from '../nats/quorum-proof.ts';
+import { proofStream, QuorumProof } from '../nats/quorum-proof.ts';
 import { SecondProof } from '../nats/second-proof.ts';
 import { LinearStream } from '../nats/stream.ts';
-import type { StreamSettings } from '../nats/stream-settings.ts';
 import { Trouble } from '../nats/trouble.ts';
-import { type Beat, type BeatReport, beatBody, type HeardHost, type Stamp } from './beat.ts';
+import type { Beat, BeatReport, HeardHost, Stamp } from './beat.ts';
 import { Hearing, type NameTaker } from './hearing.ts';
 import { NameClaim } from './name-claim.ts';
 import { Presence } from './presence.ts';
 
 const BEAT_MS = 500;
-/** Of the stream: one beat of each host. */
-const MAX_BYTES = 8 * 1024 * 1024;
-/** The beat before was not acknowledged: another stream is asked. */
+/** Its number among the streams of proofs. */
+const FIRST = 1;
+/** Nothing was proven since the beat before: another stream is asked. */
 const UNACKNOWLEDGED_MS = 1.5 * BEAT_MS;
-/** How long to wait for the acknowledgement of a beat, and then to read it back. */
+/** How long to wait for the acknowledgement of a proof, and then to read it back. */
 const ACKNOWLEDGED_WITHIN_MS = 1_500;
 const MOST_UNDER_WAY = 8;
 /** A message may be so much older than its sender's clock says by its beats. */
@@ -40,7 +39,7 @@ export interface BeatsOptions {
   readonly host: string;
   readonly version: string;
   readonly protocol: number;
-  /** Copies of the stream that keeps the newest beat of each host. */
+  /** Copies of the streams by which a host proves that it reaches a quorum. */
   readonly replicas?: number | undefined;
   readonly report: () => BeatReport;
   readonly onHeard?: (host: HeardHost) => void;
@@ -51,8 +50,8 @@ export interface BeatsOptions {
 }
 
 /**
- * How this host stands to the others (docs/cluster.md, "Beats"). Twice a second it stores a beat and reads it back, which proves that it
- * reaches a quorum of the servers of NATS (or that of another stream does, while this one has no leader), and hears those of the others.
+ * How this host stands to the others (docs/cluster.md, "Beats"). Twice a second it sends a beat, which the others hear, and behind it stores a message and reads it back, which
+ * proves that it reaches a quorum of the servers of NATS (or that of another stream does, while this one has no leader).
  */
 export class Beats {
   readonly run = randomUUID();
@@ -81,7 +80,7 @@ export class Beats {
     this.#trouble = new Trouble(options.logger, 'cluster.beat.stream');
     this.#secondProof = new SecondProof({
       ...options,
-      first: this.#stream,
+      first: proofStream(options.name, FIRST, options.replicas).name,
       withinMs: ACKNOWLEDGED_WITHIN_MS,
       onProven: (sentAt) => this.#proven(sentAt),
     });
@@ -248,19 +247,16 @@ export class Beats {
 
   /** Never rejects. */
   async #beat(): Promise<void> {
-    const { link, logger } = this.#options;
+    const { link, logger, name, host } = this.#options;
     if (!link.isUp) return;
     if (this.unacknowledgedMs > UNACKNOWLEDGED_MS) this.#secondProof.ask();
     if (this.#underWay >= MOST_UNDER_WAY) return;
     this.#underWay += 1;
     try {
-      const body = Buffer.from(JSON.stringify(this.#body()));
-      if (this.#proof) await this.#proof.store(body);
-      else {
-        // The others hear it all the same.
-        link.publish(this.#subject, body);
-        void this.#prepare();
-      }
+      const beat = this.#body();
+      link.publish(`hf.${name}.beat.${host}`, JSON.stringify(beat));
+      if (this.#proof) this.#stored(await this.#proof.store(), beat);
+      else void this.#prepare();
     } catch (error) {
       logger.debug({ err: error }, 'cluster.beat.unacknowledged');
       void this.#prepare();
@@ -269,10 +265,9 @@ export class Beats {
     }
   }
 
-  /** @param body of its own beat */
-  #acknowledged(sentAt: number, body: Buffer): void {
-    const beat = readBody(beatBody, body, LARGEST_MESSAGE);
-    this.#presence.stored(sentAt, beat?.announced ?? {});
+  /** The servers had a beat before what they have stored since. */
+  #stored(sentAt: number, { announced }: Beat): void {
+    this.#presence.stored(sentAt, announced);
     this.#proven(sentAt);
   }
 
@@ -286,29 +281,16 @@ export class Beats {
     const { link, clock, logger, name, replicas } = this.#options;
     if (this.#isPreparing) return;
     this.#isPreparing = true;
-    const settings: StreamSettings = {
-      ...{ name: this.#stream, subjects: [`hf.${name}.beat.*`], storage: 'memory', replicas },
-      ...{ maxBytes: MAX_BYTES, maxPerSubject: 1, discard: 'old', needsCopies: true },
-    };
+    const settings = proofStream(name, FIRST, replicas);
     try {
-      const stream = await LinearStream.open(link, settings, { clock, logger, isHeard: true });
-      const onProven = (sentAt: number, body: Buffer) => this.#acknowledged(sentAt, body);
-      const [subject, withinMs] = [this.#subject, ACKNOWLEDGED_WITHIN_MS];
-      this.#proof = new QuorumProof({ link, clock, stream, subject, withinMs, onProven });
+      const stream = await LinearStream.open(link, settings, { clock, logger });
+      const withinMs = ACKNOWLEDGED_WITHIN_MS;
+      this.#proof = new QuorumProof({ link, clock, stream, name, number: FIRST, withinMs });
       this.#trouble.note();
     } catch (error) {
       this.#trouble.note(error);
     }
     this.#isPreparing = false;
-  }
-
-  get #subject(): string {
-    const { name, host } = this.#options;
-    return `hf.${name}.beat.${host}`;
-  }
-
-  get #stream(): string {
-    return `HF_${this.#options.name}_BEATS`;
   }
 
   #body(): Beat {

@@ -140,12 +140,12 @@ const faults: readonly (readonly [string, Wish, RegExp])[] = [
     {
       beats: {
         trouble: new ClusterError('HF_CLUSTER_STREAM_DIFFERS', {
-          stream: 'HF_home_BEATS',
+          stream: 'HF_home_QUORUM_1',
           differences: 'so',
         }),
       },
     },
-    /cannot prove that it reaches the others: .*HF_home_BEATS has other settings .*: so.*delete it/,
+    /cannot prove that it reaches the others: .*HF_home_QUORUM_1 has other settings .*: so.*delete it/,
   ],
   [
     'cannot read the messages to every host',

@@ -221,10 +221,10 @@ test.serial(
   },
 );
 
-/** Somebody in the account who answers each beat in the servers' place: the message that it sends is well-formed. */
+/** Somebody in the account who answers each message in the servers' place: the message that it sends is well-formed. */
 async function acknowledger(t: Scope, name: string) {
   const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
-  const ack = JSON.stringify({ stream: `HF_${name}_BEATS`, seq: 1 });
+  const ack = JSON.stringify({ stream: `HF_${name}_QUORUM_1`, seq: 1 });
   stranger.listen(`hf.${name}.>`, ({ reply }) => {
     if (reply) stranger.connected().publish(reply, ack);
   });
@@ -232,28 +232,62 @@ async function acknowledger(t: Scope, name: string) {
   return stranger;
 }
 
+test.serial('[C13] an acknowledgement by a stranger proves nothing, and hides nothing', async (t) => {
+  const name = clusterName();
+  const stranger = await acknowledger(t, name);
+  const a = await open(t, 'a', name);
+  await until('a has proven that it reaches NATS', () => !a.beats.standing().isIsolated);
+  const { streams } = await stranger.manager();
+  const takeTheSubjects = async () => {
+    await streams.delete(`HF_${name}_QUORUM_1`).catch(() => {});
+    // It answers nobody, so that the stranger alone does.
+    return streams.add({ name: 'FRONT', subjects: [`hf.${name}.quorum.1.*`], no_ack: true });
+  };
+  await until('another stream has the subjects', () => takeTheSubjects().catch(() => false));
+  await until('a is isolated', () => a.beats.standing().isIsolated);
+  t.true(a.beats.unacknowledgedMs > 2_000);
+  await streams.delete('FRONT');
+  await until('a is back', () => !a.beats.standing().isIsolated);
+});
+
 test.serial(
-  '[C13] an acknowledgement of a beat by a stranger proves nothing, and hides nothing',
+  '[C13] a stranger who writes to the place of each message at once, and to those of the beats, cuts no host off',
   async (t) => {
     const name = clusterName();
-    const stranger = await acknowledger(t, name);
-    const a = await open(t, 'a', name);
-    await until('a has proven that it reaches NATS', () => !a.beats.standing().isIsolated);
-    const { streams } = await stranger.manager();
-    const takeTheSubjects = async () => {
-      await streams.delete(`HF_${name}_BEATS`).catch(() => {});
-      // It answers nobody, so that the stranger alone does.
-      return streams.add({ name: 'FRONT', subjects: [`hf.${name}.beat.*`], no_ack: true });
+    const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+    let written = 0;
+    const proofs: string[] = [];
+    const write = (subject: string) => {
+      written += 1;
+      stranger.connected().publish(subject, `a message of a stranger ${written}`);
     };
-    await until('another stream has the beats', () => takeTheSubjects().catch(() => false));
-    await until('a is isolated', () => a.beats.standing().isIsolated);
-    t.true(a.beats.unacknowledgedMs > 2_000);
-    await streams.delete('FRONT');
-    await until('a is back', () => !a.beats.standing().isIsolated);
+    stranger.listen(`hf.${name}.>`, ({ subject, data }) => {
+      if (Buffer.from(data).includes('of a stranger')) return; // its own
+      if (subject.includes('.quorum.')) proofs.push(subject);
+      for (let i = 0; i < 5; i += 1) write(subject);
+    });
+    await stranger.connected().flush();
+    // The stranger is nearer to the servers: what it writes stands there before a reads its own.
+    const proxy = await nats.proxyTo(0);
+    proxy.set({ delayMs: 30 });
+    const a = await openHost(t, proxy.url, 'a', { name });
+    const timer = setInterval(() => write(`hf.${name}.beat.a`), 20);
+    t.teardown(() => clearInterval(timer));
+    await until('a has proven that it reaches NATS', () => !a.beats.standing().isIsolated);
+    let mostSilentMs = 0;
+    const look = setInterval(() => {
+      mostSilentMs = Math.max(mostSilentMs, a.beats.standing().silentMs);
+    }, 50);
+    const from = performance.now();
+    await until('it has beaten for some seconds', () => performance.now() - from > 4_000);
+    clearInterval(look);
+    t.true(written > 200 && proofs.length > 6);
+    t.is(new Set(proofs).size, proofs.length, 'nobody can write there before');
+    t.true(mostSilentMs < 2_000, `${mostSilentMs}`);
   },
 );
 
-test.serial('[C13] a refusal of a beat by a stranger does not cut a host off', async (t) => {
+test.serial('[C13] a refusal by a stranger does not cut a host off', async (t) => {
   const name = clusterName();
   const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
   const [refused, nobody] = [
@@ -262,7 +296,7 @@ test.serial('[C13] a refusal of a beat by a stranger does not cut a host off', a
   ];
   const headers = stranger.headers({});
   let answers = 0;
-  stranger.listen(`hf.${name}.beat.>`, ({ reply }) => {
+  stranger.listen(`hf.${name}.quorum.>`, ({ reply }) => {
     if (reply) stranger.connected().publish(reply, answers % 2 === 0 ? refused : nobody, { headers });
     answers += 1;
   });
@@ -275,17 +309,17 @@ test.serial('[C13] a refusal of a beat by a stranger does not cut a host off', a
 
 for (const [what, wish] of [
   [
-    'in front of that of the beats',
+    'in front of that of the proofs',
     { stream: 'FRONT', replicas: 1, why: /subjects belong to a stream of another name/ },
   ],
-  ['of its name, with fewer copies', { stream: 'BEATS', replicas: 3, why: /num_replicas is 1, not 3/ }],
+  ['of its name, with fewer copies', { stream: 'QUORUM_1', replicas: 3, why: /num_replicas is 1, not 3/ }],
 ] as const) {
   test.serial(`[C13] a stream of a stranger ${what} proves nothing, and is told`, async (t) => {
     const { stream, replicas, why } = wish;
     const name = clusterName();
     const link = await openLink(t, nats.url(), { name });
     const { streams } = await link.manager();
-    const config = { subjects: [`hf.${name}.beat.*`], storage: StorageType.Memory, num_replicas: 1 };
+    const config = { subjects: [`hf.${name}.quorum.1.*`], storage: StorageType.Memory, num_replicas: 1 };
     await streams.add({ ...config, name: `HF_${name}_${stream}` });
     const lines: string[] = [];
     const logger = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
