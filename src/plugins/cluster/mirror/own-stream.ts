@@ -8,6 +8,7 @@ import type { ChainPlace } from './batch.ts';
 import { beginAt, firstKept } from './begin.ts';
 import { confirm } from './confirm.ts';
 import {
+  incarnationsNamed,
   isBegun,
   type LogStreamNames,
   type LogStreams,
@@ -148,7 +149,8 @@ export class OwnStream {
     }
     const incarnation = this.#incarnation;
     const known = this.#place.streamSeq > 0 ? this.#place : undefined;
-    if (known && newest < incarnation) {
+    // One that is there, and said to be empty, is looked at as any other.
+    if (known && newest < incarnation && !(await this.#isNamed(incarnation))) {
       await this.#proveDeleted(incarnation);
       return 'it was deleted';
     }
@@ -215,9 +217,13 @@ export class OwnStream {
     const { cluster, host } = this.#options;
     for (let next = incarnation + 1; next <= incarnation + MOST_TAKEN; next += 1)
       if (await this.#stream(namesOf(cluster, host, next), next)) break;
-    if ((await newestIncarnation(this.#streams, host)) < incarnation) return;
+    if (!(await this.#isNamed(incarnation))) return;
     const { stream } = namesOf(cluster, host, incarnation);
     throw new StreamUnavailable(stream, 'a server did not know of it');
+  }
+
+  async #isNamed(incarnation: number): Promise<boolean> {
+    return (await incarnationsNamed(this.#streams, this.#options.host)).includes(incarnation);
   }
 
   /** Makes the next incarnation the one to be opened. */

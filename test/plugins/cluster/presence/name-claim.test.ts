@@ -19,9 +19,9 @@ test.after.always(async () => {
 });
 
 /** A run of the host `attic` that began at a time; it waits a fifth as long as others do. */
-async function claimOf(t: ExecutionContext, name: string, startedAt: number) {
+async function claimOf(t: ExecutionContext, name: string, startedAt: number, servers = nats.url()) {
   const clock: Clock = { ...systemClock, after: (ms, callback) => systemClock.after(ms / 5, callback) };
-  const link = await openLink(t, nats.url(), { name, clock });
+  const link = await openLink(t, servers, { name, clock });
   const run = `run-${startedAt}`;
   const options = { link, clock, logger: silent, name, host: 'attic', run, startedAt };
   return new NameClaim({ ...options, version: '1.0.0', protocol: 1 });
@@ -37,6 +37,19 @@ test('[C13] a name is known to be a run’s own when its questions came back to 
   const older = await claimOf(t, name, 1);
   t.teardown(older.answer());
   await t.notThrowsAsync(claim.ours(), 'it is known for some seconds');
+});
+
+test('[C13] who answers late has the name all the same', async (t) => {
+  const name = clusterName();
+  const proxy = await nats.proxyTo(0);
+  const [older, later] = [await claimOf(t, name, 1, proxy.url), await claimOf(t, name, 2)];
+  for (const claim of [older, later]) {
+    t.teardown(claim.answer());
+    claim.started();
+  }
+  proxy.set({ delayMs: 150 });
+  t.is(await later.check(), undefined, 'it waits for so long only before a stream is replaced');
+  await t.throwsAsync(later.ours(), { code: 'HF_CLUSTER_NAME_TAKEN' });
 });
 
 test('[C13] a name is not a run’s own while one that began before answers, and is while one does that began later', async (t) => {
