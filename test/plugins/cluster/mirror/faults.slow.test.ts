@@ -37,7 +37,7 @@ async function tried<T>(attempt: () => Promise<T>): Promise<T> {
 }
 
 function unlessUnavailable(error: unknown): { readonly value?: undefined } {
-  if (isCoded(error, 'HF_CLUSTER_STREAM_UNAVAILABLE')) return {};
+  if (isCoded(error, 'HF_CLUSTER_STREAM_UNAVAILABLE') || isCoded(error, 'HF_CLUSTER_UNREACHABLE')) return {};
   throw error;
 }
 
