@@ -325,11 +325,6 @@ const area: Area = {
           find: 'isFirst: isNewest, mirror: held.mirror,',
           put: 'isFirst: isNewest,',
         },
-        {
-          breaks: 'C13: what stands where the ledger tells of states is taken for them',
-          find: 'return message?.subject === subject ? statesEndingWith',
-          put: 'return message ? statesEndingWith',
-        },
       ],
     ),
     ...noticedBy(

@@ -147,7 +147,7 @@ export async function inheritanceOf(
   const { stream, names } = await openIncarnation(streams, host, incarnation);
   const newest = isFirst ? await newestStates(stream, names.states, streamSeq) : undefined;
   const told = mirror?.incarnation === String(incarnation) ? mirror.states : undefined;
-  const states = newest ?? (told === undefined ? undefined : await statesAt(stream, names.states, told));
+  const states = newest ?? (told === undefined ? undefined : await statesAt(stream, told));
   const { left, filledAt } = await readUpTo(stream, { host, singleton, types, streamSeq }, states);
   // Without `from` it was read from its begin.
   streams.logger.info(

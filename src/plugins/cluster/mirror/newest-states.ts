@@ -24,13 +24,9 @@ export async function newestStates(
 }
 
 /** The states that end with a message. @returns undefined when none do, or not any more */
-export async function statesAt(
-  stream: Stream,
-  subject: string,
-  streamSeq: number,
-): Promise<MirrorBody | undefined> {
+export async function statesAt(stream: Stream, streamSeq: number): Promise<MirrorBody | undefined> {
   const message = (await stream.look(streamSeq))?.message;
-  return message?.subject === subject ? statesEndingWith(stream, message) : undefined;
+  return message && statesEndingWith(stream, message);
 }
 
 async function statesEndingWith(
