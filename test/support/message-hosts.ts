@@ -21,6 +21,8 @@ export interface HostWish {
   readonly withinMs?: number;
   readonly deliver?: (message: ArrivedMessage) => void | Promise<void>;
   readonly take?: (message: ArrivedMessage) => void | Promise<void>;
+  /** A successor knows of what it took. */
+  readonly known?: () => void | Promise<void>;
   /** The host goes on without NATS. */
   readonly isAlone?: boolean;
   readonly pollMs?: number;
@@ -116,6 +118,7 @@ export async function openHost(
       await wish.take?.(message);
       arrivals.taken.push(message);
     },
+    known: async () => wish.known?.(),
     ...(wish.withinMs !== undefined && { withinMs: wish.withinMs }),
   });
   const asks = new Asks({ ...common, beats });

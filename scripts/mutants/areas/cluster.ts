@@ -11,6 +11,31 @@ const area: Area = {
   ],
   mutations: [
     ...noticedBy(
+      ['cluster/holder', 'cluster/outgoing', 'cluster/system'],
+      [
+        {
+          breaks: 'C13: messages to a holder go one after the other',
+          find: 'return together(this.#waiting);',
+          put: 'return together(this.#waiting).slice(0, 1);',
+        },
+        {
+          breaks: 'C13: messages behind one that its holder does not take now are taken before it',
+          find: "if (first !== 'taken' && first !== 'failed') break;",
+          put: '',
+        },
+        {
+          breaks: 'C13: a holder takes a message each time that it is asked',
+          find: 'if (known) return known;',
+          put: '',
+        },
+        {
+          breaks: 'C13: a holder answers before its successor would know of a message',
+          find: 'await this.#options.known();',
+          put: '',
+        },
+      ],
+    ),
+    ...noticedBy(
       ['cluster/stream.test', 'cluster/every-host', 'cluster/link.test'],
       [
         {
@@ -62,8 +87,8 @@ const area: Area = {
         },
         {
           breaks: 'C13: a log that is closed before it took a message ends the process',
-          find: '.then(note, () => {});',
-          put: '.then(note);',
+          find: 'void log.whenDurable(log.lastSeq()).then(note, () => {});',
+          put: 'void log.whenDurable(log.lastSeq()).then(note);',
         },
         {
           breaks: 'C13: a state of another host does not wait for room in the log',

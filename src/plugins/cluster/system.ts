@@ -94,12 +94,9 @@ export class ClusterSystem implements Cluster {
       others: () => this.beats.present.union(this.beats.foreign),
     });
     this.#holder = new HolderMessages({
-      ...{ ...common, beats: this.beats },
-      deliver: async (message) => {
-        await deliver(message);
-        // In the log of this host alone a successor would not find it.
-        await this.outbox.mirrored(log.lastSeq());
-      },
+      ...{ ...common, beats: this.beats, deliver },
+      // In the log of this host alone a successor would not find it.
+      known: () => this.outbox.mirrored(log.lastSeq()),
     });
     this.#asks = new Asks({ ...common, beats: this.beats });
     this.onAsked('cluster.leaving', (_, from) => void records.left(from));

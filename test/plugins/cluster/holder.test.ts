@@ -65,6 +65,57 @@ test.serial(
 );
 
 test.serial(
+  '[C13] what waits for the holder of a singleton goes to it together, in its order, over a slow link too',
+  async (t) => {
+    const name = clusterName();
+    const proxy = await nats.proxyTo(0);
+    const slow = await openHost(t, proxy.url, 'slow', { name });
+    const b = await open(t, 'b', name);
+    b.holder.hold('backups', lease('x:1'));
+    await slow.holder.send('backups', message('first'));
+    let requests = 0;
+    b.link.listen(`hf.${name}.to.backups`, () => {
+      requests += 1;
+    });
+    await b.link.connected().flush();
+    proxy.set({ delayMs: 100 });
+    const beganAt = performance.now();
+    const ids = Array.from({ length: 30 }, (_, i) => `m${i}`);
+    await Promise.all(
+      ids.map((id) => slow.holder.send('backups', { ...message(id), topic: `tests.${id.length}` })),
+    );
+    t.log(
+      `all were taken after ${Math.round(performance.now() - beganAt)} ms, in ${requests} requests, over a link with a round trip of 200 ms`,
+    );
+    t.deepEqual(taken(b), ['first', ...ids]);
+    t.is(requests, 2, 'the first one, and all others');
+  },
+);
+
+test.serial(
+  '[C13] of messages that went together, those behind one that is not taken now wait for it, and those before it are taken once',
+  async (t) => {
+    const name = clusterName();
+    const a = await open(t, 'a', name);
+    let refusals = 2;
+    const b = await open(t, 'b', name, {
+      take: ({ correlation }: ArrivedMessage) => {
+        if (correlation === 'm3') throw new Error('no such actor');
+        if (correlation !== 'm2' || refusals === 0) return;
+        refusals -= 1;
+        throw new HostError('HF_PLUGIN_ELSEWHERE', { what: 'Singleton alerts', where: 'b does not hold it' });
+      },
+    });
+    b.holder.hold('alerts', lease('x:1'));
+    await a.holder.send('alerts', message('first'));
+    const sent = ['m0', 'm1', 'm2', 'm3', 'm4'].map((id) => a.holder.send('alerts', message(id)));
+    await t.throwsAsync(sent[3] ?? Promise.resolve(), { message: /could not take it/ });
+    await Promise.all(sent.toSpliced(3, 1));
+    t.deepEqual(taken(b), ['first', 'm0', 'm1', 'm2', 'm4']);
+  },
+);
+
+test.serial(
   '[C13] a message is taken once, though its sender asks again because the answer takes long',
   async (t) => {
     const name = clusterName();
@@ -157,8 +208,8 @@ for (const [how, counts] of [
       const b = await open(t, 'b', name, {
         take: () => {
           attempts += 1;
-          return mirrored.promise;
         },
+        known: () => mirrored.promise,
       });
       let isHeld = true;
       b.holder.hold('alerts', { token: 'x:1', isHeld: () => isHeld, counts: () => isHeld || counts });

@@ -1,44 +1,59 @@
 import { z } from 'zod';
 import type { ArrivedMessage, HostMessage } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
-import { type Clock, newCorrelation } from '../../../core/kernel/clock.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { ClusterError } from '../errors.ts';
 import { Drops, json, LARGEST_MESSAGE, readBody } from '../nats/body.ts';
 import type { LinkMessage, NatsLink } from '../nats/link.ts';
 import { stampFields } from '../presence/beat.ts';
 import type { Beats } from '../presence/beats.ts';
 import { Remembered } from './remembered.ts';
+import { MOST_TOGETHER } from './shared-order.ts';
+import { type Reply, type SentMessage, ToHolder } from './to-holder.ts';
 
-/** For one singleton. */
-const MOST_WAITING = 1_000;
-const AGAIN_MS = 250;
-/** Of one attempt: the holder answers when what it recorded of the message is on its stream. */
+/** Of one attempt: the holder answers when what it recorded of the messages is on its stream. */
 const ATTEMPT_MS = 2_000;
 const WITHIN_MS = 60_000;
 /** Longer than a sender tries, and than a message counts as fresh. */
 const REMEMBERED_MS = 120_000;
 const MOST_REMEMBERED = 50_000;
+/** Requests that wait for the log, or for the stream. */
+const MOST_UNDER_WAY = 200;
 
 const text = z.string().max(300);
+const LONGEST_TOKEN = 'x'.repeat(100);
 const request = z.object({
   ...stampFields,
-  id: text.min(1),
-  /** Of the lease under which it is to be taken, as far as the sender knows it. */
+  /** Of the lease under which they are to be taken, as far as the sender knows it. */
   token: text.optional(),
-  topic: text.min(1),
-  payload: json,
-  correlation: text,
-  cause: z.int().min(0).optional(),
+  /** In the order in which they were sent. */
+  messages: z
+    .array(
+      z.object({
+        id: text.min(1),
+        topic: text.min(1),
+        payload: json,
+        correlation: text,
+        cause: z.int().min(0).optional(),
+      }),
+    )
+    .min(1)
+    .max(MOST_TOGETHER),
 });
 /** `late`, `busy`, `not held` and `other token`: the sender tries again, at the latter with that `token`. `failed`: it does not. */
-const answer = z.object({
-  from: text,
-  answer: z.enum(['taken', 'not held', 'other token', 'late', 'busy', 'failed']),
-  token: text.optional(),
-});
+const answer = z.enum(['taken', 'not held', 'other token', 'late', 'busy', 'failed']);
+/** One for each message. */
+const response = z.object({ from: text, answers: z.array(answer), token: text.optional() });
 
-type Answer = z.output<typeof answer>['answer'];
+type Answer = z.output<typeof answer>;
+
+/** A message that was given to the actors. */
+interface Taking {
+  /** `taken` once they have decided. */
+  readonly decided: Promise<Answer>;
+  /** `taken` once a successor knows of it. */
+  readonly answer: Promise<Answer>;
+}
 
 export interface HolderOptions {
   readonly link: NatsLink;
@@ -49,10 +64,12 @@ export interface HolderOptions {
   readonly host: string;
   readonly beats: Pick<Beats, 'stamp' | 'isFresh'>;
   /**
-   * Takes a message for a singleton that this host holds. When the promise resolves, a successor knows of it. HF_PLUGIN_ELSEWHERE and
-   * HF_ACTOR_ELSEWHERE say that the singleton does not run here, HF_CLUSTER_STOPPED that a successor may not know of it: the sender tries again.
+   * Takes a message for a singleton that this host holds: resolves when the actors have decided. HF_PLUGIN_ELSEWHERE and HF_ACTOR_ELSEWHERE say
+   * that the singleton does not run here: the sender tries again.
    */
   readonly deliver: (message: ArrivedMessage) => Promise<void>;
+  /** Resolves when a successor knows of what was decided so far. HF_CLUSTER_STOPPED says that it may not: the sender tries again. */
+  readonly known: () => Promise<void>;
   /** How long to try; 60,000 unless set. Milliseconds. */
   readonly withinMs?: number;
 }
@@ -72,21 +89,19 @@ interface Holding extends HeldLease {
 }
 
 /**
- * Messages to the holder of a singleton, whoever that is (docs/cluster.md, "Concepts"). The holder answers when it has taken one;
+ * Messages to the holder of a singleton, whoever that is (docs/cluster.md, "Concepts"). The holder answers when it has taken them;
  * without an answer the sender asks again, also a new holder. One holder takes a message once.
  */
 export class HolderMessages {
   readonly #options: HolderOptions;
   readonly #drops: Drops;
   readonly #holdings = new Map<string, Holding>();
-  readonly #queues = new Map<string, Promise<void>>();
-  readonly #taken: Remembered<Promise<Answer>>;
+  readonly #taken: Remembered<Taking>;
   /** The token of each singleton's lease, as its holder named it last. */
   readonly #tokens = new Map<string, string>();
-  readonly #pauses = new Set<() => void>();
-  /** Messages that wait for their holder, by singleton. */
-  readonly #waiting = new Map<string, number>();
-  #isStopped = false;
+  /** What this host has to say, by singleton. */
+  readonly #outgoing = new Map<string, ToHolder>();
+  #underWay = 0;
 
   constructor(options: HolderOptions) {
     this.#options = options;
@@ -96,7 +111,7 @@ export class HolderMessages {
 
   /** Messages that wait for their holder. */
   get waiting(): number {
-    return this.#waiting.values().reduce((sum, count) => sum + count, 0);
+    return this.#outgoing.values().reduce((sum, { waiting }) => sum + waiting, 0);
   }
 
   /** Messages that were dropped or refused. */
@@ -119,9 +134,8 @@ export class HolderMessages {
   }
 
   stop(): void {
-    this.#isStopped = true;
     for (const singleton of [...this.#holdings.keys()]) this.release(singleton);
-    for (const end of [...this.#pauses]) end();
+    for (const outgoing of this.#outgoing.values()) outgoing.stop();
   }
 
   /**
@@ -130,170 +144,183 @@ export class HolderMessages {
    * @throws HF_CLUSTER_UNDELIVERED nobody took it, as far as this host knows; its text says whether it may have been taken
    * @throws HF_CLUSTER_MESSAGE_SIZE (64 KiB)
    */
-  async send(singleton: string, message: HostMessage): Promise<void> {
+  send(singleton: string, message: HostMessage): Promise<void> {
     const { clock, withinMs = WITHIN_MS } = this.#options;
-    const waiting = this.#waiting.get(singleton) ?? 0;
-    if (waiting >= MOST_WAITING)
-      throw this.#undelivered(singleton, 0, `${MOST_WAITING} messages wait already`);
-    const { topic } = message;
-    const id = newCorrelation();
-    const bytes = this.#encode(id, message).length;
-    if (bytes > LARGEST_MESSAGE)
-      throw new ClusterError('HF_CLUSTER_MESSAGE_SIZE', { topic, bytes, most: LARGEST_MESSAGE });
-    this.#waiting.set(singleton, waiting + 1);
-    const until = clock.monotonic() + withinMs;
-    const before = this.#queues.get(singleton) ?? Promise.resolve();
-    const sent = before.then(() => this.#send(singleton, id, message, until));
-    const settled = sent.then(
-      () => {},
-      () => {},
-    );
-    this.#queues.set(singleton, settled);
-    try {
-      await sent;
-    } finally {
-      this.#waiting.set(singleton, (this.#waiting.get(singleton) ?? 1) - 1);
-      if (this.#queues.get(singleton) === settled) this.#queues.delete(singleton);
-    }
+    const outgoing =
+      this.#outgoing.get(singleton) ??
+      new ToHolder({
+        ...{ clock, singleton, withinMs },
+        sizeOf: (one) => this.#encode([one], LONGEST_TOKEN).length,
+        ask: (messages) => this.#ask(singleton, messages),
+      });
+    this.#outgoing.set(singleton, outgoing);
+    return outgoing.send(message);
   }
 
-  async #send(singleton: string, id: string, message: HostMessage, until: number): Promise<void> {
-    const { clock, withinMs = WITHIN_MS } = this.#options;
-    let reason = 'no attempt was made';
-    for (;;) {
-      if (this.#isStopped) throw this.#undelivered(singleton, withinMs, reason);
-      const result = await this.#attempts(singleton, id, message);
-      if (result === 'taken') return;
-      // Once it may have been taken, a later refusal by another host does not undo that.
-      if (!reason.startsWith(MAYBE)) reason = result;
-      if (result === FAILED || clock.monotonic() + AGAIN_MS > until)
-        throw this.#undelivered(singleton, withinMs, reason);
-      await this.#pause();
-    }
+  async #ask(singleton: string, messages: readonly SentMessage[]): Promise<readonly Reply[]> {
+    const answers = await this.#attempt(singleton, messages);
+    if (typeof answers !== 'string')
+      return answers.map((one) => ({ result: RESULTS[one], reason: REASONS[one] }));
+    const result = answers.startsWith(MAYBE) ? 'unknown' : 'refused';
+    return messages.map(() => ({ result, reason: answers }));
   }
 
-  /** A holder that is not known yet says its token, and is asked again at once. */
-  async #attempts(singleton: string, id: string, message: HostMessage): Promise<string> {
-    const result = await this.#attempt(singleton, id, message);
-    return result === OTHER_TOKEN ? this.#attempt(singleton, id, message) : result;
-  }
-
-  /** @returns `taken`, or why not */
-  async #attempt(singleton: string, id: string, message: HostMessage): Promise<string> {
+  /** A holder that is not known yet says its token, and is asked again at once. @returns one for each message, or why there is none */
+  async #attempt(
+    singleton: string,
+    messages: readonly SentMessage[],
+    isFirst = true,
+  ): Promise<readonly Answer[] | string> {
     const { link, host } = this.#options;
     // Its own messages need no connection.
     const own = this.#holdings.get(singleton);
-    if (own?.isHeld()) return REASONS[await this.#deliver(own, id, { ...message, from: host, singleton })];
+    if (own?.isHeld()) return this.#takeAll(singleton, own, host, messages);
     try {
-      const body = this.#encode(id, message, this.#tokens.get(singleton));
+      const body = this.#encode(messages, this.#tokens.get(singleton));
       const reply = await link.request(this.#subject(singleton), body, ATTEMPT_MS);
-      const parsed = readBody(answer, reply.body, LARGEST_MESSAGE);
-      if (parsed?.token !== undefined) this.#tokens.set(singleton, parsed.token);
-      return parsed ? REASONS[parsed.answer] : `${MAYBE}: the answer is none of this version`;
+      const parsed = readBody(response, reply.body, LARGEST_MESSAGE);
+      if (parsed?.answers.length !== messages.length) return `${MAYBE}: the answer is none of this version`;
+      if (parsed.token === undefined) return parsed.answers;
+      this.#tokens.set(singleton, parsed.token);
+      return isFirst ? this.#attempt(singleton, messages, false) : parsed.answers;
     } catch (error) {
       if (isCoded(error, 'HF_CLUSTER_TIMEOUT')) return `${MAYBE}: no answer came`;
       return isCoded(error) ? error.what : String(error);
     }
   }
 
-  #encode(id: string, { topic, payload, correlation, cause }: HostMessage, token?: string): Buffer {
-    const stamp = this.#options.beats.stamp();
-    return Buffer.from(JSON.stringify({ ...stamp, id, token, topic, payload, correlation, cause }));
+  #encode(messages: readonly SentMessage[], token?: string): Buffer {
+    return Buffer.from(JSON.stringify({ ...this.#options.beats.stamp(), token, messages }));
   }
 
   async #arrived(singleton: string, message: LinkMessage): Promise<void> {
     const { host, beats } = this.#options;
-    const respond = (result: Answer, token?: string) =>
-      message.respond(JSON.stringify({ from: host, answer: result, token }));
     const body = readBody(request, message.body, LARGEST_MESSAGE);
     if (!body) {
       this.#drops.add('malformed', { singleton });
       return;
     }
+    const { from, token, messages } = body;
+    const respond = (answers: readonly Answer[], held?: string) =>
+      message.respond(JSON.stringify({ from: host, answers, token: held }));
+    const refuse = (one: Answer, held?: string) =>
+      respond(
+        messages.map(() => one),
+        held,
+      );
     if (!beats.isFresh(body)) {
-      this.#drops.add('late', { singleton, from: body.from });
-      respond('late');
+      this.#drops.add('late', { singleton, from });
+      refuse('late');
       return;
     }
     const holding = this.#holdings.get(singleton);
     if (!holding?.isHeld()) {
-      respond('not held');
+      refuse('not held');
       return;
     }
-    if (body.token !== holding.token) {
-      if (body.token !== undefined) this.#drops.add('other token', { singleton, from: body.from });
-      respond('other token', holding.token);
+    if (token !== holding.token) {
+      if (token !== undefined) this.#drops.add('other token', { singleton, from });
+      refuse('other token', holding.token);
       return;
     }
-    const { id, from, topic, payload, correlation, cause } = body;
-    const arrived = { from, singleton, topic, payload, correlation, ...(cause !== undefined && { cause }) };
-    respond(await this.#deliver(holding, `${from} ${id}`, arrived));
+    if (this.#underWay >= MOST_UNDER_WAY) {
+      this.#drops.add('too many', { singleton });
+      refuse('busy');
+      return;
+    }
+    this.#underWay += 1;
+    respond(await this.#takeAll(singleton, holding, from, messages));
+    this.#underWay -= 1;
+  }
+
+  /** Never rejects. @returns an answer for each; behind one that is not taken now, none is */
+  async #takeAll(
+    singleton: string,
+    holding: Holding,
+    from: string,
+    messages: readonly SentMessage[],
+  ): Promise<readonly Answer[]> {
+    const answers: Promise<Answer>[] = [];
+    for (const message of messages) {
+      const { decided, answer } = this.#take(singleton, holding, from, message);
+      answers.push(answer);
+      const first = await decided;
+      if (first !== 'taken' && first !== 'failed') break;
+    }
+    const rest = messages.slice(answers.length).map((): Answer => 'not held');
+    return [...(await Promise.all(answers)), ...rest];
   }
 
   /** The same id gets the same answer, while the first delivery is under way and long after. */
-  #deliver(
+  #take(
+    singleton: string,
     holding: Holding,
-    id: string,
-    message: ArrivedMessage & { readonly singleton: string },
-  ): Promise<Answer> {
-    const { singleton } = message;
-    const key = `${singleton} ${id}`;
+    from: string,
+    { id, topic, payload, correlation, cause }: SentMessage,
+  ): Taking {
+    const key = `${singleton} ${from} ${id}`;
     const known = this.#taken.get(key);
     if (known) return known;
     if (!this.#taken.hasRoom) {
       this.#drops.add('too many', { singleton });
-      return Promise.resolve('busy');
+      return { decided: BUSY, answer: BUSY };
     }
-    const result = this.#take(holding, message);
-    this.#taken.add(key, result);
-    void result.then((taken) => taken === 'not held' && this.#taken.delete(key));
-    return result;
+    const arrived = { from, singleton, topic, payload, correlation, ...(cause !== undefined && { cause }) };
+    const decided = this.#decided(arrived);
+    const taking = { decided, answer: decided.then((first) => this.#known(first, arrived, holding)) };
+    this.#taken.add(key, taking);
+    void taking.answer.then((taken) => taken === 'not held' && this.#taken.delete(key));
+    return taking;
   }
 
-  async #take(holding: Holding, message: ArrivedMessage): Promise<Answer> {
+  async #decided(message: ArrivedMessage): Promise<Answer> {
     try {
       await this.#options.deliver(message);
+      return 'taken';
+    } catch (error) {
+      return this.#answerTo(error, message);
+    }
+  }
+
+  async #known(decided: Answer, message: ArrivedMessage, holding: Holding): Promise<Answer> {
+    if (decided !== 'taken') return decided;
+    try {
+      await this.#options.known();
       // Else it may stand behind the fence of a successor, who does not know of it.
       return holding.counts() ? 'taken' : 'not held';
     } catch (error) {
-      // Its work has ended here, or not begun, while the lease still stands: e.g. amid a stop.
-      if (NOT_HERE.some((code) => isCoded(error, code))) return 'not held';
-      const { singleton, topic, from } = message;
-      this.#options.logger.error({ err: error, singleton, topic, from }, 'cluster.holder.failed');
-      return 'failed';
+      return this.#answerTo(error, message);
     }
+  }
+
+  #answerTo(error: unknown, { singleton, topic, from }: ArrivedMessage): Answer {
+    // Its work has ended here, or not begun, while the lease still stands: e.g. amid a stop.
+    if (NOT_HERE.some((code) => isCoded(error, code))) return 'not held';
+    this.#options.logger.error({ err: error, singleton, topic, from }, 'cluster.holder.failed');
+    return 'failed';
   }
 
   #subject(singleton: string): string {
     return `hf.${this.#options.name}.to.${singleton}`;
   }
-
-  #undelivered(singleton: string, ms: number, reason: string): Error {
-    return new ClusterError('HF_CLUSTER_UNDELIVERED', { singleton, ms, reason });
-  }
-
-  #pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        cancel();
-        this.#pauses.delete(done);
-        resolve();
-      };
-      const cancel = this.#options.clock.after(AGAIN_MS, done);
-      this.#pauses.add(done);
-    });
-  }
 }
 
+const BUSY = Promise.resolve<Answer>('busy');
 const NOT_HERE = ['HF_PLUGIN_ELSEWHERE', 'HF_ACTOR_ELSEWHERE', 'HF_CLUSTER_STOPPED'] as const;
 const MAYBE = 'it may have been taken';
-const OTHER_TOKEN = 'its holder took it over just now';
-const FAILED = 'its holder could not take it, and says why in its log';
+const RESULTS: Readonly<Record<Answer, Reply['result']>> = {
+  taken: 'taken',
+  'not held': 'refused',
+  'other token': 'refused',
+  busy: 'refused',
+  late: 'refused',
+  failed: 'failed',
+};
 const REASONS: Readonly<Record<Answer, string>> = {
   taken: 'taken',
   'not held': 'the host that was asked does not hold it any more',
-  'other token': OTHER_TOKEN,
-  busy: 'its holder takes no more within two minutes',
+  'other token': 'its holder took it over just now',
+  busy: 'its holder takes no more for the moment',
   late: 'its holder does not hear the beats of this host',
-  failed: FAILED,
+  failed: 'its holder could not take it, and says why in its log',
 };

@@ -232,15 +232,7 @@ export class Outgoing {
 
   #together(first: Waiting): readonly Waiting[] {
     if (first.content.kind !== 'messages') return [first];
-    const items: Waiting[] = [];
-    let bytes = 0;
-    for (const item of first.lane.items) {
-      if (item.entry) continue;
-      bytes += item.bytes;
-      if (items.length === MOST_TOGETHER || (items.length > 0 && bytes > LARGEST_MESSAGE)) break;
-      items.push(item);
-    }
-    return items;
+    return together(first.lane.items.values().filter(({ entry }) => !entry));
   }
 
   /**
@@ -305,6 +297,18 @@ export class Outgoing {
       this.#pauses.add(wake);
     });
   }
+}
+
+/** @returns the first of some messages that wait, as many as go together: at most 64, with the sizes that they have alone at most 64 KiB, at least one */
+export function together<T extends { readonly bytes: number }>(waiting: Iterable<T>): readonly T[] {
+  const items: T[] = [];
+  let bytes = 0;
+  for (const item of waiting) {
+    bytes += item.bytes;
+    if (items.length === MOST_TOGETHER || (items.length > 0 && bytes > LARGEST_MESSAGE)) break;
+    items.push(item);
+  }
+  return items;
 }
 
 function isOpen({ entry }: Waiting): boolean {
