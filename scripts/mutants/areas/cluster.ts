@@ -152,18 +152,73 @@ const area: Area = {
         },
         {
           breaks: 'C13: a commit that is slow once costs a hand-over',
-          find: 'if (this.#elapsed.now() - this.#obstructedSince < OBSTACLE_MS) return;',
-          put: '',
+          find: 'if (obstacle === undefined || now - this.#ableAt < OBSTACLE_MS) return;',
+          put: 'if (obstacle === undefined) return;',
         },
         {
           breaks: 'C13: a host that was at a standstill for a while once gives its work away each time',
-          find: 'if (obstacle === undefined) { this.#obstructedSince = undefined; return; }',
-          put: 'if (obstacle === undefined) return;',
+          find: 'if (obstacle === undefined) this.#ableAt = now;',
+          put: '',
         },
         {
           breaks: 'C13: work that did not end in time is released while it goes on',
           find: 'if (await this.#within(work, END_MS))',
           put: 'await this.#within(work, END_MS); if (true)',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/leases/leases.test'],
+      [
+        {
+          breaks: 'C13: a host that others leave no place in the ledger tries without a pause',
+          find: 'if (seq === undefined) vain += 1;',
+          put: '',
+        },
+        {
+          breaks: 'C13: a host that never comes to the end of the ledger says nothing of it',
+          find: "if (elapsed.now() > end) throw new ClusterError('HF_CLUSTER_LEDGER_BUSY', { what: 'read' });",
+          put: '{}',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/leases/ledger-stream'],
+      [
+        {
+          breaks: 'C13: messages of strangers that were not read keep a host from the ledger',
+          find: 'if (!this.#hasStrangers) return [after];',
+          put: 'return [after];',
+        },
+        {
+          breaks: 'C13: a host always expects few messages of strangers',
+          find: 'const most = Math.min(2 * this.#between + 2, MOST_BETWEEN);',
+          put: 'const most = 2;',
+        },
+        {
+          breaks: 'C13: a message is stored in several places',
+          find: 'after + most - index);',
+          put: 'after + least + index);',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/leases/ledger.test'],
+      [
+        {
+          breaks: 'C13: a message that came too late says that the servers disagree',
+          find: "if (isLate) return 'late';",
+          put: '',
+        },
+        {
+          breaks: 'C13: a reader takes what may have come too late as counting',
+          find: 'if (!this.isKnown && (!read || readTo < this.#first - 1))',
+          put: 'if (!this.isKnown && !read)',
+        },
+        {
+          breaks: 'C13: behind what may have come too late another one counts that did',
+          find: "this.#first = seq + 1; return read ? 'late' : 'unreadable';",
+          put: "return read ? 'late' : 'unreadable';",
         },
       ],
     ),

@@ -87,6 +87,12 @@ export const ClusterError = defineErrors({
     remedy:
       'Give this cluster a name of its own (HOLDFAST_CLUSTER_NAME), or this host the key of the others (HOLDFAST_CLUSTER_KEY_FILE); delete the stream if nobody uses it.',
   },
+  HF_CLUSTER_LEDGER_BUSY: {
+    status: 503,
+    what: 'Others write to the ledger of leases faster than this host can {what}.',
+    remedy:
+      'If `cluster status` counts messages that no host of the cluster sent, find the user of NATS who may publish `hf.<name>.ledger.>` without being a host, and take that right away. It goes on trying.',
+  },
   HF_CLUSTER_ISOLATED: {
     status: 503,
     what: 'Message {id} to every host was not delivered within {ms} ms: {outcome}.',

@@ -5,6 +5,7 @@ import {
   LEDGER_PROTOCOL,
   type LedgerMessage,
   type MirrorPosition,
+  MOST_BETWEEN,
 } from './message.ts';
 
 // A holder acts until the time at which it SENT its newest acknowledged claim + ttl - margin. A rival takes over when that
@@ -13,8 +14,9 @@ import {
 // at most the share r, the holder ends in true time after (ttl - margin) / (1 - r), the rival begins no sooner than
 // ttl / (1 + r): sound while margin >= ttl * 2r / (1 + r). A tenth of ttl allows for clocks that are 5 % wrong; quartz is
 // 0.02 % wrong. The 200 ms are for what stands between the last look at the deadline and the act: a full event loop.
-// That a claim was the newest until the rival's own is appended is what the stream proves: it takes a message only behind
-// the one that the sender read last.
+// That a claim was the newest until the rival's own is appended is what the stream proves: it takes a message only in the
+// place for which it was meant, and there it counts only if nothing of the cluster stands between that and what the sender
+// read last.
 const MARGIN_SHARE = 0.1;
 const MARGIN_MS = 200;
 
@@ -43,7 +45,7 @@ export type Change =
     }
   | { readonly type: 'lost'; readonly singleton: string; readonly reason: string };
 
-/** A message to append behind entry `after`. */
+/** A message to append behind entry `after`, the last one that was read. */
 export interface Draft {
   readonly after: number;
   readonly message: LedgerMessage;
@@ -207,7 +209,8 @@ export class Competitor {
           this.#seen.set(singleton, { seq: entry.seq, at: now });
         if (applied.run === this.#self.run) this.#own(applied, entry.seq, now, changes);
       }
-      for (const [beat, { after }] of this.#sent) if (after < ledger.last) this.#sent.delete(beat);
+      for (const [beat, { after }] of this.#sent)
+        if (after + MOST_BETWEEN < ledger.last) this.#sent.delete(beat);
     }
     for (const [singleton, { number }] of [...this.#releases, ...this.#tenures]) {
       const holder = ledger.holdings.get(singleton)?.holder;
@@ -319,10 +322,15 @@ export class Competitor {
     return released;
   }
 
+  /** Whoever holds something says by its next message what this host's has to follow; after a lease nobody does. */
+  #isUnsure(now: number): boolean {
+    return this.#ledger?.isKnown === false && now < this.#openedAt + this.#longestTtlMs;
+  }
+
   /** What to append now; undefined while there is nothing to say. What ran out is not claimed any more: call `expire` first. */
   draft(now: number): Draft | undefined {
     const ledger = this.#ledger;
-    if (!ledger) return undefined;
+    if (!ledger || this.#isUnsure(now)) return undefined;
     const begun = this.#claims(now);
     const isBeat = this.#tenures.size > 0 && now >= this.#beatAt + this.beatMs;
     const earlier = ledger.earlierDue;
@@ -335,6 +343,7 @@ export class Competitor {
       ...{ protocol: this.#protocol, host, run, beat: this.#beat, folder, version, ttlMs },
       drained: this.#isDrained,
       prev: ledger.chain,
+      read: ledger.last,
       above: ledger.above,
       claims: [...this.held, ...begun.map((singleton) => ({ singleton }))],
       releases,
@@ -359,6 +368,7 @@ export class Competitor {
       for (const singleton of this.#wishes.keys())
         if (!this.#tenures.has(singleton)) times.push(this.#claimableAt(singleton));
     }
+    if (this.#isUnsure(now)) return this.#openedAt + this.#longestTtlMs;
     if (this.#released.length > 0 || this.#saidDrained !== this.#isDrained) times.push(now);
     return Math.min(...times);
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Lease } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
+import { ClusterError } from '../errors.ts';
 import { type Change, Competitor, type Refusal, type Self } from './competitor.ts';
 import { ElapsedClock } from './elapsed.ts';
 import type { Holder, LedgerHost } from './ledger.ts';
@@ -44,6 +45,8 @@ export interface LeaseRow {
 
 const LONGEST_POLL_MS = 500;
 const RETRY_MS = 150;
+/** In a row, until a pause. A hundred hosts that are far apart need about as many for one message. */
+const MOST_ATTEMPTS = 100;
 /** Work that has not ended after this keeps its lease from being released: it runs out. */
 const END_MS = 30_000;
 /** Who releases something waits so long for the ledger to have it; the message is tried on. */
@@ -73,8 +76,8 @@ export class Leases {
   #endHints: (() => void) | undefined;
   #cancelExpiry: (() => void) | undefined;
   readonly #trouble: LedgerTrouble;
-  /** Since when this host can carry out nothing. */
-  #obstructedSince: number | undefined;
+  /** When this host was last seen able to carry out something. */
+  #ableAt: number;
   #refusal: Refusal | undefined;
   /** Who waits for a release to be in the ledger. */
   readonly #releasing = new Set<() => void>();
@@ -82,6 +85,7 @@ export class Leases {
   constructor(options: LeasesOptions) {
     this.#options = options;
     this.#elapsed = new ElapsedClock(options.clock);
+    this.#ableAt = this.#elapsed.now();
     this.#trouble = new LedgerTrouble(options.self.ttlMs, this.#elapsed, options);
     this.#competitor = new Competitor({ ...options.self, run: this.run });
     this.#reader = new LedgerReader({
@@ -261,37 +265,34 @@ export class Leases {
     this.#yield();
     const isStale = this.#elapsed.now() >= this.#reader.readAt + this.#pollMs;
     if (this.#reader.isDue || isStale) await this.#reader.readAll();
-    const { log } = this.#options;
-    for (;;) {
+    for (let vain = 0; vain < MOST_ATTEMPTS; ) {
       this.#expire();
       this.#competitor.mirror = this.#options.mirror();
       const draft = this.#competitor.draft(this.#elapsed.now());
       const { ledger } = this.#competitor;
-      if (!draft || !ledger || this.#isAbandoned) break;
+      if (!draft || !ledger || this.#isAbandoned) return this.#refused();
       const body = this.#competitor.sending(draft, this.#elapsed.now());
-      const seq = await log.append(body, draft.after, ledger.incarnation);
+      const seq = await this.#options.log.append(body, draft.after, ledger.incarnation);
       if (seq === draft.after + 1) {
         this.#reader.take([{ seq, body }]);
         continue;
       }
+      if (seq === undefined) vain += 1;
       await this.#reader.readAll();
       // Two servers that disagree: the next look may reach the right one.
       if (this.#competitor.ledger === ledger && ledger.last === draft.after)
         throw new Error(`the ledger does not end with ${draft.after}, and shows nothing else`);
     }
-    this.#refused();
+    throw new ClusterError('HF_CLUSTER_LEDGER_BUSY', { what: 'append behind them' });
   }
 
   /** What this host cannot do, it leaves to others: it claims nothing from now on, and releases what it has unless that passes. */
   #yield(): void {
     const { obstacle } = this;
+    const now = this.#elapsed.now();
     this.#competitor.hinder(obstacle !== undefined);
-    if (obstacle === undefined) {
-      this.#obstructedSince = undefined;
-      return;
-    }
-    this.#obstructedSince ??= this.#elapsed.now();
-    if (this.#elapsed.now() - this.#obstructedSince < OBSTACLE_MS) return;
+    if (obstacle === undefined) this.#ableAt = now;
+    if (obstacle === undefined || now - this.#ableAt < OBSTACLE_MS) return;
     for (const { singleton } of this.#competitor.held) void this.release(singleton, obstacle);
   }
 

@@ -1,4 +1,5 @@
 import type { Logger } from '../../../core/host/logging/logger.ts';
+import { ClusterError } from '../errors.ts';
 import type { Change, Competitor, Self } from './competitor.ts';
 import type { ElapsedClock } from './elapsed.ts';
 import { Ledger, type LedgerEntry } from './ledger.ts';
@@ -19,9 +20,10 @@ export interface LedgerLog {
   /** @param from the first entry wanted, 1 for all @throws when the leader cannot be reached */
   read(from: number): Promise<LedgerRead>;
   /**
-   * Appends behind an entry of an incarnation, if that is the last one.
+   * Appends behind an entry of an incarnation, if that is the last one, or behind at most `MOST_BETWEEN` messages after it
+   * that this host has not read.
    *
-   * @returns undefined when another one is the last
+   * @returns where it stands; undefined when it does not
    * @throws when it is not known whether it was appended
    */
   append(body: Buffer, after: number, incarnation: string): Promise<number | undefined>;
@@ -61,10 +63,18 @@ export class LedgerReader {
     this.#options = options;
   }
 
-  /** Reads up to the newest entry. @throws when the leader cannot be reached, or shows less than was read before */
+  /**
+   * Reads up to the newest entry.
+   *
+   * @throws when the leader cannot be reached, or shows less than was read before; HF_CLUSTER_LEDGER_BUSY for a whole lease
+   * there were more entries each time
+   */
   async readAll(): Promise<void> {
+    const { elapsed, self } = this.#options;
+    const end = elapsed.now() + self.ttlMs;
     this.isDue = false;
-    while (!(await this.#read()));
+    while (!(await this.#read()))
+      if (elapsed.now() > end) throw new ClusterError('HF_CLUSTER_LEDGER_BUSY', { what: 'read' });
   }
 
   /** @returns whether the newest entry was reached */

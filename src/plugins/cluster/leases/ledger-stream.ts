@@ -9,6 +9,7 @@ import { LinearStream } from '../nats/stream.ts';
 import { StreamConflict, StreamGap, StreamGone, StreamRewound } from '../nats/stream-errors.ts';
 import { type LedgerEntry, newIncarnation } from './ledger.ts';
 import type { LedgerLog, LedgerRead } from './ledger-reader.ts';
+import { MOST_BETWEEN } from './message.ts';
 
 export interface LedgerStreamOptions {
   readonly link: NatsLink;
@@ -29,6 +30,14 @@ const SECOND_LOOK_MS = 30;
 const INCARNATION = /^\d{13}-[0-9a-z]+$/;
 const TIMEOUT_MS = { least: 400, most: 2_000 };
 
+/** What became of a message. */
+interface Attempt {
+  /** The end of the stream then, as the server says. */
+  readonly last: number;
+  /** Where the message stands, if it does. */
+  readonly stored: number | undefined;
+}
+
 /**
  * The ledger as a stream of JetStream. Its subject ends with the incarnation, so that what a host sends to the stream as it knew
  * it is not taken by one that was made anew under the same name, even where its number would fit.
@@ -41,6 +50,10 @@ export class LedgerStream implements LedgerLog {
   #stream: LinearStream | undefined;
   /** No message up to this one has the code of this cluster's key; undefined when one was read that has. */
   #foreignTo: number | undefined = 0;
+  /** Whether strangers have written any of what was read last. */
+  #hasStrangers = false;
+  /** How many messages came between the last reading and the attempt to append that followed. */
+  #between = 0;
 
   constructor(options: LedgerStreamOptions) {
     this.#options = options;
@@ -62,15 +75,43 @@ export class LedgerStream implements LedgerLog {
     const stream = this.#stream;
     if (!stream || this.#incarnationOf(stream) !== incarnation)
       throw new StreamGone(this.#name, 'it was replaced');
+    const attempts = this.#places(after).map((place) => this.#attempt(stream, body, place));
+    const outcomes = await Promise.allSettled(attempts);
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected' || outcome.value.stored === undefined) continue;
+      this.#foreignTo = undefined;
+      this.#between = outcome.value.stored - after - 1;
+      return outcome.value.stored;
+    }
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected') throw outcome.reason;
+      this.#between = Math.min(Math.max(0, outcome.value.last - after), MOST_BETWEEN);
+    }
+    return undefined;
+  }
+
+  /**
+   * A stranger who writes all the time is ahead of whoever reads first and then appends: about as many of his messages come
+   * between as the last time.
+   *
+   * @returns behind which entries to try, the last one first, so that only one can be right
+   */
+  #places(after: number): number[] {
+    if (!this.#hasStrangers) return [after];
+    const least = Math.floor(this.#between / 2);
+    const most = Math.min(2 * this.#between + 2, MOST_BETWEEN);
+    return Array.from({ length: Math.max(0, most - least) + 1 }, (_, index) => after + most - index);
+  }
+
+  /** Appends behind an entry and nowhere else. @returns where it stands, or what the stream ended with */
+  async #attempt(stream: LinearStream, body: Buffer, behind: number): Promise<Attempt> {
     try {
-      const { seq } = await stream.append(body, { expectedLast: after, timeoutMs: this.#timeoutMs });
+      const { seq } = await stream.append(body, { expectedLast: behind, timeoutMs: this.#timeoutMs });
       // Who hears the message can send an acknowledgement, too: what stands in the ledger decides.
       const stored = await this.#inTime(stream.get(seq));
-      if (!stored?.body.equals(body)) return undefined;
-      this.#foreignTo = undefined;
-      return seq;
+      return { last: seq, stored: stored?.body.equals(body) ? seq : undefined };
     } catch (error) {
-      if (error instanceof StreamConflict) return undefined;
+      if (error instanceof StreamConflict) return { last: error.lastSeq, stored: undefined };
       throw error;
     }
   }
@@ -100,6 +141,7 @@ export class LedgerStream implements LedgerLog {
       const entries: LedgerEntry[] = [];
       const answer = () => {
         this.#recognise(entries, last);
+        if (entries.length > 0) this.#hasStrangers = entries.some(({ body }) => !body);
         return { incarnation: this.#incarnationOf(stream), first, last, entries };
       };
       const start = Math.max(from, first);

@@ -44,8 +44,11 @@ export interface LedgerHost {
   readonly mirror?: MirrorPosition | undefined;
 }
 
-/** What became of an entry: `forked` means that its sender had read other messages before it than this host. */
-export type Applied = LedgerMessage | 'forged' | 'unreadable' | 'forked';
+/**
+ * What became of an entry: `late` means that another message of the cluster came before it, which its sender had not read;
+ * `forked`, that its sender had read other messages than this host.
+ */
+export type Applied = LedgerMessage | 'forged' | 'unreadable' | 'late' | 'forked';
 
 /** After so many messages somebody says again who held what, for readers from whom the first messages are gone. */
 const EARLIER_EVERY = 1_000;
@@ -64,7 +67,10 @@ export class Ledger {
   /** What an earlier ledger had, and no message of this one has repeated, by the number of the token. */
   readonly #unsaid = new Map<string, number>();
   #earlierAt = 0;
-  #hasEntries = false;
+  /** Where this reader begins, 0 as long as it has read nothing. */
+  #first = 0;
+  /** The newest one with the code of the cluster's key. */
+  #genuine = 0;
 
   /**
    * @param incarnation of the stream
@@ -80,6 +86,11 @@ export class Ledger {
       this.#holdings.set(singleton, { last: known });
       this.#unsaid.set(singleton, known.number);
     }
+  }
+
+  /** Whether this reader knows what its next message has to follow: not while it has read strangers' messages alone. */
+  get isKnown(): boolean {
+    return this.#genuine > 0 || this.#first === 1 || this.last === 0;
   }
 
   get holdings(): ReadonlyMap<string, Holding> {
@@ -111,19 +122,24 @@ export class Ledger {
    * @throws RangeError it is not the next one
    */
   apply({ seq, body }: LedgerEntry): Applied {
-    const isFirst = !this.#hasEntries;
     if (this.last > 0 && seq !== this.last + 1)
       throw new RangeError(`entry ${seq} does not follow ${this.last}`);
-    if (!body) {
-      this.last = seq;
-      return 'forged';
-    }
-    const read = parseMessage(body);
-    const before = isFirst && read ? read.prev : this.chain;
-    this.#hasEntries = true;
+    this.#first ||= seq;
     this.last = seq;
+    if (!body) return 'forged';
+    const read = parseMessage(body);
+    const readTo = read?.read ?? seq - 1;
+    if (!this.isKnown && (!read || readTo < this.#first - 1)) {
+      // What its sender had not read may be among the messages that are gone: as if this one were, too.
+      this.#first = seq + 1;
+      return read ? 'late' : 'unreadable';
+    }
+    const before = !this.isKnown && read ? read.prev : this.chain;
+    const isLate = readTo < this.#genuine;
+    this.#genuine = seq;
     this.chain = chainOf(before, body);
     if (!read) return 'unreadable';
+    if (isLate) return 'late';
     if (read.prev !== before) return 'forked';
     this.#host(seq, read);
     this.#earlier(seq, read);

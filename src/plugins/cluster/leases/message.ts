@@ -4,6 +4,9 @@ import { z } from 'zod';
 /** The meaning of the messages of the ledger. Hosts of another one claim nothing while a host of this one holds something. */
 export const LEDGER_PROTOCOL = 1;
 
+/** At most so many messages of strangers may stand between a message and the entry that its sender had read last. */
+export const MOST_BETWEEN = 256;
+
 const name = z.string().min(1).max(255);
 const count = z.int().nonnegative();
 
@@ -29,8 +32,13 @@ const message = z.looseObject({
   version: name,
   ttlMs: z.int().positive(),
   drained: z.boolean(),
-  /** The chain of all messages up to the one that the sender expects before this one. */
+  /** The chain of all messages up to `read`. */
   prev: z.string(),
+  /**
+   * The newest entry that the sender had read. What may stand between it and this message is none of this cluster's: else
+   * this message says nothing. Absent: it stands right behind that entry.
+   */
+  read: count.optional(),
   /** The highest number of a token that the sender has seen. */
   above: count,
   /** With the number of the token that is kept, or without for a claim that begins here. */

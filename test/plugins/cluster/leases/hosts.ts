@@ -19,7 +19,8 @@ export class MemoryLedger {
   #replaced = 0;
   incarnation = newIncarnation(1_000, 'r0');
   #first = 1;
-  bodies: Buffer[] = [];
+  /** Undefined: of a stranger. */
+  bodies: (Buffer | undefined)[] = [];
   readonly #hints = new Set<() => void>();
 
   /** What one host sees of it. */
@@ -32,14 +33,11 @@ export class MemoryLedger {
         if (reach.isCut) throw new Error('cut off');
         if (reach.refusal) throw reach.refusal;
         const first = this.#first;
-        const entries = this.bodies.map((body, index) => ({ seq: first + index, body }));
-        const last = first + entries.length - 1;
-        return {
-          incarnation: this.incarnation,
-          first,
-          last,
-          entries: entries.filter(({ seq }) => seq >= from).slice(0, 7),
-        };
+        const last = first + this.bodies.length - 1;
+        const start = Math.max(from, first);
+        const bodies = this.bodies.slice(start - first, start - first + 7);
+        const entries = bodies.map((body, index) => ({ seq: start + index, body }));
+        return { incarnation: this.incarnation, first, last, entries };
       },
       append: async (body: Buffer, after: number, incarnation: string): Promise<number | undefined> => {
         await Promise.resolve();

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { passed, systemClock } from '../../../../src/core/kernel/clock.ts';
 import { ClusterError } from '../../../../src/plugins/cluster/errors.ts';
 import { folderIdentity } from '../../../../src/plugins/cluster/leases/folder.ts';
 import { tempDir } from '../../../support/temp.ts';
@@ -386,6 +386,41 @@ test('[C13] a host that reads the ledger and cannot write it for a whole lease s
   for (const { log } of [a, b]) log.append = append;
   await clock.advance(TTL);
   t.deepEqual([a.leases.trouble, b.leases.trouble], [undefined, undefined]);
+});
+
+test('[C13] hosts that somebody leaves no place in the ledger pause between their attempts, and say why', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  let attempts = 0;
+  const { append } = a.log;
+  for (const { log } of [a, b])
+    log.append = async (body, after, incarnation) => {
+      attempts += 1;
+      ledger.bodies.push(undefined);
+      return append(body, after, incarnation);
+    };
+  await clock.advance(4 * TTL);
+  t.deepEqual([a.held.size, b.held.size], [0, 0]);
+  t.true(attempts < 60_000, `${attempts}`);
+  t.like(a.leases.trouble, { code: 'HF_CLUSTER_LEDGER_BUSY' });
+  for (const { log } of [a, b]) log.append = append;
+  await clock.advance(TTL);
+  t.is(a.leases.trouble, undefined);
+  t.is(a.held.size + b.held.size, 1);
+});
+
+test('[C13] a host that never comes to the end of the ledger says so when that lasts', async (t) => {
+  const { clock, ledger, b } = await pair(t);
+  const { read } = b.log;
+  b.log.read = async (from) => {
+    for (let more = 0; more < 8; more += 1) ledger.bodies.push(undefined);
+    await passed(clock, 100);
+    return read(from);
+  };
+  await clock.advance(3 * TTL);
+  t.like(b.leases.trouble, { code: 'HF_CLUSTER_LEDGER_BUSY' });
+  b.log.read = read;
+  await clock.advance(1_000);
+  t.is(b.leases.trouble, undefined);
 });
 
 test('[C13] while the ledger cannot be used, a host logs each half minute why, as it is by then, and when that is over', async (t) => {

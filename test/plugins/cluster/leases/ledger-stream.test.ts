@@ -78,6 +78,25 @@ test('[C13] what somebody without the key writes there keeps its place and says 
   t.is(last, 5);
 });
 
+test('[C13] messages of a stranger that a host has not read keep it from appending in no place near, and are counted', async (t) => {
+  const { one, link, stranger, subject, name } = await open(t);
+  const { incarnation } = await one.read(1);
+  await one.append(Buffer.from('a'), 0, incarnation);
+  const junk = async (times: number) => {
+    for (let more = 0; more < times; more += 1) await stranger.request(`${subject}${incarnation}`, 'x');
+  };
+  await junk(1); // 2
+  t.is((await one.read(2)).last, 2);
+  t.is(link.forged, 1);
+  await junk(1); // 3
+  t.is(await one.append(Buffer.from('b'), 2, incarnation), 4, 'behind the one that it has not read');
+  await junk(9); // 13
+  t.is(await one.append(Buffer.from('c'), 4, incarnation), undefined, 'more than it expected');
+  t.is(await one.append(Buffer.from('c'), 4, incarnation), 14, 'about as many as the last time');
+  const { state } = await (await jetstreamManager(stranger)).streams.info(name);
+  t.is(state.last_seq, 14, 'it stands there once');
+});
+
 test('[C13] what is sent to a ledger that was deleted is not taken by the one that was made in its place', async (t) => {
   const { one, two, stranger, name } = await open(t);
   const { incarnation } = await one.read(1);

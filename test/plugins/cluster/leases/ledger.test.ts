@@ -85,6 +85,55 @@ test('[C13] messages that nobody of the cluster can have written are skipped, an
   t.throws(() => writer.ledger.apply({ seq: 4 }), { instanceOf: RangeError });
 });
 
+test('[C13] behind messages of strangers that its sender had not read a message counts, behind one of the cluster it says nothing', (t) => {
+  const writer = new Writer();
+  writer.says('h1', claim);
+  const { chain: prev } = writer.ledger;
+  for (const seq of [2, 3]) writer.ledger.apply({ seq });
+  const said = (host: string, read: number) =>
+    encodeMessage({
+      ...{
+        protocol: 1,
+        host,
+        run: `${host}-run`,
+        beat: 1,
+        folder: host,
+        version: '1',
+        ttlMs: 100,
+        read,
+        prev,
+      },
+      ...{ drained: false, above: BORN + 1, ...claim, releases: [] },
+    });
+  t.like(writer.ledger.apply({ seq: 4, body: said('h2', 1) }), { host: 'h2' });
+  t.is(writer.ledger.holdings.get('a')?.holder?.number, BORN + 4);
+  t.is(writer.ledger.apply({ seq: 5, body: said('h3', 1) }), 'late');
+  t.is(writer.ledger.apply({ seq: 6, body: said('h3', 3) }), 'late');
+  t.is(writer.ledger.apply({ seq: 7, body: said('h3', 6) }), 'forked', 'it has read all of them, and others');
+  t.is(writer.ledger.holdings.get('a')?.holder?.host, 'h2');
+});
+
+test('[C13] a reader from whom messages are gone takes none as counting that may have come too late', (t) => {
+  const said = (read: number) =>
+    encodeMessage({
+      ...{ protocol: 1, host: 'h1', run: 'r', beat: 1, folder: 'f', version: '1', ttlMs: 100, read },
+      ...{ drained: false, prev: 'unknown here', above: 0, ...claim, releases: [] },
+    });
+  const late = ledger();
+  t.is(late.apply({ seq: 100 }), 'forged');
+  t.false(late.isKnown);
+  t.is(late.apply({ seq: 101, body: said(98) }), 'late', '99 may have been of the cluster');
+  t.is(late.apply({ seq: 102, body: said(100) }), 'late', 'it came behind that');
+  t.false(late.isKnown);
+  t.is(late.apply({ seq: 103 }), 'forged');
+  t.like(late.apply({ seq: 104, body: said(102) }), { host: 'h1' });
+  t.true(late.isKnown);
+  const first = ledger();
+  t.true(first.isKnown, 'before anything was said');
+  t.is(first.apply({ seq: 1 }), 'forged');
+  t.true(first.isKnown);
+});
+
 test('[C13] a reader from whom the first messages are gone learns who holds and who held from those that are left', (t) => {
   const writer = new Writer();
   writer.says('h1', claim);

@@ -5,7 +5,7 @@ import { Ledger, type LedgerEntry, newIncarnation } from '../../../../src/plugin
 import { runs } from '../../../support/runs.ts';
 
 // Hosts whose clocks run at different rates compete over a stream that compares and sets, while messages are late, lost and
-// sent twice, answers are lost, readers see the past, and hosts are paused, killed, started again, drained and asked to
+// sent twice, answers are lost, strangers write between them, readers see the past, and hosts are paused, killed, started again, drained and asked to
 // release. All in the true time of the model, which no host knows.
 
 const TTL = 10_000;
@@ -30,6 +30,8 @@ interface Plan {
   readonly kills: number;
   readonly wishes: number;
   readonly replaced: boolean;
+  /** Of a hundred messages that arrive, so many find that strangers have written some before. */
+  readonly strangers: number;
 }
 
 const plans: fc.Arbitrary<Plan> = fc.record({
@@ -41,6 +43,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
   kills: fc.constantFrom(0, 1),
   wishes: fc.constantFrom(0, 1, 3),
   replaced: fc.boolean(),
+  strangers: fc.constantFrom(0, 10, 90),
 });
 
 interface Host {
@@ -201,14 +204,19 @@ class World {
       const isTwice = this.#chance(5);
       for (const isAgain of isTwice ? [false, true] : [false]) {
         if (this.#chance(this.#plan.lost)) continue;
+        // A host guesses how many messages of strangers come before its own.
+        const guess = this.#chance(this.#plan.strangers) ? Math.floor(this.#random() * 4) : 0;
         this.#later(this.#delay() + (isAgain ? this.#delay() : 0), () => {
-          const isNext = incarnation === this.#incarnation && draft.after === this.#last;
+          for (let more = 0; more < 3; more += 1)
+            if (this.#chance(this.#plan.strangers / 2)) this.#store(undefined);
+          const isNext = incarnation === this.#incarnation && draft.after + guess === this.#last;
           if (isNext) this.#store(body);
           const seq = this.#last;
           if (!this.#chance(this.#plan.lost)) {
             this.#on(host, this.#delay(), () => {
               if (host.turn !== turn) return;
-              if (isNext) this.#take(host, competitor.read([{ seq, body }], this.#clock(host)));
+              if (isNext && guess === 0)
+                this.#take(host, competitor.read([{ seq, body }], this.#clock(host)));
               else host.isReadDue = true;
               this.#step(host);
             });
@@ -261,7 +269,7 @@ class World {
     return this.#first + this.#entries.length - 1;
   }
 
-  #store(body: Uint8Array): void {
+  #store(body: Uint8Array | undefined): void {
     this.#entries = [...this.#entries, { seq: this.#last + 1, body }];
     if (this.#entries.length <= KEPT) return;
     this.#entries = this.#entries.slice(1);
