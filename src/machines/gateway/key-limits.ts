@@ -107,7 +107,7 @@ export function overLimit(
 }
 
 /** What a call uses of a limit that all hosts share. */
-interface Use {
+export interface Use {
   readonly allowance: Allowance;
   readonly amount: number;
 }
