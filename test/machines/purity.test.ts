@@ -48,7 +48,9 @@ for (const [file, [machine]] of machinesByFile) {
       t.log(
         `visited ${leaves.length - missed.length} of ${leaves.length} states; missed: ${missed.join(', ')}`,
       );
-      t.true(missed.length <= leaves.length / 4, 'the drive sees too little of it: add samples');
+      // `verify` drives it a fifth as often, and sees less.
+      const mayMiss = leaves.length / (process.env.HOLDFAST_FAST_TESTS ? 2 : 4);
+      t.true(missed.length <= mayMiss, 'the drive sees too little of it: add samples');
     },
   );
 }
