@@ -7,24 +7,14 @@ import { SharedOrder } from '../../../src/plugins/cluster/messages/shared-order.
 import { LinearStream } from '../../../src/plugins/cluster/nats/stream.ts';
 import { openLink, silent, strangersKey, streamSettings } from '../../support/cluster.ts';
 import { clusterName, type MessageHost, openHost } from '../../support/message-hosts.ts';
-import { type NatsServers, startNats } from '../../support/nats.ts';
+import { natsOfFile } from '../../support/nats-of-file.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 
-let nats: NatsServers;
-const ends: (() => unknown)[] = [];
-const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
-
-test.before(async () => {
-  nats = await startNats(scope);
-});
-
-test.after.always(async () => {
-  for (const end of ends) await end();
-});
+const nats = natsOfFile(test);
 
 async function hosts(t: Scope, names: readonly string[], name = clusterName()): Promise<MessageHost[]> {
-  return Promise.all(names.map((host) => openHost(t, nats.url(), host, { name, withinMs: 60_000 })));
+  return Promise.all(names.map((host) => openHost(t, nats().url(), host, { name, withinMs: 60_000 })));
 }
 
 /**
@@ -33,7 +23,7 @@ async function hosts(t: Scope, names: readonly string[], name = clusterName()): 
  */
 async function deleteStream({ link }: MessageHost, name: string): Promise<void> {
   await (await link.manager()).streams.delete(`HF_${name}_SHARED`);
-  const files = () => readdirSync(nats.storeOf(0), { recursive: true, encoding: 'utf8' });
+  const files = () => readdirSync(nats().storeOf(0), { recursive: true, encoding: 'utf8' });
   await until('its files are gone', () => !files().some((file) => file.includes(`HF_${name}_SHARED`)));
 }
 
@@ -80,8 +70,8 @@ test.serial(
     await b.stop();
     await a.send('m2');
     await a.send('m3');
-    const again = await openHost(t, nats.url(), 'b', { name, place: b.place });
-    const fresh = await openHost(t, nats.url(), 'c', { name });
+    const again = await openHost(t, nats().url(), 'b', { name, place: b.place });
+    const fresh = await openHost(t, nats().url(), 'c', { name });
     await until('they have read on', () => [again, fresh].every((host) => ids(host).includes('m3')));
     t.deepEqual(ids(again), ['m2', 'm3']);
     t.deepEqual(ids(fresh), ['m1', 'm2', 'm3']);
@@ -93,7 +83,7 @@ test.serial(
   '[C13] a message that a host cannot take is tried again and holds up those behind it',
   async (t) => {
     let failures = 2;
-    const host = await openHost(t, nats.url(), 'a', {
+    const host = await openHost(t, nats().url(), 'a', {
       name: clusterName(),
       withinMs: 60_000,
       deliver: () => {
@@ -108,9 +98,9 @@ test.serial(
 
 test.serial('[C13] what waits for an earlier message of its topic goes to the stream together', async (t) => {
   const name = clusterName();
-  const proxy = await nats.proxyTo(0);
+  const proxy = await nats().proxyTo(0);
   const slow = await openHost(t, proxy.url, 'slow', { name });
-  const other = await openHost(t, nats.url(), 'other', { name });
+  const other = await openHost(t, nats().url(), 'other', { name });
   await slow.send('first');
   await until('the other one has it', () => other.messages.length === 1);
   const { seq } = other.everyHost.place;
@@ -138,7 +128,7 @@ test.serial(
   async (t) => {
     const name = clusterName();
     let failures = 2;
-    const b = await openHost(t, nats.url(), 'b', {
+    const b = await openHost(t, nats().url(), 'b', {
       name,
       deliver: ({ correlation }) => {
         if (correlation === 'm2') failures -= 1;
@@ -147,7 +137,7 @@ test.serial(
           throw new HostError('HF_PLUGIN_MESSAGE', { host: 'a', topic: 't', reason: 'it is new' });
       },
     });
-    const a = await openHost(t, nats.url(), 'a', { name, withinMs: 60_000 });
+    const a = await openHost(t, nats().url(), 'a', { name, withinMs: 60_000 });
     await Promise.all(numbered('m', 6).map((id) => a.send(id)));
     await until('b has the last one', () => ids(b).includes('m5'));
     t.deepEqual(ids(b), ['m0', 'm1', 'm2', 'm4', 'm5']);
@@ -170,13 +160,13 @@ test.serial(
     for (const host of before) await host.stop();
     await deleteStream(before[0], name);
     const reopen = async ({ host, place, messages }: MessageHost) => {
-      const again = await openHost(t, nats.url(), host, { name, place, withinMs: 60_000 });
+      const again = await openHost(t, nats().url(), host, { name, place, withinMs: 60_000 });
       again.messages.unshift(...messages);
       return again;
     };
     const [a, b] = [await reopen(before[0]), await reopen(before[1])];
     await Promise.all([a.send('new0'), b.send('new1')]);
-    const c = await openHost(t, nats.url(), 'c', { name });
+    const c = await openHost(t, nats().url(), 'c', { name });
     await c.send('new2');
     await until('all have the new ones', () =>
       [a, b, c].every((host) => ['new0', 'new1', 'new2'].every((id) => ids(host).includes(id))),
@@ -193,10 +183,10 @@ test.serial(
   async (t) => {
     const name = clusterName();
     const maxBytes = 8_192;
-    const a = await openHost(t, nats.url(), 'a', { name, maxBytes, withinMs: 60_000 });
+    const a = await openHost(t, nats().url(), 'a', { name, maxBytes, withinMs: 60_000 });
     for (const id of numbered('m', 10)) await a.send(id, 'x'.repeat(2_000));
     await a.everyHost.sendState('keys.key/one', { revoked: true });
-    const b = await openHost(t, nats.url(), 'b', { name, maxBytes });
+    const b = await openHost(t, nats().url(), 'b', { name, maxBytes });
     await until('b has the state', () => b.states.length === 1);
     t.like(b.states, [{ from: 'a', ref: 'keys.key/one', state: { revoked: true } }]);
     t.is(b.states.length, 1);
@@ -212,7 +202,7 @@ test.serial(
     const name = clusterName();
     const [a, b] = (await hosts(t, ['a', 'b'], name)) as [MessageHost, MessageHost];
     await a.send('genuine');
-    const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+    const stranger = await openLink(t, nats().url(), { name, key: strangersKey() });
     const wanted = { name: `HF_${name}_SHARED`, subjects: [`hf.${name}.shared`], maxBytes: 64 * 1024 * 1024 };
     const stream = await LinearStream.open(
       stranger,
@@ -260,7 +250,7 @@ test.serial(
 test.serial(
   '[C13] a message does not wait for those of another topic, nor for states, of which many are on their way at once',
   async (t) => {
-    const link = await openLink(t, nats.url());
+    const link = await openLink(t, nats().url());
     const stream = await LinearStream.open(link, streamSettings(), { clock: systemClock, logger: silent });
     const order = new SharedOrder({ incarnation: stream.incarnation, seq: 0, epoch: 0, trail: [] });
     const stored: string[] = [];
@@ -305,8 +295,8 @@ test.serial(
   '[C13] a message that this host does not understand is told, is not tried again, and the next one comes',
   async (t) => {
     const name = clusterName();
-    const a = await openHost(t, nats.url(), 'a', { name });
-    const b = await openHost(t, nats.url(), 'b', {
+    const a = await openHost(t, nats().url(), 'a', { name });
+    const b = await openHost(t, nats().url(), 'b', {
       name,
       deliver: ({ from, topic, correlation }) => {
         if (correlation !== 'm1') return;
@@ -334,7 +324,7 @@ test.serial(
 );
 
 test.serial('[C13] that all was sent is not said on a stream that has lost what was sent', async (t) => {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const stream = await LinearStream.open(link, streamSettings(), { clock: systemClock, logger: silent });
   const order = new SharedOrder({ incarnation: stream.incarnation, seq: 0, epoch: 0, trail: [] });
   const options = { clock: systemClock, host: 'a', order, stream: () => stream, withinMs: 60_000 };
@@ -349,8 +339,8 @@ test.serial('[C13] that all was sent is not said on a stream that has lost what 
 
 test.serial('[C13] a beat of another host that has more says that there is something to read', async (t) => {
   const name = clusterName();
-  const a = await openHost(t, nats.url(), 'a', { name });
-  const b = await openHost(t, nats.url(), 'b', { name, pollMs: 3_600_000, isDeaf: true });
+  const a = await openHost(t, nats().url(), 'a', { name });
+  const b = await openHost(t, nats().url(), 'b', { name, pollMs: 3_600_000, isDeaf: true });
   await b.everyHost.mark(); // it has looked once
   await a.send('m1');
   await until('b has it', () => b.messages.length === 1);
@@ -359,8 +349,8 @@ test.serial('[C13] a beat of another host that has more says that there is somet
 
 test.serial('[C13] a host that does not come to the end of a flood knows that it is behind', async (t) => {
   const name = clusterName();
-  const proxy = await nats.proxyTo(0);
-  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const proxy = await nats().proxyTo(0);
+  const stranger = await openLink(t, nats().url(), { name, key: strangersKey() });
   const a = await openHost(t, proxy.url, 'a', { name });
   await a.send('first');
   t.is(a.everyHost.behindMs, undefined);
@@ -378,7 +368,7 @@ test.serial('[C13] a host that does not come to the end of a flood knows that it
 test.serial('[C13] a message that was not taken before the stop comes again at the next start', async (t) => {
   const name = clusterName();
   let attempts = 0;
-  const a = await openHost(t, nats.url(), 'a', {
+  const a = await openHost(t, nats().url(), 'a', {
     name,
     deliver: ({ correlation }) => {
       if (correlation !== 'm2') return;
@@ -396,7 +386,7 @@ test.serial('[C13] a message that was not taken before the stop comes again at t
   await a.stop();
   await second;
   t.is(a.place?.seq, 1);
-  const again = await openHost(t, nats.url(), 'a', { name, place: a.place });
+  const again = await openHost(t, nats().url(), 'a', { name, place: a.place });
   await until('it comes again', () => again.messages.length === 1);
   t.deepEqual(ids(again), ['m2']);
 });
@@ -405,9 +395,9 @@ test.serial(
   '[C13] a host whose log takes nothing stops all the same; what waits there, and what is behind it, comes at the next start',
   async (t) => {
     const name = clusterName();
-    const a = await openHost(t, nats.url(), 'a', { name });
+    const a = await openHost(t, nats().url(), 'a', { name });
     const waiting: string[] = [];
-    const full = await openHost(t, nats.url(), 'full', {
+    const full = await openHost(t, nats().url(), 'full', {
       name,
       deliver: ({ correlation }) => {
         waiting.push(correlation);
@@ -418,7 +408,7 @@ test.serial(
     await until('it waits', () => waiting.includes('m2') && full.everyHost.behindMs !== undefined);
     await full.stop();
     t.deepEqual([ids(full), waiting, full.place?.seq], [['m1'], ['m1', 'm2'], 1]);
-    const again = await openHost(t, nats.url(), 'full', { name, place: full.place });
+    const again = await openHost(t, nats().url(), 'full', { name, place: full.place });
     await until('they come', () => again.messages.length === 2);
     t.deepEqual(ids(again), ['m2', 'm3']);
   },
@@ -427,7 +417,7 @@ test.serial(
 test.serial(
   '[C13] a message that every host drops, because its sender knew an end that was lost, is written anew',
   async (t) => {
-    const link = await openLink(t, nats.url());
+    const link = await openLink(t, nats().url());
     const stream = await LinearStream.open(link, streamSettings(), { clock: systemClock, logger: silent });
     const order = new SharedOrder({ incarnation: stream.incarnation, seq: 50, epoch: 1, trail: [] });
     const options = { clock: systemClock, host: 'a', order, stream: () => stream, withinMs: 60_000 };
@@ -460,14 +450,19 @@ test.serial(
   '[C13] what was written for a stream that was made anew meanwhile arrives at every host all the same',
   async (t) => {
     const name = clusterName();
-    const a = await openHost(t, nats.url(), 'a', { name, withinMs: 60_000, pollMs: 3_600_000, isDeaf: true });
+    const a = await openHost(t, nats().url(), 'a', {
+      name,
+      withinMs: 60_000,
+      pollMs: 3_600_000,
+      isDeaf: true,
+    });
     await a.everyHost.mark(); // it has looked once
     const manager = await a.link.manager();
     const { config } = await manager.streams.info(`HF_${name}_SHARED`);
     await deleteStream(a, name);
     await manager.streams.add(config);
     await a.send('new'); // nothing has told this host
-    const b = await openHost(t, nats.url(), 'b', { name });
+    const b = await openHost(t, nats().url(), 'b', { name });
     await until('b has it', () => b.messages.length > 0);
     t.deepEqual(ids(b), ['new']);
     t.true(isRising(orders(a)));

@@ -5,28 +5,18 @@ import type { ArrivedMessage } from '../../../src/core/contracts/cluster.ts';
 import { HostError } from '../../../src/core/host/errors/host-error.ts';
 import { openLink, strangersKey } from '../../support/cluster.ts';
 import { clusterName, type MessageHost, openHost } from '../../support/message-hosts.ts';
-import { type NatsServers, startNats } from '../../support/nats.ts';
+import { natsOfFile } from '../../support/nats-of-file.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 
-let nats: NatsServers;
-const ends: (() => unknown)[] = [];
-const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
-
-test.before(async () => {
-  nats = await startNats(scope);
-});
-
-test.after.always(async () => {
-  for (const end of ends) await end();
-});
+const nats = natsOfFile(test);
 
 const message = (correlation: string) => ({ topic: 'tests.topic', payload: { n: 1 }, correlation, cause: 7 });
 const lease = (token: string, isHeld = true) => ({ token, isHeld: () => isHeld, counts: () => true });
 const taken = ({ taken: messages }: MessageHost) => messages.map(({ correlation }) => correlation);
 
 async function open(t: Scope, host: string, name: string, wish = {}): Promise<MessageHost> {
-  return openHost(t, nats.url(), host, { name, withinMs: 60_000, ...wish });
+  return openHost(t, nats().url(), host, { name, withinMs: 60_000, ...wish });
 }
 
 test.serial(
@@ -68,7 +58,7 @@ test.serial(
   '[C13] what waits for the holder of a singleton goes to it together, in its order, over a slow link too',
   async (t) => {
     const name = clusterName();
-    const proxy = await nats.proxyTo(0);
+    const proxy = await nats().proxyTo(0);
     const slow = await openHost(t, proxy.url, 'slow', { name });
     const b = await open(t, 'b', name);
     b.holder.hold('backups', lease('x:1'));
@@ -232,7 +222,7 @@ for (const [how, counts] of [
 
 /** A client of the account without the key: it notes what is sent on a subject, and sends it again as it was. */
 async function recorder(t: Scope, name: string, subject: string) {
-  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const stranger = await openLink(t, nats().url(), { name, key: strangersKey() });
   const recorded: Msg[] = [];
   stranger.listen(subject, (message) => void recorded.push({ ...copyOf(message) }));
   await stranger.connected().flush();
@@ -363,7 +353,7 @@ test.serial(
 
 test.serial('[C13] a question says which hosts gave no answer, also when this host is cut off', async (t) => {
   const name = clusterName();
-  const proxy = await nats.proxyTo(0);
+  const proxy = await nats().proxyTo(0);
   const a = await openHost(t, proxy.url, 'a', { name });
   const [b, c] = [await open(t, 'b', name), await open(t, 'c', name)];
   await until('all hear each other', () => [a, b, c].every(({ beats }) => beats.live().length === 2));

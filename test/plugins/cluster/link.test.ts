@@ -7,28 +7,17 @@ import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import type { LinkMessage } from '../../../src/plugins/cluster/nats/link.ts';
 import { openLink, strangersKey } from '../../support/cluster.ts';
-import { type NatsServers, startNats } from '../../support/nats.ts';
-import type { Scope } from '../../support/scope.ts';
+import { natsOfFile } from '../../support/nats-of-file.ts';
 import { until } from '../../support/until.ts';
 
-let nats: NatsServers;
-const ends: (() => unknown)[] = [];
-const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
-
-test.before(async () => {
-  nats = await startNats(scope);
-});
-
-test.after.always(async () => {
-  for (const end of ends) await end();
-});
+const nats = natsOfFile(test);
 
 const unheard = () => headers(503, 'No Responders');
 const text = ({ body }: LinkMessage) => body.toString();
 
 test('[C13] a message of somebody with the key arrives; one of a stranger is dropped and counted', async (t) => {
-  const [hears, sends] = [await openLink(t, nats.url()), await openLink(t, nats.url())];
-  const stranger = await openLink(t, nats.url(), { key: strangersKey() });
+  const [hears, sends] = [await openLink(t, nats().url()), await openLink(t, nats().url())];
+  const stranger = await openLink(t, nats().url(), { key: strangersKey() });
   const heard: LinkMessage[] = [];
   hears.subscribe('hf.link.a', (message) => void heard.push(message));
   await hears.connected().flush();
@@ -43,7 +32,7 @@ test('[C13] a message of somebody with the key arrives; one of a stranger is dro
 });
 
 test('[C13] a handler that throws, or rejects, stops neither its own subscription nor another', async (t) => {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const heard: string[] = [];
   link.subscribe('hf.link.throws', (message) => {
     heard.push(text(message));
@@ -56,7 +45,7 @@ test('[C13] a handler that throws, or rejects, stops neither its own subscriptio
 });
 
 test('[C13] a subscription that has ended hears nothing more', async (t) => {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const heard: string[] = [];
   const end = link.subscribe('hf.link.ends', (message) => void heard.push(text(message)));
   link.publish('hf.link.ends', '1');
@@ -70,11 +59,11 @@ test('[C13] a subscription that has ended hears nothing more', async (t) => {
 
 test('[C13] a question is answered by one or by all; a stranger answers nothing', async (t) => {
   const [asks, a, b] = [
-    await openLink(t, nats.url()),
-    await openLink(t, nats.url()),
-    await openLink(t, nats.url()),
+    await openLink(t, nats().url()),
+    await openLink(t, nats().url()),
+    await openLink(t, nats().url()),
   ];
-  const stranger = await openLink(t, nats.url(), { key: strangersKey() });
+  const stranger = await openLink(t, nats().url(), { key: strangersKey() });
   stranger.listen('hf.link.asked', (message) => stranger.publish(message.reply ?? '', 'forged'));
   await stranger.connected().flush();
   await t.throwsAsync(asks.request('hf.link.asked', '?', 200), { code: 'HF_CLUSTER_TIMEOUT' });
@@ -87,7 +76,7 @@ test('[C13] a question is answered by one or by all; a stranger answers nothing'
 });
 
 test('[C13] a question that nobody listens to is answered soon', async (t) => {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   await t.throwsAsync(link.request('hf.link.nobody', '?', 120_000), { code: 'HF_CLUSTER_UNREACHABLE' });
   t.deepEqual(await link.requestAll('hf.link.nobody', '?', 200), []);
 });
@@ -95,9 +84,9 @@ test('[C13] a question that nobody listens to is answered soon', async (t) => {
 test('[C13] a stranger who says that nobody listens ends no question before its answers', async (t) => {
   // On a busy machine half a second is short.
   const after = (ms: number, callback: () => void) => systemClock.after(ms * 50, callback);
-  const asks = await openLink(t, nats.url(), { clock: { ...systemClock, after } });
-  const answers = await openLink(t, nats.url());
-  const stranger = await openLink(t, nats.url(), { key: strangersKey() });
+  const asks = await openLink(t, nats().url(), { clock: { ...systemClock, after } });
+  const answers = await openLink(t, nats().url());
+  const stranger = await openLink(t, nats().url(), { key: strangersKey() });
   const told = Promise.withResolvers<void>();
   stranger.listen('hf.link.liar', ({ reply }) => {
     const socket = stranger.connected();
@@ -115,7 +104,7 @@ test('[C13] a stranger who says that nobody listens ends no question before its 
 });
 
 test('[C13] a message larger than the servers take is refused, and the connection stays', async (t) => {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   t.throws(() => link.publish('hf.link.large', Buffer.alloc(1024 * 1024)), { code: 'HF_CLUSTER_SIZE' });
   await link.connected().flush();
   t.true(link.isUp);
@@ -136,8 +125,8 @@ test('[C13] without a connection nothing is sent, and the reason holds no passwo
 });
 
 test('[C13] after a lost connection the subscriptions are there again, and what changed is said', async (t) => {
-  const proxy = await nats.proxyTo(0);
-  const [link, sends] = [await openLink(t, proxy.url), await openLink(t, nats.url())];
+  const proxy = await nats().proxyTo(0);
+  const [link, sends] = [await openLink(t, proxy.url), await openLink(t, nats().url())];
   const heard: string[] = [];
   const changes: boolean[] = [];
   link.onChange((isUp) => changes.push(isUp));
@@ -153,10 +142,10 @@ test('[C13] after a lost connection the subscriptions are there again, and what 
 test('[C13] what happens again and again is logged once: forged messages, and attempts to connect', async (t) => {
   const lines: string[] = [];
   const logger = createLogger({ destination: { write: (line) => void lines.push(line) } });
-  const proxy = await nats.proxyTo(0);
+  const proxy = await nats().proxyTo(0);
   const link = await openLink(t, proxy.url, { logger });
   lines.length = 0; // on a busy machine the first attempt may have failed
-  const stranger = await openLink(t, nats.url(), { key: strangersKey() });
+  const stranger = await openLink(t, nats().url(), { key: strangersKey() });
   link.subscribe('hf.link.many', () => {});
   await link.connected().flush();
   for (let i = 0; i < 100; i += 1) stranger.publish('hf.link.many', 'forged');
@@ -189,8 +178,8 @@ test('[C13] the client of NATS is loaded with the first connection, not with the
 });
 
 test('[C13] a question that a stranger repeats with another place for the answer is dropped', async (t) => {
-  const [one, two] = [await openLink(t, nats.url()), await openLink(t, nats.url())];
-  const stranger = (await openLink(t, nats.url(), { key: strangersKey() })).connected();
+  const [one, two] = [await openLink(t, nats().url()), await openLink(t, nats().url())];
+  const stranger = (await openLink(t, nats().url(), { key: strangersKey() })).connected();
   let asked = 0;
   one.subscribe('hf.link.question', ({ respond }) => {
     asked += 1;
@@ -213,7 +202,7 @@ test('[C13] a question that a stranger repeats with another place for the answer
 });
 
 test('[C13] a forged message on a stream counts once however often it is read, and the memory of that is bounded', async (t) => {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const places = Array.from({ length: 10_001 }, (_, i) => `a stream ${i}`);
   for (const place of [...places, ...places.slice(1)]) link.countForged('hf.link.stored', place);
   t.is(link.forged, 10_001);

@@ -2,7 +2,8 @@ import { cpSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { clusterName, type HostWish, type MessageHost, openHost } from '../../support/message-hosts.ts';
-import { type NatsServers, startNats } from '../../support/nats.ts';
+import { startNats } from '../../support/nats.ts';
+import { natsOfFile } from '../../support/nats-of-file.ts';
 import type { NatsProxy } from '../../support/nats-proxy.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
@@ -69,18 +70,7 @@ class Sender {
   }
 }
 
-let nats: NatsServers;
-const ends: (() => unknown)[] = [];
-const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
-
-test.before(async (t) => {
-  t.timeout(300_000);
-  nats = await startNats(scope, { servers: 3 });
-});
-
-test.after.always(async () => {
-  for (const end of ends) await end();
-});
+const nats = natsOfFile(test, { servers: 3 });
 
 interface Rig {
   readonly name: string;
@@ -96,7 +86,7 @@ interface Rig {
 async function rig(t: Scope, wish: Partial<HostWish> = {}): Promise<Rig> {
   const name = clusterName();
   const proxies = await Promise.all(
-    [0, 1, 2].map((i) => Promise.all([0, 1, 2].map((server) => nats.proxyTo((server + i) % 3)))),
+    [0, 1, 2].map((i) => Promise.all([0, 1, 2].map((server) => nats().proxyTo((server + i) % 3)))),
   );
   const open = (host: string, i: number) =>
     openHost(t, proxies[i]?.map(({ url }) => url) ?? [], host, {
@@ -146,9 +136,9 @@ test.serial(
       const before = sender.count;
       const info = await (await b.link.manager()).streams.info(`HF_${name}_${stream}`);
       const leader = Number(info.cluster?.leader?.slice(1));
-      await nats.kill(leader);
+      await nats().kill(leader);
       await until('messages pass again', () => sender.count >= before + 100);
-      await nats.restart(leader);
+      await nats().restart(leader);
       await until('messages pass', () => sender.count >= before + 200);
     }
     await settle(sender, hosts);

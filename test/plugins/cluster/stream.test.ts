@@ -17,25 +17,16 @@ import {
 import { openStored } from '../../../src/plugins/cluster/nats/stream-message.ts';
 import { configOf } from '../../../src/plugins/cluster/nats/stream-settings.ts';
 import { clusterKey, openLink, silent, strangersKey, streamSettings } from '../../support/cluster.ts';
-import { type NatsServers, startNats } from '../../support/nats.ts';
+import { startNats } from '../../support/nats.ts';
+import { natsOfFile } from '../../support/nats-of-file.ts';
 import type { Scope } from '../../support/scope.ts';
 import { until } from '../../support/until.ts';
 
-let nats: NatsServers;
-const ends: (() => unknown)[] = [];
-const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
+const nats = natsOfFile(test);
 const dependencies: StreamDependencies = { clock: systemClock, logger: silent };
 
-test.before(async () => {
-  nats = await startNats(scope);
-});
-
-test.after.always(async () => {
-  for (const end of ends) await end();
-});
-
 async function fresh(t: Scope, wish: Parameters<typeof streamSettings>[0] = {}) {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const settings = streamSettings(wish);
   const stream = await LinearStream.open(link, settings, dependencies);
   return { link, settings, stream };
@@ -43,7 +34,7 @@ async function fresh(t: Scope, wish: Parameters<typeof streamSettings>[0] = {}) 
 
 /** A stream as somebody made it who manages the servers: with settings that no host gives one. */
 async function foreign(t: Scope, wish: Partial<StreamConfig>) {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const { name, ...config } = configOf(streamSettings(), false);
   await (await link.manager()).streams.add({ ...config, ...wish, name });
   const stream = await LinearStream.existing(link, name, dependencies);
@@ -78,7 +69,7 @@ test('[C13] messages are appended in order, many at once, and read in order', as
 
 test('[C13] of two writers with one expectation one wins, and the other learns where the stream ends', async (t) => {
   const { stream, settings } = await fresh(t);
-  const other = await LinearStream.open(await openLink(t, nats.url()), settings, dependencies);
+  const other = await LinearStream.open(await openLink(t, nats().url()), settings, dependencies);
   for (let last = 0; last < 20; last += 1) {
     const results = await Promise.allSettled([
       stream.append('a', { expectedLast: last }),
@@ -208,7 +199,7 @@ test('[C13] a stream with fewer copies than wanted is refused where one server w
 
 test('[C13] several hosts that make one stream at once all open it', async (t) => {
   const settings = streamSettings();
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const opened = await Promise.all(
     Array.from({ length: 5 }, () => LinearStream.open(link, settings, dependencies)),
   );
@@ -221,7 +212,7 @@ test('[C13] who has no key writes nothing that counts, and repeats nothing that 
   const { stream, link, settings } = await fresh(t);
   const [subject = ''] = settings.subjects;
   await stream.append('genuine', { expectedLast: 0 });
-  const stranger = await openLink(t, nats.url(), { key: strangersKey() });
+  const stranger = await openLink(t, nats().url(), { key: strangersKey() });
   await (await LinearStream.open(stranger, settings, dependencies)).append('of another key');
   const plain = stranger.jetstream();
   await plain.publish(subject, 'without any code');

@@ -4,28 +4,20 @@ import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import { LedgerStream } from '../../../../src/plugins/cluster/leases/ledger-stream.ts';
 import { openLink, silent, strangersKey } from '../../../support/cluster.ts';
-import { type NatsServers, startNats } from '../../../support/nats.ts';
+import { natsOfFile } from '../../../support/nats-of-file.ts';
 import { until } from '../../../support/until.ts';
 
-const ends: (() => unknown)[] = [];
-let nats: NatsServers;
+const nats = natsOfFile(test);
 let names = 0;
-
-test.before('a server', async (t) => {
-  nats = await startNats({ teardown: (end) => void ends.push(end), log: t.log });
-});
-test.after.always('no server', async () => {
-  for (const end of ends.reverse()) await end();
-});
 
 /** One ledger as two hosts reach it, and somebody without the key of the cluster. */
 async function open(t: ExecutionContext) {
   names += 1;
   const name = `ledger${names}`;
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const stream = () =>
     new LedgerStream({ link, clock: systemClock, logger: silent, name, replicas: 1, ttlMs: 10_000 });
-  const stranger = await connect({ servers: nats.urls() });
+  const stranger = await connect({ servers: nats().urls() });
   t.teardown(() => stranger.close());
   return {
     link,
@@ -159,7 +151,7 @@ test('[C13] a stream with other settings is not competed in, and the error says 
 
 test('[C13] a ledger in which another cluster of the name is at work, by another key, is not competed in', async (t) => {
   const { one, link, name } = await open(t);
-  const theirs = await openLink(t, nats.url(), { key: strangersKey() });
+  const theirs = await openLink(t, nats().url(), { key: strangersKey() });
   const dependencies = { clock: systemClock, logger: silent };
   const wish = { name: name.slice('HF_'.length, -'_LEDGER'.length), replicas: 1, ttlMs: 10_000 };
   const other = new LedgerStream({ ...wish, ...dependencies, link: theirs });

@@ -4,6 +4,7 @@ import { connect } from '@nats-io/transport-node';
 import test, { type ExecutionContext } from 'ava';
 import { actsOf, LeaseHost, machineMs } from '../../../support/lease-hosts.ts';
 import { type NatsServers, startNats } from '../../../support/nats.ts';
+import { natsOfFile } from '../../../support/nats-of-file.ts';
 import type { NatsProxy } from '../../../support/nats-proxy.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { read } from '../../../support/until.ts';
@@ -87,22 +88,14 @@ async function pair(t: ExecutionContext, nats: NatsServers): Promise<Pair> {
   return host === a.host ? { hosts, holder: a, other: b } : { hosts, holder: b, other: a };
 }
 
-const ends: (() => unknown)[] = [];
-let nats: NatsServers;
-
-test.before('a server', async (t) => {
-  nats = await startNats({ teardown: (end) => void ends.push(end), log: t.log });
-});
-test.after.always('no server', async () => {
-  for (const end of ends.reverse()) await end();
-});
+const nats = natsOfFile(test);
 
 const after = (from: number, to: number) => `${Math.round(to - from)} ms, lease ${TTL} ms`;
 
 test.serial(
   '[C13] a holder that is killed is followed by another one, which leaves nothing to wait for when it stops',
   async (t) => {
-    const { hosts, holder, other } = await pair(t, nats);
+    const { hosts, holder, other } = await pair(t, nats());
     const killed = machineMs();
     await holder.host.kill();
     t.log(`kill -9: held again after ${after(killed, (await hosts.act([other.host], killed)).at)}`);
@@ -117,7 +110,7 @@ test.serial(
 test.serial(
   '[C13] a holder that was stopped for longer than its lease does nothing more when it goes on',
   async (t) => {
-    const { hosts, holder, other } = await pair(t, nats);
+    const { hosts, holder, other } = await pair(t, nats());
     const stopped = machineMs();
     holder.host.signal('SIGSTOP');
     t.log(`SIGSTOP: held again after ${after(stopped, (await hosts.act([other.host], stopped)).at)}`);
@@ -132,7 +125,7 @@ for (const direction of ['both', 'up', 'down'] as const) {
   test.serial(
     `[C13] a holder that is cut off (${direction}) ends by itself before another one begins, and follows when it is back`,
     async (t) => {
-      const { hosts, holder, other } = await pair(t, nats);
+      const { hosts, holder, other } = await pair(t, nats());
       const cut = machineMs();
       for (const link of holder.links) link.cut(direction);
       t.log(`cut ${direction}: held again after ${after(cut, (await hosts.act([other.host], cut)).at)}`);
@@ -149,8 +142,8 @@ for (const direction of ['both', 'up', 'down'] as const) {
 test.serial(
   '[C13] a ledger that is deleted voids the leases; the next one counts on, and who held them is remembered',
   async (t) => {
-    const { hosts, holder, other } = await pair(t, nats);
-    const connection = await connect({ servers: nats.urls() });
+    const { hosts, holder, other } = await pair(t, nats());
+    const connection = await connect({ servers: nats().urls() });
     t.teardown(() => connection.close());
     const deleted = machineMs();
     t.true(await (await jetstreamManager(connection)).streams.delete(hosts.stream));

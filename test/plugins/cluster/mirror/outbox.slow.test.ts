@@ -14,22 +14,11 @@ import { EXPECTED_LAST } from '../../../../src/plugins/cluster/nats/seal.ts';
 import { LinearStream } from '../../../../src/plugins/cluster/nats/stream.ts';
 import { openLink } from '../../../support/cluster.ts';
 import { CLUSTER, MirroredHost, streamsOf } from '../../../support/mirrored-host.ts';
-import { type NatsServers, startNats } from '../../../support/nats.ts';
-import type { Scope } from '../../../support/scope.ts';
+import { natsOfFile } from '../../../support/nats-of-file.ts';
 import { until } from '../../../support/until.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
-let nats: NatsServers;
-const ends: (() => unknown)[] = [];
-const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
-
-test.before(async () => {
-  nats = await startNats(scope);
-});
-
-test.after.always(async () => {
-  for (const end of ends) await end();
-});
+const nats = natsOfFile(test);
 
 /** Records of a log that may be under way to the stream at once: more is only more work. */
 const UNDER_WAY = 400;
@@ -52,7 +41,7 @@ async function sameAsLocal(host: MirroredHost, name: string, link: Parameters<ty
 }
 
 test('[C13] what the local log holds is on the stream in order, and whoever waits for a record hears of it at once', async (t) => {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const host = new MirroredHost(t, link, { host: 'plain' });
   await host.mirror(1);
   const began = performance.now();
@@ -69,7 +58,7 @@ test('[C13] what the local log holds is on the stream in order, and whoever wait
 });
 
 test('[C13] a record that nobody waits for goes to the stream by itself, also where a timer fires a little early', async (t) => {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const early: Clock = {
     ...systemClock,
     after: (ms, callback) => systemClock.after(Math.max(0, ms - 5), callback),
@@ -81,7 +70,7 @@ test('[C13] a record that nobody waits for goes to the stream by itself, also wh
 });
 
 test('[C13] records that stand behind the states of actors wait for others no second time', async (t) => {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const clock = new VirtualClock();
   const host = new MirroredHost(t, link, {
     ...{ host: 'behind', clock },
@@ -95,7 +84,7 @@ test('[C13] records that stand behind the states of actors wait for others no se
 });
 
 test('[C13] a new holder knows every actor as of its fence, and what the old one recorded after it is an orphaned branch', async (t) => {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   const old = new MirroredHost(t, link, { host: 'old' });
   await old.mirror(2_500);
   await until('states are on the stream', async () => {
@@ -133,7 +122,7 @@ test('[C13] a new holder knows every actor as of its fence, and what the old one
 });
 
 test('[C13] fences that fall among records under way change neither the log on the stream nor what counts before them', async (t) => {
-  const link = await openLink(t, nats.url());
+  const link = await openLink(t, nats().url());
   // What the old holder was told to be on the stream, when it was told.
   const promised: { readonly seq: number; readonly fences: number }[] = [];
   const old = new MirroredHost(t, link, { host: 'stormy', largest: 4_000 });

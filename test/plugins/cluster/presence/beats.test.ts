@@ -4,24 +4,14 @@ import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import { openLink, strangersKey } from '../../../support/cluster.ts';
 import { clusterName, type MessageHost, openHost } from '../../../support/message-hosts.ts';
-import { type NatsServers, startNats } from '../../../support/nats.ts';
+import { natsOfFile } from '../../../support/nats-of-file.ts';
 import type { Scope } from '../../../support/scope.ts';
 import { read, until } from '../../../support/until.ts';
 
-let nats: NatsServers;
-const ends: (() => unknown)[] = [];
-const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
-
-test.before(async () => {
-  nats = await startNats(scope);
-});
-
-test.after.always(async () => {
-  for (const end of ends) await end();
-});
+const nats = natsOfFile(test);
 
 const open = (t: Scope, host: string, name: string, wish = {}): Promise<MessageHost> =>
-  openHost(t, nats.url(), host, { name, ...wish });
+  openHost(t, nats().url(), host, { name, ...wish });
 const hears = ({ beats }: MessageHost, ...hosts: string[]) =>
   beats
     .live()
@@ -57,7 +47,7 @@ test.serial(
   '[C13] a host without an acknowledgement for two seconds knows that it is isolated, and when it is not any more',
   async (t) => {
     const name = clusterName();
-    const proxy = await nats.proxyTo(0);
+    const proxy = await nats().proxyTo(0);
     const a = await openHost(t, proxy.url, 'a', { name });
     const b = await open(t, 'b', name);
     await until('they hear each other', () => hears(a, 'b') && hears(b, 'a'));
@@ -98,7 +88,7 @@ test.serial(
   '[C13] of two hosts of one name that started without NATS, the later one is stopped',
   async (t) => {
     const name = clusterName();
-    const proxy = await nats.proxyTo(0);
+    const proxy = await nats().proxyTo(0);
     proxy.refuse();
     const first = await openHost(t, proxy.url, 'a', { name, isAlone: true });
     const second = await openHost(t, proxy.url, 'a', { name, isAlone: true });
@@ -129,7 +119,7 @@ test.serial('[C13] a host of another protocol does not count', async (t) => {
 
 test.serial('[C13] beats of the past, sent again, bring no host back to life', async (t) => {
   const name = clusterName();
-  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const stranger = await openLink(t, nats().url(), { name, key: strangersKey() });
   const recorded: { subject: string; data: Uint8Array; code: string }[] = [];
   stranger.listen(`hf.${name}.beat.*`, ({ subject, data, headers }) => {
     recorded.push({ subject, data: data.slice(), code: headers?.get('Hf-Mac') ?? '' });
@@ -163,7 +153,7 @@ test.serial('[C13] beats of the past, sent again, bring no host back to life', a
 
 /** Keeps the beats of a host, as anybody in the account can, and sends one of them again. */
 async function recorder(t: Scope, name: string, host: string) {
-  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const stranger = await openLink(t, nats().url(), { name, key: strangersKey() });
   const recorded: { data: Uint8Array; code: string }[] = [];
   stranger.listen(`hf.${name}.beat.${host}`, ({ data, headers }) => {
     recorded.push({ data: data.slice(), code: headers?.get('Hf-Mac') ?? '' });
@@ -212,7 +202,7 @@ test.serial(
     again();
     await until('its own beat has come again, and more', () => recorded.length > heard + 2);
     t.is(a.nameTaken, undefined);
-    const host = await openLink(t, nats.url(), { name });
+    const host = await openLink(t, nats().url(), { name });
     const own = JSON.parse(Buffer.from(recorded[0]?.data ?? '').toString());
     host.publish(`hf.${name}.beat.a`, JSON.stringify({ ...own, number: own.number + 1_000 }));
     await until('it is stopped', () => a.nameTaken);
@@ -223,7 +213,7 @@ test.serial(
 
 /** Somebody in the account who answers each message in the servers' place: the message that it sends is well-formed. */
 async function acknowledger(t: Scope, name: string) {
-  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const stranger = await openLink(t, nats().url(), { name, key: strangersKey() });
   const ack = JSON.stringify({ stream: `HF_${name}_QUORUM_1`, seq: 1 });
   stranger.listen(`hf.${name}.>`, ({ reply }) => {
     if (reply) stranger.connected().publish(reply, ack);
@@ -254,7 +244,7 @@ test.serial(
   '[C13] a stranger who writes to the place of each message at once, and to those of the beats, cuts no host off',
   async (t) => {
     const name = clusterName();
-    const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+    const stranger = await openLink(t, nats().url(), { name, key: strangersKey() });
     let written = 0;
     const proofs: string[] = [];
     const write = (subject: string) => {
@@ -268,7 +258,7 @@ test.serial(
     });
     await stranger.connected().flush();
     // The stranger is nearer to the servers: what it writes stands there before a reads its own.
-    const proxy = await nats.proxyTo(0);
+    const proxy = await nats().proxyTo(0);
     proxy.set({ delayMs: 30 });
     const a = await openHost(t, proxy.url, 'a', { name });
     const timer = setInterval(() => write(`hf.${name}.beat.a`), 20);
@@ -289,7 +279,7 @@ test.serial(
 
 test.serial('[C13] a refusal by a stranger does not cut a host off', async (t) => {
   const name = clusterName();
-  const stranger = await openLink(t, nats.url(), { name, key: strangersKey() });
+  const stranger = await openLink(t, nats().url(), { name, key: strangersKey() });
   const [refused, nobody] = [
     JSON.stringify({ error: { code: 400, err_code: 10060, description: 'no' } }),
     '',
@@ -317,7 +307,7 @@ for (const [what, wish] of [
   test.serial(`[C13] a stream of a stranger ${what} proves nothing, and is told`, async (t) => {
     const { stream, replicas, why } = wish;
     const name = clusterName();
-    const link = await openLink(t, nats.url(), { name });
+    const link = await openLink(t, nats().url(), { name });
     const { streams } = await link.manager();
     const config = { subjects: [`hf.${name}.quorum.1.*`], storage: StorageType.Memory, num_replicas: 1 };
     await streams.add({ ...config, name: `HF_${name}_${stream}` });

@@ -3,23 +3,12 @@ import { type Clock, systemClock } from '../../../../src/core/kernel/clock.ts';
 import { NameClaim } from '../../../../src/plugins/cluster/presence/name-claim.ts';
 import { openLink, silent } from '../../../support/cluster.ts';
 import { clusterName } from '../../../support/message-hosts.ts';
-import { type NatsServers, startNats } from '../../../support/nats.ts';
-import type { Scope } from '../../../support/scope.ts';
+import { natsOfFile } from '../../../support/nats-of-file.ts';
 
-let nats: NatsServers;
-const ends: (() => unknown)[] = [];
-const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };
-
-test.before(async () => {
-  nats = await startNats(scope);
-});
-
-test.after.always(async () => {
-  for (const end of ends) await end();
-});
+const nats = natsOfFile(test);
 
 /** A run of the host `attic` that began at a time; it waits a fifth as long as others do. */
-async function claimOf(t: ExecutionContext, name: string, startedAt: number, servers = nats.url()) {
+async function claimOf(t: ExecutionContext, name: string, startedAt: number, servers = nats().url()) {
   const clock: Clock = { ...systemClock, after: (ms, callback) => systemClock.after(ms / 5, callback) };
   const link = await openLink(t, servers, { name, clock });
   const run = `run-${startedAt}`;
@@ -41,7 +30,7 @@ test('[C13] a name is known to be a run’s own when its questions came back to 
 
 test('[C13] who answers late has the name all the same', async (t) => {
   const name = clusterName();
-  const proxy = await nats.proxyTo(0);
+  const proxy = await nats().proxyTo(0);
   const [older, later] = [await claimOf(t, name, 1, proxy.url), await claimOf(t, name, 2)];
   for (const claim of [older, later]) {
     t.teardown(claim.answer());
