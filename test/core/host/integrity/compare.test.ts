@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { renameSync, statSync, writeFileSync } from 'node:fs';
+import { renameSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { compareFiles, compareWithStop, noteAtStop } from '../../../../src/core/host/integrity/compare.ts';
@@ -70,5 +70,8 @@ test('[C9] a ledger of an earlier version, without the times at which files were
   t.is(loadLedger(dir)?.files.get(FILE)?.made, made);
   t.deepEqual(compareWithStop(dir).found, []);
   writeFileSync(join(dir, FILE), 'third.');
+  // As if some time had passed: the clock of a file system moves in steps of some milliseconds.
+  const later = new Date(Date.now() + 1_000);
+  utimesSync(join(dir, FILE), later, later);
   t.like(compareWithStop(dir).found, [{ kind: 'changed', file: FILE }]);
 });
