@@ -172,8 +172,14 @@ const area: Area = {
       [
         {
           breaks: 'C13: a host that others leave no place in the ledger tries without a pause',
-          find: 'if (seq === undefined) vain += 1;',
-          put: '',
+          find: 'attempt < MOST_ATTEMPTS; attempt += 1) {',
+          put: 'attempt < MOST_ATTEMPTS; ) {',
+        },
+        {
+          breaks:
+            'C13: a host that has read other messages than somebody claims before it has read them once more',
+          find: 'while (!(await this.#read()) || this.#isForked)',
+          put: 'while (!(await this.#read()))',
         },
         {
           breaks: 'C13: a host that never comes to the end of the ledger says nothing of it',
@@ -206,9 +212,19 @@ const area: Area = {
       ['cluster/leases/ledger.test'],
       [
         {
-          breaks: 'C13: a message that came too late says that the servers disagree',
+          breaks: 'C13: a message that came too late counts',
           find: "if (isLate) return 'late';",
           put: '',
+        },
+        {
+          breaks: 'C13: a message of another history passes as one that came too late',
+          find: 'const readBySender = isLate ? this.#chainAt(readTo) : before;',
+          put: 'const readBySender = isLate ? undefined : before;',
+        },
+        {
+          breaks: 'C13: a message that came too late says that the servers disagree',
+          find: 'const readBySender = isLate ? this.#chainAt(readTo) : before;',
+          put: 'const readBySender = before;',
         },
         {
           breaks: 'C13: a reader takes what may have come too late as counting',

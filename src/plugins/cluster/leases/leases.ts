@@ -45,7 +45,7 @@ export interface LeaseRow {
 
 const LONGEST_POLL_MS = 500;
 const RETRY_MS = 150;
-/** In a row, until a pause. A hundred hosts that are far apart need about as many for one message. */
+/** Messages in a row, until a pause. A hundred hosts that are far apart need about as many attempts for one. */
 const MOST_ATTEMPTS = 100;
 /** Work that has not ended after this keeps its lease from being released: it runs out. */
 const END_MS = 30_000;
@@ -265,7 +265,7 @@ export class Leases {
     this.#yield();
     const isStale = this.#elapsed.now() >= this.#reader.readAt + this.#pollMs;
     if (this.#reader.isDue || isStale) await this.#reader.readAll();
-    for (let vain = 0; vain < MOST_ATTEMPTS; ) {
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       this.#expire();
       this.#competitor.mirror = this.#options.mirror();
       const draft = this.#competitor.draft(this.#elapsed.now());
@@ -277,7 +277,6 @@ export class Leases {
         this.#reader.take([{ seq, body }]);
         continue;
       }
-      if (seq === undefined) vain += 1;
       await this.#reader.readAll();
       // Two servers that disagree: the next look may reach the right one.
       if (this.#competitor.ledger === ledger && ledger.last === draft.after)

@@ -73,7 +73,8 @@ export class LedgerReader {
     const { elapsed, self } = this.#options;
     const end = elapsed.now() + self.ttlMs;
     this.isDue = false;
-    while (!(await this.#read()))
+    // Who claimed before it has read a forked ledger once more could do so beside a holder that it does not know.
+    while (!(await this.#read()) || this.#isForked)
       if (elapsed.now() > end) throw new ClusterError('HF_CLUSTER_LEDGER_BUSY', { what: 'read' });
   }
 

@@ -3,6 +3,7 @@ import {
   type LastHolder,
   type LedgerMessage,
   type MirrorPosition,
+  MOST_BETWEEN,
   parseMessage,
 } from './message.ts';
 
@@ -71,6 +72,8 @@ export class Ledger {
   #first = 0;
   /** The newest one with the code of the cluster's key. */
   #genuine = 0;
+  /** The chain behind each of the newest genuine entries: what a sender that had read so far has to repeat. */
+  readonly #chains: { readonly seq: number; readonly chain: string }[] = [];
 
   /**
    * @param incarnation of the stream
@@ -126,6 +129,7 @@ export class Ledger {
       throw new RangeError(`entry ${seq} does not follow ${this.last}`);
     this.#first ||= seq;
     this.last = seq;
+    if (seq === 1) this.#chains.push({ seq: 0, chain: '' });
     if (!body) return 'forged';
     const read = parseMessage(body);
     const readTo = read?.read ?? seq - 1;
@@ -136,16 +140,29 @@ export class Ledger {
     }
     const before = !this.isKnown && read ? read.prev : this.chain;
     const isLate = readTo < this.#genuine;
+    const readBySender = isLate ? this.#chainAt(readTo) : before;
     this.#genuine = seq;
     this.chain = chainOf(before, body);
+    this.#remember(seq);
     if (!read) return 'unreadable';
+    if (readBySender !== undefined && read.prev !== readBySender) return 'forked';
     if (isLate) return 'late';
-    if (read.prev !== before) return 'forked';
     this.#host(seq, read);
     this.#earlier(seq, read);
     for (const claim of read.claims) this.#claim(seq, read, claim);
     for (const release of read.releases) this.#release(seq, read, release);
     return read;
+  }
+
+  /** Keeps the chains of all entries that a message may name which had to wait behind strangers' messages. */
+  #remember(seq: number): void {
+    this.#chains.push({ seq, chain: this.chain });
+    if (this.#chains.length > MOST_BETWEEN + 2) this.#chains.shift();
+  }
+
+  /** @returns undefined when this reader does not know it */
+  #chainAt(seq: number): string | undefined {
+    return this.#chains.findLast((one) => one.seq <= seq)?.chain;
   }
 
   #host(seq: number, { host, run, version, protocol, ttlMs, drained, mirror, above }: LedgerMessage): void {

@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { passed, systemClock } from '../../../../src/core/kernel/clock.ts';
 import { ClusterError } from '../../../../src/plugins/cluster/errors.ts';
 import { folderIdentity } from '../../../../src/plugins/cluster/leases/folder.ts';
+import { encodeMessage, type LedgerMessage } from '../../../../src/plugins/cluster/leases/message.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { MemoryLedger, SuspendableClock, startHost, type TestHost } from './hosts.ts';
@@ -406,6 +407,42 @@ test('[C13] hosts that somebody leaves no place in the ledger pause between thei
   await clock.advance(TTL);
   t.is(a.leases.trouble, undefined);
   t.is(a.held.size + b.held.size, 1);
+});
+
+test('[C13] messages that are stored, and come too late each time, are followed by a pause as others are', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  await clock.passUntil(b.leases.stop());
+  let attempts = 0;
+  const { append } = a.log;
+  a.log.append = async (body) => {
+    attempts += 1;
+    await Promise.resolve();
+    // Another host's stands before it.
+    const other = { ...(JSON.parse(body.toString()) as LedgerMessage), host: 'h3', run: 'r3', releases: [] };
+    ledger.bodies.push(encodeMessage({ ...other, beat: attempts, claims: [] }), body);
+    return ledger.bodies.length;
+  };
+  await clock.advance(1.2 * TTL);
+  t.true(attempts < 10_000, `${attempts}`);
+  t.like(a.leases.trouble, { code: 'HF_CLUSTER_LEDGER_BUSY' });
+  a.log.append = append;
+  await clock.advance(2 * TTL);
+  t.is(a.leases.trouble, undefined);
+});
+
+test('[C13] a host that has read other messages than somebody claims nothing before it has read the ledger once more', async (t) => {
+  const { clock, ledger, a, b } = await pair(t);
+  await clock.passUntil(b.leases.drain());
+  await clock.passUntil(a.leases.stop());
+  ledger.discard(ledger.bodies.length);
+  const claim = { claims: [{ singleton: 'a' }], releases: [], drained: false, above: 0, prev: '' };
+  const h3 = { protocol: 1, host: 'h3', run: 'r3', beat: 1, folder: 'f3', version: '1', ttlMs: TTL };
+  ledger.bodies.push(encodeMessage({ ...h3, ...claim }));
+  b.leases.undrain();
+  await clock.advance(TTL - 500);
+  t.deepEqual(b.story, [], 'a third one holds it');
+  await clock.advance(2 * TTL);
+  t.is(b.held.size, 1);
 });
 
 test('[C13] a host that never comes to the end of the ledger says so when that lasts', async (t) => {

@@ -113,6 +113,24 @@ test('[C13] behind messages of strangers that its sender had not read a message 
   t.is(writer.ledger.holdings.get('a')?.holder?.host, 'h2');
 });
 
+test('[C13] a message of another history is told from one that came too late, also behind messages of strangers', (t) => {
+  const writer = new Writer();
+  writer.says('h1', claim);
+  const { chain: first } = writer.ledger;
+  writer.says('h2', {});
+  const said = (read: number, prev: string) =>
+    encodeMessage({
+      ...{ protocol: 1, host: 'h3', run: 'h3-run', beat: 1, folder: 'h3', version: '1', ttlMs: 100 },
+      ...{ drained: false, above: BORN + 1, ...claim, releases: [], read, prev },
+    });
+  t.is(writer.ledger.apply({ seq: 3 }), 'forged');
+  t.is(writer.ledger.apply({ seq: 4, body: said(1, first) }), 'late');
+  t.is(writer.ledger.apply({ seq: 5, body: said(0, '') }), 'late', 'it had read nothing');
+  t.is(writer.ledger.apply({ seq: 6, body: said(1, 'of other messages') }), 'forked');
+  t.is(writer.ledger.apply({ seq: 7, body: said(0, 'of other messages') }), 'forked');
+  t.is(writer.ledger.holdings.get('a')?.holder?.host, 'h1');
+});
+
 test('[C13] a reader from whom messages are gone takes none as counting that may have come too late', (t) => {
   const said = (read: number) =>
     encodeMessage({
