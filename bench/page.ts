@@ -19,7 +19,6 @@ const PROSE = '## Where the time goes';
  * @param before the page as it is
  */
 export function performancePage(runs: readonly Run[], names: readonly string[], before: string): string {
-  const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
   const sections = names.flatMap((name) => {
     const run = runs.find(({ benchmark }) => benchmark.name === name);
     const there = before.match(new RegExp(`^## ${name}\n[^]*?(?=\n\n## )`, 'm'))?.[0];
@@ -31,11 +30,9 @@ export function performancePage(runs: readonly Run[], names: readonly string[], 
   return `# Performance
 
 Written by \`npm run bench -- --write\`. Each figure has a baseline that was measured in the same run, in alternation with it,
-because machines are shared and their speed varies: the ratios are more reliable than the figures. A section may give the
-machine's load average at its beginning. If it is above the number of processors, other work took part of the time, and the
+because machines are shared and their speed varies: the ratios are more reliable than the figures. A section names the
+machine it was measured on, with its load average at the beginning. If that is above the number of processors, other work took part of the time, and the
 log, which needs two processors at once, is slowed down more than a baseline that needs one.
-
-Machine: ${machine}. Node ${process.version}.
 
 ${sections.join('\n\n')}
 
@@ -44,12 +41,14 @@ ${prose}
 }
 
 function section({ benchmark: { name, summary }, results, load }: Run): string {
+  const processors = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`;
+  const machine = `${processors}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
   const rows = results.map(({ what, ours, baseline, ratio, target, met }) => {
     const verdict = target === undefined ? '' : `${target}: ${met ? 'met' : 'missed'}`;
     return `| ${what} | ${ours} | ${baseline} | ${ratio.toFixed(2)} | ${verdict} |`;
   });
   return [
-    `## ${name}\n\n${summary[0]?.toUpperCase()}${summary.slice(1)}. Load: ${load.toFixed(1)}.`,
+    `## ${name}\n\n${summary[0]?.toUpperCase()}${summary.slice(1)}. Load: ${load.toFixed(1)}, on ${machine}.`,
     '',
     '| what | Holdfast | baseline of the same run | ratio | target |',
     '| --- | --- | --- | --- | --- |',
