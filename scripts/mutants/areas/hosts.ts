@@ -7,6 +7,7 @@ const area: Area = {
     'src/machines/collector/ingest-key.ts',
     'src/machines/gateway/',
     'src/machines/router/config',
+    'src/plugins/collector/keys-everywhere.ts',
     'src/plugins/collector/shared-key.ts',
     'src/plugins/console/health.ts',
     'src/plugins/gateway/',
@@ -26,6 +27,11 @@ const area: Area = {
     ...noticedBy(
       ['machines/collector/ingest-key', 'collector/shared-key'],
       [
+        {
+          breaks: 'C13: a rotation waits for no producer of the key that a host had before it joined',
+          find: 'const keys = isOld ? new Set([key, ...this.#ring.leaving]) : [key];',
+          put: 'const keys = [key];',
+        },
         {
           breaks: 'C13: a rotation of the ingest key that another host knows of is no news',
           find: "isNews: ({ context, event }) => event.type === 'HEARD' && isNews(context, event.keys),",

@@ -11,6 +11,8 @@ export interface RingKeys {
   readonly tokens: readonly string[];
   /** The one that is handed to producers; one of them. */
   readonly current?: string | undefined;
+  /** Those of them that no rotation made, and that end with the key that it retires. */
+  readonly leaving?: readonly string[];
   /** Why there is no current key. */
   readonly reason?: string | undefined;
 }
@@ -96,6 +98,11 @@ export class KeyRing implements IngestKeys {
     const { tokens, current } = this.#keys;
     const ordered = current === undefined ? tokens : [current, ...tokens.filter((one) => one !== current)];
     return ordered.map((token) => this.fingerprintOf(token));
+  }
+
+  /** Fingerprints of the keys that end with the one that a rotation retires. */
+  get leaving(): readonly string[] {
+    return (this.#keys.leaving ?? []).map((token) => this.fingerprintOf(token));
   }
 
   known(): KnownIngestKey[] {

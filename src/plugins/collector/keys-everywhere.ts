@@ -43,7 +43,7 @@ export class KeysEverywhere {
       if (data.isOld) ring.watchRetired([data.key]);
       const now = clock.now();
       // Wall clocks of two hosts may differ by minutes: how long ago it was does not.
-      const newest = this.#own(data.key).slice(-MOST_TOLD);
+      const newest = this.#own(data.key, data.isOld).slice(-MOST_TOLD);
       return newest.map(({ producer, at }) => ({ producer, agoMs: Math.max(0, now - at) }));
     });
     cluster?.onAsked(IN_FORCE, (body) => {
@@ -52,11 +52,16 @@ export class KeysEverywhere {
     });
   }
 
-  /** The producers that were seen with a key on any host, those seen last at the end. @param key its fingerprint */
+  /**
+   * The producers that were seen with a key on any host, those seen last at the end.
+   *
+   * @param key its fingerprint
+   * @param isOld also with the keys that end with it
+   */
   async sightings(key: string, isOld: boolean): Promise<SeenProducer[]> {
     const { answers } = (await this.#cluster?.ask(SIGHTINGS, { key, isOld }, ASK_MS)) ?? ALONE;
     const now = this.#clock.now();
-    const newest = new Map(this.#own(key).map(({ producer, at }) => [producer, at]));
+    const newest = new Map(this.#own(key, isOld).map(({ producer, at }) => [producer, at]));
     for (const { answer } of answers) {
       for (const { producer, agoMs } of told.safeParse(answer).data ?? [])
         newest.set(producer, Math.max(newest.get(producer) ?? 0, now - agoMs));
@@ -76,7 +81,10 @@ export class KeysEverywhere {
     }
   }
 
-  #own(key: string): SeenProducer[] {
-    return this.#ring.sightings(key).map(({ producer, at }) => ({ producer, at }));
+  /** Of an old key with those that end with it: their producers have to move, too. Those seen last at the end. */
+  #own(key: string, isOld: boolean): SeenProducer[] {
+    const keys = isOld ? new Set([key, ...this.#ring.leaving]) : [key];
+    const seen = [...keys].flatMap((one) => this.#ring.sightings(one));
+    return seen.sort((one, other) => one.at - other.at).map(({ producer, at }) => ({ producer, at }));
   }
 }

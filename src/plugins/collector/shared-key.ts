@@ -101,7 +101,7 @@ export class SharedKey implements KeyMaker {
     this.#retired = retired;
     const before = existsSync(this.#before) ? [readTokenFile(this.#before)] : [];
     const overlap = previous === undefined ? [] : [this.derive(previous)];
-    return { tokens: [...new Set([current, ...overlap, ...before])], current };
+    return { tokens: [...new Set([current, ...overlap, ...before])], current, leaving: before };
   }
 
   regenerate(): void {
