@@ -1,4 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import test, { type ExecutionContext } from 'ava';
+import { z } from 'zod/v3';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { recover } from '../../../src/core/kernel/actors/recover.ts';
 import { actorRef } from '../../../src/core/kernel/ids.ts';
@@ -6,8 +9,9 @@ import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { keyActor, keyId } from '../../../src/plugins/gateway/keys/virtual-keys.ts';
 import { fakeDisk } from '../../support/disk.ts';
 import { Hosts } from '../../support/hosts/hosts.ts';
-import { startUpstream } from '../../support/mcp-upstream.ts';
+import { startSessionServer, startUpstream } from '../../support/mcp-upstream.ts';
 import { startNats } from '../../support/nats.ts';
+import { RestlessClients } from '../../support/restless-clients.ts';
 import { tempDir } from '../../support/temp.ts';
 import { read, until } from '../../support/until.ts';
 
@@ -169,6 +173,63 @@ test('[C13,G6,G18] a host whose disk is full admits nothing by keys that were re
   t.is((await kept.asks(again, 'initialize', undefined, BEGIN)).status, 200);
 });
 
+test('[C13,G18] in a rolling restart of real hosts, as the guide has it, no call of a client that tries the other host fails, and each is carried out once', async (t) => {
+  t.timeout(300_000);
+  const worked: string[] = [];
+  const serve = () => {
+    const server = new McpServer({ name: 'docs', version: '1' });
+    server.registerTool('work', { inputSchema: { call: z.string() } }, async ({ call }) => {
+      worked.push(call);
+      await delay(40);
+      return { content: [{ type: 'text', text: 'done' }] };
+    });
+    return server;
+  };
+  const [nats, upstream] = await Promise.all([startNats(t), startSessionServer(t, { serve, json: true })]);
+  const hosts = new Hosts(t, { servers: () => nats.url(), plugins: gatewayOf(upstream.url) });
+  const names = ['one', 'two'];
+  await Promise.all(names.map((name) => hosts.start(name)));
+  const minted = await postControl(
+    hosts.dataDir('one'),
+    '/gateway/keys/mint',
+    { key_alias: 'app', object_permission: { mcp_servers: ['docs'] } },
+    never,
+  );
+  const client = new Client(t, (minted.body as { readonly key: string }).key);
+  await read(
+    'the key is known on the other host',
+    () => client.asks(hosts.gateway('two'), 'ping'),
+    ({ status }) => status !== 401,
+  );
+  const session = await client.initialize(hosts.gateway('one'));
+  const clients = new RestlessClients(4, (call, attempt) => {
+    const gateway = hosts.gateway(names[(call + attempt) % 2] ?? '');
+    const work = { name: 'docs-work', arguments: { call: String(call) } };
+    return client.post(gateway, 'tools/call', session, work, `${call}.${attempt}`);
+  });
+  for (const name of names) {
+    await clients.more();
+    const drained = await hosts.command(name, 'cluster', 'drain');
+    t.is(drained.code, 0, drained.err);
+    await clients.more();
+    await hosts.end(name, 'SIGTERM');
+    await clients.more();
+    const { surfaces } = await hosts.start(name);
+    await read(
+      'it can serve',
+      () => fetch(`${surfaces.console?.url}/readyz`),
+      ({ ok }) => ok,
+    );
+  }
+  await clients.more();
+  await clients.end();
+  const { answered, refused, failures } = clients;
+  t.log(`${answered} calls, ${refused} refused by a host that stopped or had just started`);
+  t.deepEqual(failures, []);
+  t.is(worked.length, answered, 'none was cut, and carried out again');
+  t.is(new Set(worked).size, answered);
+});
+
 /** @returns what the log of a host says of a key */
 function isRevoked(dataDir: string, key: string): boolean {
   const reader = new SqliteReader(dataDir);
@@ -205,7 +266,16 @@ class Client {
   }
 
   async ask(gateway: string, method: string, session?: string, params: object = {}) {
-    const answer = await fetch(`${gateway}/docs/mcp`, {
+    const answer = await this.post(gateway, method, session, params);
+    return {
+      status: answer.status,
+      session: answer.headers.get('mcp-session-id') ?? undefined,
+      text: await answer.text(),
+    };
+  }
+
+  post(gateway: string, method: string, session?: string, params: object = {}, id = '1'): Promise<Response> {
+    return fetch(`${gateway}/docs/mcp`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -213,12 +283,7 @@ class Client {
         'x-gateway-api-key': `Bearer ${this.#key}`,
         ...(session !== undefined && { 'mcp-session-id': session }),
       },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+      body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
     });
-    return {
-      status: answer.status,
-      session: answer.headers.get('mcp-session-id') ?? undefined,
-      text: await answer.text(),
-    };
   }
 }

@@ -5,6 +5,7 @@ import { z } from 'zod/v3';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { keyActor, keyId } from '../../../src/plugins/gateway/keys/virtual-keys.ts';
 import { startSessionServer } from '../../support/mcp-upstream.ts';
+import { RestlessClients } from '../../support/restless-clients.ts';
 import { tempDir } from '../../support/temp.ts';
 import { joining, MemoryCluster } from '../../support/two-hosts.ts';
 import { until } from '../../support/until.ts';
@@ -33,58 +34,20 @@ test('[C13,G18] while hosts are started anew one after the other, each call of a
   const key = await mintOn(hosts.a, hosts.b);
   const begun = await hosts.a.post('/notes/mcp', initialize, admission(key));
   const session = { ...admission(key), 'mcp-session-id': begun.headers.get('mcp-session-id') ?? '' };
-  const failures: string[] = [];
-  let answered = 0;
-  let refused = 0;
-  let isOver = false;
-  /** One call, at another host when one refuses it, or the connection. */
-  const call = async (number: number) => {
-    const work = { name: 'notes-work', arguments: { call: String(number) } };
-    for (let tries = 0; tries < 1_000; tries += 1) {
-      const host = hosts[names[(number + tries) % 2] ?? 'a'];
-      try {
-        const body = rpc('tools/call', work, `${number}.${tries}`);
-        const answer = await host.post('/notes/mcp', body, session);
-        const text = await answer.text();
-        if (answer.status === 200 && text.includes('done')) {
-          answered += 1;
-          return;
-        }
-        if (answer.status !== 503 || answer.headers.get('retry-after') === null) {
-          failures.push(`${answer.status} ${text}`);
-          return;
-        }
-        refused += 1;
-      } catch (error) {
-        const { code = '' } = (error as { cause?: { code?: string } }).cause ?? {};
-        // The listener may end between a client's handshake and its request.
-        if (!['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(code))
-          failures.push(`${error} ${code}`);
-      }
-      await delay(10);
-    }
-    failures.push('nobody answered');
-  };
-  let calls = 0;
-  const clients = Array.from({ length: 4 }, async () => {
-    while (!isOver) {
-      calls += 1;
-      await call(calls);
-    }
+  const clients = new RestlessClients(4, (call, attempt) => {
+    const host = hosts[names[(call + attempt) % 2] ?? 'a'];
+    const work = { name: 'notes-work', arguments: { call: String(call) } };
+    return host.post('/notes/mcp', rpc('tools/call', work, `${call}.${attempt}`), session);
   });
-  const more = async () => {
-    const before = answered;
-    await until('calls are answered', () => answered >= before + 20);
-  };
   for (const name of names) {
-    await more();
+    await clients.more();
     await hosts[name].runtime.stop('restart');
-    await more();
+    await clients.more();
     hosts[name] = await start(name);
   }
-  await more();
-  isOver = true;
-  await Promise.all(clients);
+  await clients.more();
+  await clients.end();
+  const { answered, refused, failures } = clients;
   t.log(`${answered} calls, ${refused} refused by a host that stopped`);
   t.deepEqual(failures, []);
   t.is(worked.length, answered, 'none was cut, and carried out again');
