@@ -7,7 +7,7 @@ import { callRows } from './cluster/calls.ts';
 import type { ClusterWish } from './cluster/host.ts';
 import { mirrorRows } from './cluster/mirror.ts';
 import { revocationRow } from './cluster/revocation.ts';
-import { takeoverRow } from './cluster/takeover.ts';
+import { takeoverRows } from './cluster/takeover.ts';
 import { withoutRows } from './cluster/without.ts';
 import { type Benchmark, type Result, withScope } from './measure.ts';
 
@@ -45,7 +45,7 @@ const plan: ClusterPlan = {
 /** Each stream of a host reserves a gigabyte of it. */
 const STORE_BYTES = 64 * 2 ** 30;
 
-/** Everything over one server of NATS on loopback; each part is over when the next one begins. */
+/** Everything over one server of NATS on loopback, some of it also over three; each part is over when the next one begins. */
 export async function measureCluster(wish: ClusterPlan): Promise<Result[]> {
   return withScope(async (scope) => {
     const dir = tempDir(scope);
@@ -62,26 +62,35 @@ export async function measureCluster(wish: ClusterPlan): Promise<Result[]> {
       ...{ dir, cluster: cluster('calls'), natsPid },
       ...{ starts, warmTurns, rounds, pairedRounds },
     });
-    const mirror = await withScope((part) => mirrorRows(part, { dir, servers, records, evenMs }));
-    const revocation = await withScope((part) =>
-      revocationRow(part, { dir, cluster: cluster('revocation'), times: wish.revocations }),
+    const mirror = await withScope((part) =>
+      mirrorRows(part, { dir, servers, replicas: 1, records, evenMs }),
     );
+    const times = wish.revocations;
+    const revocation = await withScope((part) =>
+      revocationRow(part, { dir, cluster: cluster('revocation'), replicas: 1, times }),
+    );
+    const overThree = await withScope(async (part) => {
+      const three = (await startNats(part, { servers: 3, storeBytes: STORE_BYTES })).urls().join(',');
+      const mirrored = await mirrorRows(part, { dir, servers: three, replicas: 3, records, evenMs });
+      const wide = { ...cluster('over-three'), servers: three };
+      return [...mirrored, await revocationRow(part, { dir, cluster: wide, replicas: 3, times })];
+    });
     // These wait most of the time, so they do so together.
     const [without, ...takeovers] = await withScope((part) =>
       Promise.all([
         withoutRows(part, { dir, cluster: cluster('idle'), settleMs, idleMs }),
         ...wish.takeovers.map(({ leaseMs, rounds }) =>
-          takeoverRow(part, { dir, cluster: cluster(`lease-${leaseMs}`, leaseMs), rounds }),
+          takeoverRows(part, { dir, cluster: cluster(`lease-${leaseMs}`, leaseMs), rounds }),
         ),
       ]),
     );
-    return [...calls, ...takeovers, ...mirror, revocation, ...without];
+    return [...calls, ...takeovers.flat(), ...mirror, revocation, ...overThree, ...without];
   });
 }
 
 export const clusterBenchmark: Benchmark = {
   name: 'cluster',
   summary:
-    'hosts of a cluster as processes of their own, over one server of NATS on the same machine, beside the same without a cluster, taking turns',
+    'hosts of a cluster as processes of their own, over one server of NATS on the same machine, or three, beside the same without a cluster, taking turns',
   run: () => measureCluster(plan),
 };

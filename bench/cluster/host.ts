@@ -109,6 +109,15 @@ export class BenchHost {
     if (status !== 200) throw new Error(`${this.name} refused ${path}: ${JSON.stringify(answer)}`);
   }
 
+  /** Stops it where it stands, until `thaw`. */
+  freeze(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#child.kill('SIGCONT');
+  }
+
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     return ended(this.#child, signal);
   }

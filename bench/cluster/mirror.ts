@@ -16,6 +16,8 @@ import { median, perSecond, quantile, type Result } from '../measure.ts';
 export interface MirrorWish {
   readonly dir: string;
   readonly servers: string;
+  /** Copies of each stream. */
+  readonly replicas: 1 | 3;
   readonly records: number;
   /** How long records are appended at an even rate, milliseconds. */
   readonly evenMs: number;
@@ -28,8 +30,14 @@ const LAG_MS = 100;
 /** As many messages as the mirror has under way at most. */
 const UNDER_WAY = 64;
 const LARGEST_BODY = 900_000;
+const MOST_BYTES = 256 * 1024 * 1024;
 /** With it a record has some 400 bytes of JSON, as one of the product. */
 const NOTE = 'n'.repeat(150);
+
+/** @returns what a row says of the servers when they are not one */
+export function overServers(replicas: 1 | 3): string {
+  return replicas === 1 ? '' : `, over ${replicas} servers with a copy each`;
+}
 
 function record(seq: number) {
   return doorRecord(seq, { to: { value: 'closed', context: { knocks: seq, note: NOTE } } });
@@ -44,9 +52,9 @@ export async function mirrorRows(scope: Scope, wish: MirrorWish): Promise<Result
 async function catchingUp(
   scope: Scope,
   link: NatsLink,
-  { dir, servers, records }: MirrorWish,
+  { dir, servers, replicas, records }: MirrorWish,
 ): Promise<Result> {
-  const dataDir = join(dir, 'mirror');
+  const dataDir = join(dir, `mirror-${replicas}`);
   await appendRecords(
     dataDir,
     Array.from({ length: records }, (_, index) => record(index + 1)),
@@ -56,16 +64,20 @@ async function catchingUp(
   const bare: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     rmSync(join(dataDir, 'cluster-position.json'), { force: true });
-    const host = new MirroredHost(scope, link, { dataDir, host: `round${round}` });
+    const host = new MirroredHost(scope, link, {
+      dataDir,
+      host: `round${round}`,
+      limits: { maxBytes: MOST_BYTES, replicas },
+    });
     const from = performance.now();
     await host.outbox.mirrored(records);
     ours.push((records * 1_000) / (performance.now() - from));
     await host.stop();
-    bare.push(await bareRate(servers, bodies, records, round));
+    bare.push(await bareRate({ servers, replicas, records }, bodies, round));
   }
   const [rate, baseline] = [median(ours), median(bare)];
   return {
-    what: `mirror catching up a log of ${records.toLocaleString('en')} records`,
+    what: `mirror catching up a log of ${records.toLocaleString('en')} records${overServers(replicas)}`,
     ours: perSecond(rate),
     baseline: `${perSecond(baseline)} the same messages by the bare client`,
     ratio: rate / baseline,
@@ -90,16 +102,17 @@ function bodiesOf(dataDir: string, records: number): Uint8Array[] {
 
 /** Without codes, expectations, or a log to be read. @returns records a second */
 async function bareRate(
-  servers: string,
+  { servers, replicas, records }: Pick<MirrorWish, 'servers' | 'replicas' | 'records'>,
   bodies: readonly Uint8Array[],
-  records: number,
   round: number,
 ): Promise<number> {
-  const connection = await connect({ servers });
+  const connection = await connect({ servers: servers.split(',') });
   try {
     const manager = await jetstreamManager(connection);
     const subject = `bare.${round}`;
-    await manager.streams.add({ name: `BARE_${round}`, subjects: [subject], storage: 'file' });
+    await manager.streams.add({
+      ...{ name: `BARE_${round}`, subjects: [subject], storage: 'file', num_replicas: replicas },
+    });
     const stream = jetstream(connection);
     const open = new Set<Promise<void>>();
     const from = performance.now();
@@ -115,8 +128,11 @@ async function bareRate(
   }
 }
 
-async function lag(scope: Scope, link: NatsLink, { dir, evenMs }: MirrorWish): Promise<Result> {
-  const host = new MirroredHost(scope, link, { dataDir: join(dir, 'even'), host: 'even' });
+async function lag(scope: Scope, link: NatsLink, { dir, replicas, evenMs }: MirrorWish): Promise<Result> {
+  const dataDir = join(dir, `even-${replicas}`);
+  const host = new MirroredHost(scope, link, {
+    ...{ dataDir, host: 'even', limits: { maxBytes: MOST_BYTES, replicas } },
+  });
   await host.mirror(3);
   const at = { appended: new Map<number, number>(), durable: new Map<number, number>() };
   /** Milliseconds of each record: until it is durable, and from then on until it is on the stream. */
@@ -147,7 +163,7 @@ async function lag(scope: Scope, link: NatsLink, { dir, evenMs }: MirrorWish): P
   const ours = quantile(waits.mirrored, 0.99);
   const own = quantile(waits.durable, 0.99);
   return {
-    what: `${EVEN_RATE.toLocaleString('en')} records/s, from the own disk to the stream, p99 (p50 ${median(waits.mirrored).toFixed(0)} ms)`,
+    what: `${EVEN_RATE.toLocaleString('en')} records/s, from the own disk to the stream${overServers(replicas)}, p99 (p50 ${median(waits.mirrored).toFixed(0)} ms)`,
     ours: `${ours.toFixed(0)} ms`,
     baseline: `${own.toFixed(0)} ms from the append to the own disk`,
     ratio: ours / own,

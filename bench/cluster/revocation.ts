@@ -5,10 +5,13 @@ import { until } from '../../test/support/until.ts';
 import { Program } from '../gateway/program.ts';
 import { median, quantile, type Result } from '../measure.ts';
 import { BenchHost, type ClusterWish } from './host.ts';
+import { overServers } from './mirror.ts';
 
 export interface RevocationWish {
   readonly dir: string;
   readonly cluster: ClusterWish;
+  /** Copies of each stream. */
+  readonly replicas: 1 | 3;
   readonly times: number;
 }
 
@@ -21,7 +24,10 @@ const body = JSON.stringify({
 });
 
 /** Revokes keys at one host while another is called with them without a pause. */
-export async function revocationRow(scope: Scope, { dir, cluster, times }: RevocationWish): Promise<Result> {
+export async function revocationRow(
+  scope: Scope,
+  { dir, cluster, replicas, times }: RevocationWish,
+): Promise<Result> {
   const upstream = Program.start('upstream', 1);
   scope.teardown(() => upstream.stop());
   const { url } = await upstream.said<{ url: string }>();
@@ -46,7 +52,7 @@ export async function revocationRow(scope: Scope, { dir, cluster, times }: Revoc
   }
   const p99 = quantile(there, 0.99);
   return {
-    what: `a key revoked at one host, until another refuses it, p99 of ${times} (p50 ${median(there).toFixed(0)} ms)`,
+    what: `a key revoked at one host, until another refuses it${overServers(replicas)}, p99 of ${times} (p50 ${median(there).toFixed(0)} ms)`,
     ours: `${p99.toFixed(0)} ms`,
     baseline: `${quantile(here, 0.99).toFixed(0)} ms until the host itself does`,
     ratio: p99 / quantile(here, 0.99),

@@ -10,6 +10,7 @@ import { BenchHost, type ClusterWish } from './host.ts';
 export interface TakeoverWish {
   readonly dir: string;
   readonly cluster: ClusterWish & { readonly leaseMs: number };
+  /** Of each fault. */
   readonly rounds: number;
 }
 
@@ -17,10 +18,13 @@ export interface TakeoverWish {
 const ALLOWED_MS = 1_000;
 
 /**
- * Kills the host that holds a singleton, again and again, and looks when the other one does its work. What they do is
+ * Kills or freezes the host that holds a singleton, again and again, and looks when the other one does its work. What they do is
  * written into one file with the machine's monotonic clock.
  */
-export async function takeoverRow(scope: Scope, { dir, cluster, rounds }: TakeoverWish): Promise<Result> {
+export async function takeoverRows(
+  scope: Scope,
+  { dir, cluster, rounds }: TakeoverWish,
+): Promise<readonly Result[]> {
   const { leaseMs } = cluster;
   const folder = join(dir, cluster.name);
   const journal = `${folder}.journal`;
@@ -29,38 +33,45 @@ export async function takeoverRow(scope: Scope, { dir, cluster, rounds }: Takeov
   const running = new Map<string, BenchHost>();
   for (const name of ['one', 'two']) running.set(name, await start(name));
 
-  const after: number[] = [];
   let { host: holder } = await strokeBehind(journal, 0, () => true);
   /** @returns milliseconds from the signal until another host works */
-  const moved = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<number> => {
-    const last = holder;
+  const moved = async (signal: 'SIGKILL' | 'SIGSTOP' | 'SIGTERM'): Promise<number> => {
+    const last = running.get(holder);
     const from = strokes(journal).length;
     const at = process.hrtime.bigint();
-    const ended = running.get(last)?.end(signal);
-    const next = await strokeBehind(journal, from, ({ host }) => host !== last);
-    await ended;
+    const struck = signal === 'SIGSTOP' ? last?.freeze() : last?.end(signal);
+    const next = await strokeBehind(journal, from, ({ host }) => host !== last?.name);
+    await struck;
+    if (signal === 'SIGSTOP') last?.thaw();
+    if (signal === 'SIGKILL' && last) running.set(last.name, await start(last.name));
     holder = next.host;
     return Number(BigInt(next.at) - at) / 1e6;
   };
-  for (let round = 0; round < rounds; round += 1) {
-    // At another moment between two beats each time.
-    await sleep(((leaseMs / 5) * (round + 0.5)) / rounds);
-    const last = holder;
-    after.push(await moved('SIGKILL'));
-    running.set(last, await start(last));
-    await strokeBehind(journal, strokes(journal).length, () => true);
-  }
-  const stopped = await moved('SIGTERM');
-  const worst = Math.max(...after);
-  const seconds = (ms: number) => `${(ms / 1_000).toFixed(2)} s`;
-  return {
-    what: `takeover after kill -9, lease ${leaseMs / 1_000} s, worst of ${rounds} (median ${seconds(median(after))})`,
-    ours: seconds(worst),
-    baseline: `${seconds(stopped)} after a clean stop`,
-    ratio: worst / leaseMs,
-    target: '≤ the lease and 1 s',
-    met: worst <= leaseMs + ALLOWED_MS,
+  const afterEach = async (signal: 'SIGKILL' | 'SIGSTOP'): Promise<readonly number[]> => {
+    const after: number[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      await strokeBehind(journal, strokes(journal).length, () => true);
+      // At another moment between two beats each time.
+      await sleep(((leaseMs / 5) * (round + 0.5)) / rounds);
+      after.push(await moved(signal));
+    }
+    return after;
   };
+  const [killed, frozen] = [await afterEach('SIGKILL'), await afterEach('SIGSTOP')];
+  const stopped = await moved('SIGTERM');
+  const seconds = (ms: number) => `${(ms / 1_000).toFixed(2)} s`;
+  const row = (fault: string, after: readonly number[]): Result => {
+    const worst = Math.max(...after);
+    return {
+      what: `takeover after ${fault}, lease ${leaseMs / 1_000} s, worst of ${rounds} (median ${seconds(median(after))})`,
+      ours: seconds(worst),
+      baseline: `${seconds(stopped)} after a clean stop`,
+      ratio: worst / leaseMs,
+      target: '≤ the lease and 1 s',
+      met: worst <= leaseMs + ALLOWED_MS,
+    };
+  };
+  return [row('kill -9', killed), row('kill -STOP', frozen)];
 }
 
 function strokes(journal: string): Stroke[] {
