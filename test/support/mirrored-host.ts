@@ -20,7 +20,7 @@ export function streamsOf(link: NatsLink): LogStreams {
 }
 
 /** What an outbox told. */
-interface Told {
+interface OutboxReports {
   readonly fences: Parameters<OutboxOptions['onFenced']>[0][];
   readonly orphans: Parameters<OutboxOptions['onOrphaned']>[0][];
   readonly incarnations: Parameters<OutboxOptions['onIncarnation']>[0][];
@@ -37,7 +37,7 @@ export class MirroredHost {
   readonly dataDir: string;
   readonly log: SqliteLog;
   readonly outbox: Outbox;
-  readonly told: Told = { fences: [], orphans: [], incarnations: [], troubles: [] };
+  readonly told: OutboxReports = { fences: [], orphans: [], incarnations: [], troubles: [] };
   readonly states = new Map<string, ActorState>();
   readonly #position: ClusterPosition;
   #isOpen = true;

@@ -16,7 +16,7 @@ const QUESTION = 'cluster.taken_over';
 const questionBody = z.array(takeoverSchema.extend({ singleton: z.string() }));
 const answerBody = z.array(z.object({ singleton: z.string(), token: z.string() }));
 
-type Told = z.output<typeof questionBody>[number];
+type NamedTakeover = z.output<typeof questionBody>[number];
 
 export interface TakeoversOptions {
   readonly services: Pick<Services, 'clock' | 'logger'> & {
@@ -89,7 +89,7 @@ export class Takeovers {
   }
 
   /** Those of this host that it has noted now. */
-  async #met(takeovers: readonly Told[]): Promise<z.output<typeof answerBody>> {
+  async #met(takeovers: readonly NamedTakeover[]): Promise<z.output<typeof answerBody>> {
     const { host, outbox } = this.#options;
     const met: { singleton: string; token: string }[] = [];
     for (const takeover of takeovers) {

@@ -183,7 +183,7 @@ test.serial(
     const table: {
       part: string;
       broken: () => unknown;
-      mended: () => unknown;
+      repaired: () => unknown;
       flags?: string[];
       expected: States;
       found: RegExp;
@@ -191,21 +191,21 @@ test.serial(
       {
         part: 'the policy gives no right',
         broken: () => kv.rights.clear(),
-        mended: () => kv.rights.add('read'),
+        repaired: () => kv.rights.add('read'),
         expected: ['fail', 'ok', 'ok', 'ok', 'ok', 'unknown'],
         found: /allows deny on uptime\/router-ula, and not read/,
       },
       {
         part: 'the agent did not write the new token',
         broken: () => kv.put('uptime/router-ula', { token: 'a-newer-token' }),
-        mended: () => kv.put('uptime/router-ula', { token }),
+        repaired: () => kv.put('uptime/router-ula', { token }),
         expected: ['fail', 'ok', 'ok', 'ok', 'ok', 'unknown'],
         found: /another token than the store/,
       },
       {
         part: 'the store is sealed',
         broken: () => kv.failures.push(...Array.from({ length: 20 }, () => 503)),
-        mended: () => kv.failures.splice(0),
+        repaired: () => kv.failures.splice(0),
         flags: ['--skip-drill'],
         expected: ['unknown', 'ok', 'ok', 'ok', 'ok', 'skipped'],
         found: /the policy was not looked at: .*sealed/,
@@ -213,21 +213,21 @@ test.serial(
       {
         part: 'there is no token',
         broken: () => rmSync(file('push-token')),
-        mended: () => give('push-token', token),
+        repaired: () => give('push-token', token),
         expected: ['fail', 'unknown', 'unknown', 'ok', 'ok', 'unknown'],
         found: /push-token/,
       },
       {
         part: 'there is no monitor',
         broken: () => Object.assign(front, { push: refusal, page: json(200, { heartbeatList: {} }) }),
-        mended: () => Object.assign(front, { push: undefined, page: undefined }),
+        repaired: () => Object.assign(front, { push: undefined, page: undefined }),
         expected: ['ok', 'fail', 'unknown', 'ok', 'ok', 'unknown'],
         found: /no monitor is on the status page/,
       },
       {
         part: 'the monitor knows another token',
         broken: () => Object.assign(front, { push: refusal }),
-        mended: () => Object.assign(front, { push: undefined }),
+        repaired: () => Object.assign(front, { push: undefined }),
         expected: ['ok', 'fail', 'unknown', 'ok', 'ok', 'unknown'],
         found: /it refuses the beat: HTTP 404: Monitor not found/,
       },
@@ -237,14 +237,14 @@ test.serial(
           Object.assign(front, {
             push: (response: ServerResponse) => response.writeHead(302, { location: '/login' }).end(),
           }),
-        mended: () => Object.assign(front, { push: undefined }),
+        repaired: () => Object.assign(front, { push: undefined }),
         expected: ['ok', 'unknown', 'fail', 'ok', 'ok', 'unknown'],
         found: /redirected, as by an access proxy/,
       },
       {
         part: 'the router does not answer',
         broken: () => daemon.stop(),
-        mended: () => daemon.listen(),
+        repaired: () => daemon.listen(),
         expected: ['ok', 'ok', 'ok', 'fail', 'ok', 'unknown'],
         found: /config can't be read/,
       },
@@ -254,7 +254,7 @@ test.serial(
           daemon.kernelFails = true;
           await saveWithoutAddress();
         },
-        mended: async () => {
+        repaired: async () => {
           daemon.kernelFails = false;
           await saveWithoutAddress();
         },
@@ -264,7 +264,7 @@ test.serial(
       {
         part: 'the router does not serve the state of its links',
         broken: () => Object.assign(daemon, { servesInterfaces: false }),
-        mended: () => Object.assign(daemon, { servesInterfaces: true }),
+        repaired: () => Object.assign(daemon, { servesInterfaces: true }),
         flags: ['--skip-drill'],
         expected: ['ok', 'ok', 'ok', 'unknown', 'ok', 'skipped'],
         found:
@@ -273,21 +273,21 @@ test.serial(
       {
         part: 'the reconciler is stopped',
         broken: () => holdfast('router', 'pause', '--for', '5m'),
-        mended: () => holdfast('router', 'resume'),
+        repaired: () => holdfast('router', 'resume'),
         expected: ['ok', 'unknown', 'unknown', 'fail', 'unknown', 'unknown'],
         found: /stopped it/,
       },
       {
         part: 'the collector knows another key',
         broken: () => give('ingest-key', 'not-that-key'),
-        mended: () => give('ingest-key', key),
+        repaired: () => give('ingest-key', key),
         expected: ['ok', 'ok', 'ok', 'ok', 'fail', 'unknown'],
         found: /the collector does not take the gauge/,
       },
       {
         part: 'the rule cannot be read',
         broken: () => {},
-        mended: () => {},
+        repaired: () => {},
         flags: ['--alerts', 'http://127.0.0.1:9'],
         expected: ['ok', 'ok', 'ok', 'ok', 'unknown', 'unknown'],
         found: /the collector took the gauge; http:\/\/127.0.0.1:9 gives no usable answer/,
@@ -296,15 +296,15 @@ test.serial(
         part: 'the monitor never goes DOWN',
         broken: () =>
           Object.assign(front, { page: json(200, { heartbeatList: { 1: [{ status: 1, time: '' }] } }) }),
-        mended: () => Object.assign(front, { page: undefined }),
+        repaired: () => Object.assign(front, { page: undefined }),
         expected: ['ok', 'ok', 'ok', 'ok', 'ok', 'fail'],
         found: /stopped, and not both alerts changed state: router-ula is up/,
       },
     ];
-    for (const { part, broken, mended, flags = [], expected, found } of table) {
+    for (const { part, broken, repaired, flags = [], expected, found } of table) {
       await broken();
       const { code, steps, err } = await check(...flags);
-      await mended();
+      await repaired();
       t.deepEqual(states(steps), [...expected], `${part}: ${JSON.stringify(steps, null, 1)}${err}`);
       const named = steps.find(({ state }) => state === (expected.includes('fail') ? 'fail' : 'unknown'));
       t.regex(named?.found, found, part);

@@ -6,10 +6,10 @@ import type { Json } from '../../../core/kernel/json.ts';
 import { Drops } from '../nats/body.ts';
 import type { NatsLink } from '../nats/link.ts';
 import type { StreamMessage } from '../nats/stream-message.ts';
+import { HostsAhead, type ReadPlace } from './hosts-ahead.ts';
 import { Outgoing } from './outgoing.ts';
 import { type Outcome, type Sender, type SharedBody, SharedOrder, type SharedPlace } from './shared-order.ts';
 import { SharedReader } from './shared-reader.ts';
-import { type ReadPlace, ToldPlaces } from './told-places.ts';
 
 /** Longer than an election of NATS takes as a rule. */
 const WITHIN_MS = 15_000;
@@ -58,7 +58,7 @@ export interface EveryHostOptions {
 }
 
 /**
- * Messages to every host (docs/cluster.md, "How a singleton begins and ends"): each host delivers what stands on the shared stream, all in the same
+ * Messages to every host (docs/cluster.md, "Messages between hosts"): each host delivers what stands on the shared stream, all in the same
  * order, at least once. What a host has delivered counts, not what it sent.
  */
 export class EveryHost {
@@ -67,7 +67,7 @@ export class EveryHost {
   readonly #reader: SharedReader;
   readonly #outgoing: Outgoing;
   readonly #drops: Drops;
-  readonly #told: ToldPlaces;
+  readonly #hostsAhead: HostsAhead;
   /** What is being delivered, and how many messages of it were. */
   #delivering: SharedBody | undefined;
   #taken = 0;
@@ -82,7 +82,7 @@ export class EveryHost {
     this.#order = new SharedOrder(options.place);
     this.#drops = new Drops('cluster.messages.dropped', clock, logger);
     const now = () => clock.monotonic();
-    this.#told = new ToldPlaces(now, () => this.place);
+    this.#hostsAhead = new HostsAhead(now, () => this.place);
     this.#reader = new SharedReader({
       ...{ link, clock, logger, order: this.#order, pollMs: options.pollMs },
       settings: {
@@ -169,7 +169,7 @@ export class EveryHost {
 
   /** Another host has delivered this one: reads on at once when it is newer. */
   hearOf(host: string, place: ReadPlace): void {
-    this.#told.hear(host, place);
+    this.#hostsAhead.hear(host, place);
     const { incarnation, seq } = place;
     if (seq === 0) return;
     if (incarnation !== this.#order.incarnation) this.#reader.doubt();
@@ -181,11 +181,11 @@ export class EveryHost {
    * that may just be on its way.
    */
   get behindMs(): number | undefined {
-    const behind = [this.#told.behindMs, this.#reader.behindMs].filter((ms) => ms !== undefined);
+    const behind = [this.#hostsAhead.behindMs, this.#reader.behindMs].filter((ms) => ms !== undefined);
     return behind.length === 0 ? undefined : Math.max(...behind);
   }
 
-  /** Why the stream cannot be read, where a person has to mend it. */
+  /** Why the stream cannot be read, where a person has to fix it. */
   get trouble(): Error | undefined {
     return this.#reader.trouble;
   }

@@ -13,7 +13,7 @@ import {
   type SharedOrder,
 } from './shared-order.ts';
 
-/** Of one lane. */
+/** Of one queue. */
 const MOST_WAITING = 1_000;
 /** States of actors that may be on their way; which of them is stored first is of no account. */
 export const STATES_AT_ONCE = 128;
@@ -23,8 +23,8 @@ const PAUSE_MS = 100;
 /** What the sender knows when it writes an entry takes no more room than this: what fits now fits then. */
 const LONGEST_SEEN = { incarnation: 'x'.repeat(40), seq: Number.MAX_SAFE_INTEGER, epoch: LAST_EPOCH };
 
-/** Messages of which one does not wait for those of another lane. */
-interface Lane {
+/** Messages of which one does not wait for those of another queue. */
+interface SendQueue {
   /** In the order of the calls; those that are stored already wait for their delivery. */
   readonly items: Set<Waiting>;
   /** How many entries may be on their way. */
@@ -37,7 +37,7 @@ interface Waiting {
   readonly content: SharedContent;
   /** Of its own entry, if it had one: entries of several have less for each. */
   readonly bytes: number;
-  readonly lane: Lane;
+  readonly queue: SendQueue;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
   readonly cancel: () => void;
@@ -48,7 +48,7 @@ interface Waiting {
 /** One message of the stream: the same bytes at each attempt, whatever waits meanwhile, so that it counts once however often it is stored. */
 interface Entry {
   readonly id: string;
-  readonly lane: Lane;
+  readonly queue: SendQueue;
   readonly items: readonly Waiting[];
   readonly bytes: Buffer;
   isUnderWay: boolean;
@@ -79,7 +79,7 @@ export class Outgoing {
   readonly #options: OutgoingOptions;
   readonly #waiting = new Set<Waiting>();
   readonly #entries = new Map<string, Entry>();
-  readonly #lanes = new Map<string, Lane>();
+  readonly #queues = new Map<string, SendQueue>();
   #isConfirming = false;
   #isStopped = false;
   readonly #pauses = new Set<() => void>();
@@ -100,26 +100,26 @@ export class Outgoing {
     const { clock, withinMs } = this.#options;
     const id = newCorrelation();
     if (this.#isStopped) throw isolated(id, 0, 'waiting');
-    const lane = this.#laneOf(content);
-    if (lane.items.size >= MOST_WAITING)
+    const queue = this.#queueOf(content);
+    if (queue.items.size >= MOST_WAITING)
       throw new ClusterError('HF_CLUSTER_BUSY', { stream: 'of messages to every host', most: MOST_WAITING });
     const bytes = this.#encode(id, content, LONGEST_SEEN).length;
     return new Promise((resolve, reject) => {
       const cancel = clock.after(withinMs, () => this.#fail(item, withinMs));
-      const item: Waiting = { id, content, bytes, lane, resolve, reject, cancel };
+      const item: Waiting = { id, content, bytes, queue, resolve, reject, cancel };
       this.#waiting.add(item);
-      lane.items.add(item);
-      this.#drain(lane);
+      queue.items.add(item);
+      this.#drain(queue);
     });
   }
 
-  #laneOf(content: SharedContent): Lane {
+  #queueOf(content: SharedContent): SendQueue {
     const { kind } = content;
     const name = kind === 'messages' ? `messages ${content.topic}` : kind;
     const atOnce = kind === 'state' ? STATES_AT_ONCE : 1;
-    const lane = this.#lanes.get(name) ?? { items: new Set(), atOnce, underWay: 0 };
-    this.#lanes.set(name, lane);
-    return lane;
+    const queue = this.#queues.get(name) ?? { items: new Set(), atOnce, underWay: 0 };
+    this.#queues.set(name, queue);
+    return queue;
   }
 
   /** This host has delivered all of an entry. @param id of the entry */
@@ -135,13 +135,13 @@ export class Outgoing {
     const entry = this.#entries.get(id);
     if (!entry) return;
     this.#dissolve(entry);
-    this.#drain(entry.lane);
+    this.#drain(entry.queue);
   }
 
   /** The stream is another one, or has lost messages: what was stored and not delivered yet is written anew. */
   again(): void {
     for (const item of [...this.#waiting]) this.#rewrite(item);
-    for (const lane of this.#lanes.values()) this.#drain(lane);
+    for (const queue of this.#queues.values()) this.#drain(queue);
   }
 
   /** That all was sent holds only where that stands before it. */
@@ -174,22 +174,22 @@ export class Outgoing {
   }
 
   #forget(item: Waiting): void {
-    const { entry, lane, cancel } = item;
+    const { entry, queue, cancel } = item;
     this.#waiting.delete(item);
-    lane.items.delete(item);
+    queue.items.delete(item);
     cancel();
     if (entry?.items.every((one) => !this.#waiting.has(one))) this.#entries.delete(entry.id);
   }
 
-  #drain(lane: Lane): void {
-    const atOnce = this.#options.stream() ? lane.atOnce : 1;
-    while (lane.underWay < atOnce) {
-      const next = lane.items.values().find(isOpen);
+  #drain(queue: SendQueue): void {
+    const atOnce = this.#options.stream() ? queue.atOnce : 1;
+    while (queue.underWay < atOnce) {
+      const next = queue.items.values().find(isOpen);
       if (!next) return;
-      lane.underWay += 1;
+      queue.underWay += 1;
       void this.#attempt(next).finally(() => {
-        lane.underWay -= 1;
-        this.#drain(lane);
+        queue.underWay -= 1;
+        this.#drain(queue);
       });
     }
   }
@@ -219,12 +219,12 @@ export class Outgoing {
     entry.isUnderWay = false;
   }
 
-  /** Writes what waits in a lane into one entry, as much as fits, from its first one on. */
+  /** Writes what waits in a queue into one entry, as much as fits, from its first one on. */
   #write(first: Waiting): Entry {
     const id = newCorrelation();
     const items = this.#together(first);
     const bytes = this.#encode(id, joined(first.content, items), this.#seen());
-    const entry: Entry = { id, lane: first.lane, items, bytes, isUnderWay: false, state: 'waiting' };
+    const entry: Entry = { id, queue: first.queue, items, bytes, isUnderWay: false, state: 'waiting' };
     for (const item of items) item.entry = entry;
     this.#entries.set(id, entry);
     return entry;
@@ -232,7 +232,7 @@ export class Outgoing {
 
   #together(first: Waiting): readonly Waiting[] {
     if (first.content.kind !== 'messages') return [first];
-    return together(first.lane.items.values().filter(({ entry }) => !entry));
+    return together(first.queue.items.values().filter(({ entry }) => !entry));
   }
 
   /**

@@ -9,10 +9,10 @@ import type { ClusterPosition } from '../mirror/position.ts';
 import type { NatsLink } from '../nats/link.ts';
 import { CatchingUp } from './catching-up.ts';
 import { EveryHost } from './every-host.ts';
+import type { ReadPlace } from './hosts-ahead.ts';
 import { SharedActors, type SharedActorsOptions } from './shared-actors.ts';
 import type { SharedPlace } from './shared-order.ts';
 import { StateExchange } from './state-exchange.ts';
-import type { ReadPlace } from './told-places.ts';
 
 export interface SharedMessagesOptions {
   readonly link: NatsLink;
@@ -122,7 +122,7 @@ export class SharedMessages {
     this.#everyHost.hearOf(other, place);
   }
 
-  /** Why this host cannot read the messages, where a person has to mend it. */
+  /** Why this host cannot read the messages, where a person has to fix it. */
   get trouble(): Error | undefined {
     return this.#everyHost.trouble;
   }

@@ -61,7 +61,7 @@ export class SharedReader {
     this.#trouble = new Trouble(options.logger, 'cluster.messages.later');
   }
 
-  /** Why the stream cannot be read, where a person has to mend it. */
+  /** Why the stream cannot be read, where a person has to fix it. */
   get trouble(): Error | undefined {
     return this.#trouble.error;
   }

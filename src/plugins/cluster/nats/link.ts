@@ -275,7 +275,7 @@ export class NatsLink {
   async #gather(
     subject: string,
     body: Uint8Array,
-    { timeoutMs, unheardMs, most }: Gathering,
+    { timeoutMs, unheardMs, most }: AnswerLimits,
   ): Promise<{ readonly answers: readonly LinkMessage[]; readonly isUnheard: boolean }> {
     const connection = this.connected();
     const reply = this.#modules.transport.createInbox();
@@ -341,7 +341,7 @@ function isUnheardAnswer(message: Msg): boolean {
   }
 }
 
-interface Gathering {
+interface AnswerLimits {
   /** The longest wait, milliseconds. */
   readonly timeoutMs: number;
   /** Once it was said that nobody listens, milliseconds. */

@@ -20,7 +20,7 @@ export class Trouble {
     this.#event = event;
   }
 
-  /** What a person has to mend. */
+  /** What a person has to fix. */
   get error(): Error | undefined {
     return this.#error;
   }

@@ -31,11 +31,11 @@ export interface ClusterParts {
   standing(): ClusterStanding;
   readonly beats: {
     readonly heard: ReadonlyMap<string, HeardOf>;
-    /** Why this host cannot prove that it reaches a quorum, where a person has to mend it. */
+    /** Why this host cannot prove that it reaches a quorum, where a person has to fix it. */
     readonly trouble: Error | undefined;
   };
   readonly shared: {
-    /** Why this host cannot read the messages to every host, where a person has to mend it. */
+    /** Why this host cannot read the messages to every host, where a person has to fix it. */
     readonly trouble: Error | undefined;
   };
   readonly leases: {

@@ -181,7 +181,7 @@ export class Beats {
     return this.#presence.upMs;
   }
 
-  /** Why this host cannot prove that it reaches a quorum, where a person has to mend it. */
+  /** Why this host cannot prove that it reaches a quorum, where a person has to fix it. */
   get trouble(): Error | undefined {
     return this.#trouble.error;
   }

@@ -9,9 +9,9 @@ export interface ReadPlace {
   readonly seq: number;
 }
 
-interface Told {
+interface HostAhead {
   readonly place: ReadPlace;
-  /** When it was told first, and when that host was heard last, by `Clock.monotonic`. */
+  /** When it was heard first, and when that host was heard last, by `Clock.monotonic`. */
   readonly since: number;
   readonly heardAt: number;
 }
@@ -20,10 +20,10 @@ interface Told {
  * What others have read and this host has not: e.g. that a key was revoked. While the stream has no leader, or is another one that this host has not
  * found yet, beats are acknowledged all the same, and nothing else says that this host lacks something.
  */
-export class ToldPlaces {
+export class HostsAhead {
   readonly #now: () => number;
   readonly #own: () => ReadPlace;
-  readonly #told = new Map<string, Told>();
+  readonly #ahead = new Map<string, HostAhead>();
 
   /** @param now monotonic, milliseconds @param own how far this host has read */
   constructor(now: () => number, own: () => ReadPlace) {
@@ -34,19 +34,19 @@ export class ToldPlaces {
   /** @param host that says with its newest beat how far it has read */
   hear(host: string, place: ReadPlace): void {
     const now = this.#now();
-    const told = this.#told.get(host);
-    const isFurther = told?.place.incarnation === place.incarnation && told.place.seq <= place.seq;
-    if (told && isFurther && !this.#has(told.place)) this.#told.set(host, { ...told, heardAt: now });
-    else if (this.#has(place)) this.#told.delete(host);
-    else this.#told.set(host, { place, since: now, heardAt: now });
+    const known = this.#ahead.get(host);
+    const isFurther = known?.place.incarnation === place.incarnation && known.place.seq <= place.seq;
+    if (known && isFurther && !this.#has(known.place)) this.#ahead.set(host, { ...known, heardAt: now });
+    else if (this.#has(place)) this.#ahead.delete(host);
+    else this.#ahead.set(host, { place, since: now, heardAt: now });
   }
 
   /** For how long this host has lacked what another one has read, milliseconds; undefined while it may just be on its way. */
   get behindMs(): number | undefined {
     const now = this.#now();
     let longest: number | undefined;
-    for (const [host, { place, since, heardAt }] of this.#told) {
-      if (this.#has(place) || now - heardAt > GONE_MS) this.#told.delete(host);
+    for (const [host, { place, since, heardAt }] of this.#ahead) {
+      if (this.#has(place) || now - heardAt > GONE_MS) this.#ahead.delete(host);
       else if (now - since > LATE_MS) longest = Math.max(longest ?? 0, now - since);
     }
     return longest;
