@@ -60,7 +60,7 @@ export const clusterOptions = z
      * it has 15,000 or more.
      */
     leaseMs: z.int().min(1_000).max(600_000).default(15_000),
-    /** Copies of each stream: 1, 3 or 5, at most as many as there are servers. Three where `servers` names three or more, else one, unless set. */
+    /** Copies of each stream: 1, 3 or 5, at most as many as there are servers. Unless set: three where the servers of NATS are a cluster, else one. */
     replicas: z.union([z.literal(1), z.literal(3), z.literal(5)]).optional(),
     /** The most that the stream of one host may hold, bytes; from 16 MiB. When it is nearly full, the oldest records are removed from it. */
     maxStreamBytes: z

@@ -19,7 +19,7 @@ export function describeSingletonRecord({ event }: RecordOf<typeof singleton>): 
     case 'init':
       return HIDDEN;
     case 'STARTED':
-      return 'is held by nobody here yet';
+      return 'this host starts as a follower';
     case 'FOLLOWED':
       return `runs on ${event.holder}`;
     case 'TAKING':

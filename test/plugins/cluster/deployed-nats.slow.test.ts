@@ -249,6 +249,11 @@ test.serial('[C13] doctor cluster finds nothing wrong with the servers of deploy
     t.is(state, 'ok', `${name}: ${text}`);
   }
   t.is(found.size, 7);
+  const [first = ''] = nats.urls.split(',');
+  const one = await diagnose(t, optionsOf('home', users.home, keyFile, { servers: first }), undefined, [
+    'replicas',
+  ]);
+  t.like(one.get('replicas'), { state: 'ok' }, 'also where one of the servers is named');
 });
 
 test.serial(

@@ -6,7 +6,7 @@ import { words } from '../../../src/plugins/cluster/words.ts';
 /** One of each event, with what `holdfast log` says of it; `!` marks a problem. */
 const said = {
   'cluster.singleton': [
-    [{ type: 'STARTED', at: 1 }, 'is held by nobody here yet'],
+    [{ type: 'STARTED', at: 1 }, 'this host starts as a follower'],
     [{ type: 'FOLLOWED', at: 1, holder: 'h1' }, 'runs on h1'],
     [{ type: 'TAKING', at: 1, token: 'i:1' }, 'this host takes it'],
     [{ type: 'TAKING', at: 1, token: 'i:1', from: 'h1' }, 'this host takes it over from h1'],

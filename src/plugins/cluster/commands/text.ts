@@ -18,13 +18,14 @@ export function statusLines(view: ClusterView, context: CommandContext): string[
   const { paint } = context.terminal;
   const server =
     nats.problem ?? `${nats.servers}${nats.version === undefined ? '' : ` (version ${nats.version})`}`;
-  const behind =
+  const place = `record ${mirror.seq} (incarnation ${mirror.incarnation})`;
+  const log =
     mirror.records === 0
-      ? 'everything is on the stream'
-      : `${counted(mirror.records, 'record')} not on the stream for ${duration(mirror.ms)}`;
+      ? `everything is on the stream, up to ${place}`
+      : `on the stream up to ${place}; ${counted(mirror.records, 'record waits', 'records wait')}, the oldest for ${duration(mirror.ms)}`;
   return [
     `${plainText(host)}${isDrained ? ', drained' : ''}, a host of ${plainText(name)}; NATS: ${plainText(server)}`,
-    `log: ${behind}; record ${mirror.seq} of incarnation ${mirror.incarnation} is`,
+    `log: ${log}`,
     ...(forged > 0 ? [`${counted(forged, 'message')} dropped that no host of the cluster sent`] : []),
     '',
     ...hostLines(view, context),

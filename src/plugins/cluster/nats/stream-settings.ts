@@ -26,7 +26,7 @@ const NANOS = 1_000_000;
 /** How long an id of a message is known again. */
 const DUPLICATE_WINDOW_MS = 120_000;
 /** One of three may be lost. */
-const CLUSTER_REPLICAS = 3;
+export const CLUSTER_REPLICAS = 3;
 
 /** What of a stream must be as we need it; the rest may be what the server makes of it. */
 type Wanted = Pick<

@@ -5,11 +5,13 @@ import type { CheckContext, CheckResult } from '../../../core/host/plugin/diagno
 import { counted, duration } from '../../../core/host/terminal.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
 import { ClusterKey } from '../keys.ts';
+import { logStreams, namesOf } from '../mirror/incarnations.ts';
 import { NatsLink } from '../nats/link.ts';
 import { isAway, isLed } from '../nats/replicas.ts';
 import { parseServers } from '../nats/servers.ts';
 import { LinearStream } from '../nats/stream.ts';
 import { StreamConflict, StreamUnavailable } from '../nats/stream-errors.ts';
+import { CLUSTER_REPLICAS } from '../nats/stream-settings.ts';
 import type { ClusterOptions } from '../options.ts';
 
 const CONNECT_MS = 3_000;
@@ -122,8 +124,7 @@ async function mayDelete(link: NatsLink, { name }: ClusterOptions): Promise<bool
 }
 
 async function replicas(link: NatsLink, options: ClusterOptions): ReturnType<Look> {
-  const count = parseServers(options.servers)?.length ?? 1;
-  const wanted = options.replicas ?? (count < 3 ? 1 : 3);
+  const wanted = options.replicas ?? (link.isClustered ? CLUSTER_REPLICAS : 1);
   const { infos, unanswered } = await ownStreams(link, options);
   if (infos.length + unanswered.length === 0) return NO_STREAMS;
   const away = new Map<string, number>();
@@ -158,7 +159,8 @@ async function replicas(link: NatsLink, options: ClusterOptions): ReturnType<Loo
     return { state: 'warn', found, remedy };
   }
   if (wanted < 3) {
-    const copies = `${counted(infos.length, 'stream has', 'streams have')} one copy, on ${counted(count, 'server')}: the loss of that one stops every takeover`;
+    const where = link.isClustered ? 'on one of the servers' : 'on 1 server';
+    const copies = `${counted(infos.length, 'stream has', 'streams have')} one copy, ${where}: the loss of that one stops every takeover`;
     const remedy =
       'Run three servers on machines that do not fail together, and name all of them in HOLDFAST_NATS_URL.';
     return { state: 'warn', found: copies, remedy };
@@ -167,6 +169,14 @@ async function replicas(link: NatsLink, options: ClusterOptions): ReturnType<Loo
     state: 'ok',
     found: `${counted(infos.length, 'stream has', 'streams have')} ${wanted} copies, all caught up`,
   };
+}
+
+/** Streams of logs that a later incarnation took the place of. */
+async function leftStreams(link: NatsLink, { name: cluster }: ClusterOptions): Promise<readonly string[]> {
+  const hosts = await logStreams({ link, cluster, ...dependencies });
+  return [...hosts].flatMap(([host, all]) =>
+    all.slice(0, -1).map((incarnation) => namesOf(cluster, host, incarnation).stream),
+  );
 }
 
 const NO_STREAMS = {
@@ -209,6 +219,13 @@ async function streams(link: NatsLink, options: ClusterOptions): ReturnType<Look
   }
   if (unanswered.length > 0)
     return { state: 'unknown', found: `${unanswered.join(', ')}: no leader answers`, remedy: 'Try again.' };
+  const left = await leftStreams(link, options);
+  if (left.length > 0) {
+    const found = `${left.join(', ')}: replaced by a later one, and still with its room reserved`;
+    const remedy =
+      'Delete it (`nats stream rm`, as a user who may) once `cluster status` of its host says that everything is on the stream.';
+    return { state: 'warn', found, remedy };
+  }
   return { state: 'ok', found: `${counted(infos.length, 'stream is', 'streams are')} set as needed` };
 }
 

@@ -4,7 +4,9 @@ import test, { type ExecutionContext } from 'ava';
 import type { CheckContext } from '../../../../src/core/host/plugin/diagnosis.ts';
 import { lookAt } from '../../../../src/plugins/cluster/operate/checks.ts';
 import { clusterOptions } from '../../../../src/plugins/cluster/options.ts';
+import { openLink } from '../../../support/cluster.ts';
 import { clusterName, openHost } from '../../../support/message-hosts.ts';
+import { CLUSTER, MirroredHost } from '../../../support/mirrored-host.ts';
 import { startNats } from '../../../support/nats.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { read } from '../../../support/until.ts';
@@ -24,6 +26,24 @@ test('[C13] doctor cluster says nothing of streams that are not there yet', asyn
   t.is((await look('permissions')).state, 'warn', 'it has made the stream of its checks');
   for (const check of ['replicas', 'streams'])
     t.like(await look(check), { state: 'unknown', found: 'the cluster has no stream yet' });
+});
+
+test('[C13] doctor cluster names a stream that was replaced by a later one, for an operator to delete', async (t) => {
+  const nats = await startNats(t);
+  const link = await openLink(t, nats.url());
+  const first = new MirroredHost(t, link);
+  await first.mirror(10);
+  await first.stop();
+  const look = checksOf(t, nats.url(), CLUSTER);
+  t.like(await look('streams'), { state: 'ok' });
+  const another = new MirroredHost(t, link);
+  await another.mirror(10);
+  const streams = await look('streams');
+  t.is(streams.state, 'warn');
+  t.regex(streams.found, /^HF_tests_LOG_one_1: replaced by a later one/);
+  await (await link.manager()).streams.delete('HF_tests_LOG_one_1');
+  t.like(await look('streams'), { state: 'ok' });
+  t.is(await another.mirror(10), 20);
 });
 
 test('[C13] doctor cluster names the one server of three that does not answer, and what follows; with two it says that there is no quorum', async (t) => {
