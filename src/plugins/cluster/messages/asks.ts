@@ -35,7 +35,7 @@ export interface AsksOptions {
   readonly beats: Pick<Beats, 'stamp' | 'isFresh' | 'present' | 'askable' | 'upMs' | 'run'>;
 }
 
-/** Questions to all other hosts (docs/cluster.md, "Concepts"): whoever knows something answers, until all have or the time is over. */
+/** Questions to all other hosts (docs/cluster.md, "Messages between hosts"): whoever knows something answers, until all have or the time is over. */
 export class Asks {
   readonly #options: AsksOptions;
   readonly #drops: Drops;
