@@ -6,6 +6,7 @@ import { resolveConfig } from '../../src/core/host/config/resolve.ts';
 import { definePlugin, type Services } from '../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../src/core/host/runtime/runtime.ts';
 import type { ActorDefinition } from '../../src/core/kernel/actors/definition.ts';
+import type { Clock } from '../../src/core/kernel/clock.ts';
 import { hostActor, singletonActor } from '../../src/plugins/cluster/actors.ts';
 import { clusterOptions } from '../../src/plugins/cluster/options.ts';
 import { ClusterSystem } from '../../src/plugins/cluster/system.ts';
@@ -20,13 +21,13 @@ export function keyIn(t: Scope): string {
   return file;
 }
 
-/** A host whose own program speaks with the cluster: it has no plugins. @param actors that it knows beside those of the cluster */
+/** A host whose own program speaks with the cluster: it has no plugins. @param wish `actors` that it knows beside those of the cluster */
 export async function joinCluster(
   t: Scope,
   servers: string,
   keyFile: string,
   host: string,
-  actors: readonly ActorDefinition[] = [],
+  { actors = [], clock }: { readonly actors?: readonly ActorDefinition[]; readonly clock?: Clock } = {},
 ) {
   let services: Services | undefined;
   const plugin = definePlugin({
@@ -45,7 +46,7 @@ export async function joinCluster(
   const dataDir = tempDir(t);
   const runtime = createRuntime({
     ...resolveConfig({ plugins: [plugin()] }, {}),
-    ...{ dataDir, logger: silent },
+    ...{ dataDir, logger: silent, ...(clock && { clock }) },
   });
   await runtime.start();
   if (!services) throw new Error('the plugin has not started');

@@ -189,6 +189,52 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
+      ['cluster/leases/leases.test'],
+      [
+        {
+          breaks: 'C13: on a ledger that was made anew a host forgets how long the leases of others last',
+          find: 'this.#longestTtlBeforeMs = this.#longestTtlMs;',
+          put: '',
+        },
+      ],
+    ),
+    ...noticedBy(
+      [
+        'cluster/system',
+        'cluster/holder',
+        'cluster/records',
+        'cluster/handover',
+        'cluster/mirror/fences.test',
+      ],
+      [
+        {
+          breaks: 'C13: a host that wakes with its machine takes what it knew before for new',
+          find: 'const clock = new ElapsedClock(services.clock);',
+          put: 'const { clock } = services;',
+        },
+        {
+          breaks: 'C13: a message that its own host takes waits for the stream for ever',
+          find: 'return await inTime(taken, `messages of this host for ${singleton}`, ATTEMPT_MS, clock);',
+          put: 'return await taken;',
+        },
+        {
+          breaks: 'C13: a takeover that is told while the log takes nothing holds up the mirroring',
+          find: "log.status().state === 'frozen' || !(await this.#isDurable(seq))",
+          put: '!(await this.#isDurable(seq))',
+        },
+        {
+          breaks: 'C13: an event that cannot be recorded ends the process',
+          find: "this.#services.logger.warn({ err: error }, 'cluster.not_recorded');",
+          put: 'throw error;',
+        },
+        {
+          breaks: 'C13: a singleton whose end cannot be recorded is released while its effects run',
+          find: 'await ending; // whatever could be recorded: the lease is released after this turn',
+          put: '',
+        },
+      ],
+    ),
+    ...noticedBy(
       ['cluster/leases/ledger-stream'],
       [
         {
@@ -379,7 +425,7 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
-      ['cluster/operate/lost-server'],
+      ['cluster/operate/checks'],
       [
         {
           breaks: 'C13: doctor says that the copies of streams that are not there are well',

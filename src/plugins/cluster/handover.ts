@@ -133,11 +133,15 @@ export class Handover {
     const ending = work.singleton.end(reason, patienceMs);
     ending.catch(() => {}); // it is awaited in its turn
     return this.#next(work, async () => {
-      if (work.isRunning) records.singleton(name, { type: 'ENDING', at: at(), reason });
-      await ending;
-      if (!work.isRunning) return;
+      const { isRunning } = work;
+      try {
+        if (isRunning) records.singleton(name, { type: 'ENDING', at: at(), reason });
+      } finally {
+        await ending; // whatever could be recorded: the lease is released after this turn
+        work.isRunning = false;
+      }
+      if (!isRunning) return;
       records.singleton(name, { type: 'ENDED', at: at() });
-      work.isRunning = false;
       // A stop sends what is left before the leases are released; what the log does not take can be waited for by nobody.
       const isFrozen = services.log.status().state === 'frozen';
       if (patienceMs > 0 && !this.#isStopped && !isFrozen) await this.#sent(work);
@@ -206,8 +210,8 @@ export class Handover {
     }
     const from = last && last.host !== host ? { from: last.host } : {};
     const software = { release, machines };
-    records.singleton(name, { type: 'TAKING', at: clock.now(), token, ...from, software });
     try {
+      records.singleton(name, { type: 'TAKING', at: clock.now(), token, ...from, software });
       const inherited = await this.#succession.inheritanceFor(
         singleton,
         lease,
@@ -233,9 +237,13 @@ export class Handover {
       const isOurs = work.lease === lease;
       const passes = !isOurs || isPassing(error);
       const failed = { at: clock.now(), reason: isOurs ? reasonOf(error) : LOST, ...(passes && { passes }) };
-      const withholdMs = records.singleton(name, { type: 'BEGIN_FAILED', ...failed });
-      // Not awaited: the release waits for this turn to be over.
-      if (isOurs) void leases.release(name, 'it did not begin here', undefined, passes ? 0 : withholdMs);
+      let withholdMs = 0;
+      try {
+        withholdMs = records.singleton(name, { type: 'BEGIN_FAILED', ...failed });
+      } finally {
+        // Not awaited: the release waits for this turn to be over.
+        if (isOurs) void leases.release(name, 'it did not begin here', undefined, passes ? 0 : withholdMs);
+      }
     }
   }
 

@@ -30,12 +30,16 @@ export interface Watched {
   readonly holderOf: (singleton: string) => string | undefined;
 }
 
+interface RecordingServices extends Pick<Services, 'clock' | 'logger'> {
+  readonly actors: Pick<Services['actors'], 'get' | 'send'>;
+}
+
 type SingletonEvent = EventOf<typeof singletonActor.machine>;
 type HostEvent = EventOf<typeof hostActor.machine>;
 
 /** Records what becomes of singletons and hosts, as this host sees it, each time that it changes. */
 export class ClusterRecords {
-  readonly #services: Pick<Services, 'actors' | 'clock'>;
+  readonly #services: RecordingServices;
   #watched: Watched | undefined;
   #singletons: readonly string[] = [];
   /** The run of each host that said that it stops: its last beats say nothing new. */
@@ -48,7 +52,7 @@ export class ClusterRecords {
   #hasReachedQuorum = false;
   #cancel: () => void = () => {};
 
-  constructor(services: Pick<Services, 'actors' | 'clock'>) {
+  constructor(services: RecordingServices) {
     this.#services = services;
   }
 
@@ -108,7 +112,12 @@ export class ClusterRecords {
 
   #arm(): void {
     this.#cancel = this.#services.clock.after(LOOK_MS, () => {
-      this.#look();
+      try {
+        this.#look();
+      } catch (error) {
+        // E.g. a log that took nothing for long, before which too many events wait: what is not recorded now is at the next look.
+        this.#services.logger.warn({ err: error }, 'cluster.not_recorded');
+      }
       if (this.#watched) this.#arm();
     });
   }

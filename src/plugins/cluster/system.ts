@@ -6,12 +6,14 @@ import type {
   Singleton,
 } from '../../core/contracts/cluster.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 import { type HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../core/kernel/json.ts';
 import { CLOCK } from '../../core/kernel/log/record.ts';
 import { openLogKey } from '../../core/kernel/log/signing.ts';
 import { version } from '../../core/kernel/version.ts';
 import { singletonActor } from './actors.ts';
+import { ElapsedClock } from './elapsed-clock.ts';
 import { Handover } from './handover.ts';
 import { ClusterKey } from './keys.ts';
 import { folderIdentity } from './leases/folder.ts';
@@ -41,6 +43,8 @@ export class ClusterSystem implements Cluster {
   readonly name: string;
   readonly host: string;
   readonly link: NatsLink;
+  /** By which it is known how long ago another host was heard. */
+  readonly clock: Clock;
   readonly streams: LogStreams;
   readonly beats: Beats;
   readonly leases: Leases;
@@ -59,8 +63,10 @@ export class ClusterSystem implements Cluster {
   #deliver: (message: ArrivedMessage) => Promise<void> = async () => {};
 
   private constructor(services: Services, options: ClusterOptions, key: ClusterKey, link: NatsLink) {
-    const { clock, logger, dataDir, log, actors } = services;
+    const { logger, dataDir, log, actors } = services;
     const { name, host, replicas, leaseMs: ttlMs, maxStreamBytes: maxBytes } = options;
+    // What is known of the others is as old as it is for them. A lease has both: effects are compared with the monotonic clock.
+    const clock = new ElapsedClock(services.clock);
     const common = { link, clock, logger, name, host };
     const deliver = (message: ArrivedMessage) => this.#deliver(message);
     this.name = name;
@@ -68,7 +74,8 @@ export class ClusterSystem implements Cluster {
     this.link = link;
     this.#key = key;
     this.#services = services;
-    const records = new ClusterRecords(services);
+    this.clock = clock;
+    const records = new ClusterRecords({ actors, clock, logger });
     this.#records = records;
     this.streams = { link, cluster: name, clock, logger };
     this.#position = ClusterPosition.open(dataDir, clock, (error) =>
@@ -125,9 +132,9 @@ export class ClusterSystem implements Cluster {
       },
     });
     this.leases = new Leases({
-      ...{ clock, logger },
+      ...{ clock: services.clock, logger },
       log: new LedgerStream({ link, clock, logger, name, replicas, ttlMs }),
-      self: { host, folder: folderIdentity(dataDir, host, clock), version, ttlMs },
+      self: { host, folder: folderIdentity(dataDir, host, services.clock), version, ttlMs },
       mirror: () => mirrorOf(this.outbox),
       obstacle: () => obstacleOf(log),
       onGained: (lease, last) => this.#handover?.gained(lease, last),

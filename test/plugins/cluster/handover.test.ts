@@ -24,6 +24,8 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
   const streams = { link, cluster: 'tests', clock: systemClock, logger: silent };
   const happened: string[] = [];
   const held: HeldLease[] = [];
+  /** What cannot be recorded: as when too many events wait before a full log. */
+  const unrecorded = new Set<string>();
   const effects = Promise.withResolvers<void>();
   const sent = Promise.withResolvers<void>();
   const doors = {
@@ -50,6 +52,7 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
     },
     records: {
       singleton: (_, event) => {
+        if (unrecorded.has(event.type)) throw new Error(`${event.type} is not recorded`);
         if (event.type.startsWith('END')) happened.push(event.type);
         if (event.type !== 'BEGIN_FAILED') return 0;
         if (begunWith) happened.push(event.reason);
@@ -64,7 +67,7 @@ async function setUp(t: ExecutionContext, begin: () => Promise<void> = async () 
       { singleton: 'doors', token: `2026-11-23T00:00:00Z:${number}`, deadline: () => deadline },
       { host: 'attic', run: 'r', number: 1 },
     );
-  return { handover, happened, held, gain, effects, sent, services, streams, dataDir };
+  return { handover, happened, held, gain, unrecorded, effects, sent, services, streams, dataDir };
 }
 
 test('[C13] a fence that is found when the host has the singleton again does not end its work', async (t) => {
@@ -188,6 +191,32 @@ test('[C13] a singleton that goes elsewhere because the log takes nothing waits 
   await handover.release('doors', 'its log takes nothing');
   t.true(performance.now() - from < PATIENCE_MS);
   t.deepEqual(happened, ['end: its log takes nothing', 'ENDING', 'ENDED']);
+});
+
+test('[C13] a singleton whose end cannot be recorded is released when its effects have ended, no sooner', async (t) => {
+  const { handover, happened, gain, unrecorded, effects } = await setUp(t);
+  gain(9);
+  await handover.settled();
+  unrecorded.add('ENDING');
+  let isReleased = false;
+  const released = handover.release('doors', 'ann moved it').then(() => {
+    isReleased = true;
+  });
+  await until('it ends', () => happened.includes('end: ann moved it'));
+  await new Promise((resolve) => setImmediate(resolve));
+  t.false(isReleased);
+  effects.resolve();
+  await released;
+  t.deepEqual([...handover.running], []);
+});
+
+test('[C13] a singleton whose beginning cannot be recorded does not run here, and is released', async (t) => {
+  const { handover, happened, gain, unrecorded } = await setUp(t);
+  for (const type of ['TAKING', 'BEGIN_FAILED']) unrecorded.add(type);
+  gain(9);
+  await handover.settled();
+  t.deepEqual(happened, ['released: it did not begin here']);
+  t.deepEqual([...handover.running], []);
 });
 
 test('[C13] what the holder has taken counts while the work ends by plan, and not once the lease is lost', async (t) => {

@@ -162,6 +162,21 @@ test.serial(
   },
 );
 
+test.serial(
+  '[C13] a message that its own host takes, and that no successor gets to know of, is an error in time, too',
+  async (t) => {
+    const stream = Promise.withResolvers<void>();
+    const wish = { withinMs: 2_500, known: () => stream.promise };
+    const a = await open(t, 'a', clusterName(), wish);
+    a.holder.hold('watchdog', lease('x:1'));
+    const error = { code: 'HF_CLUSTER_UNDELIVERED', message: /may have been taken/ };
+    await t.throwsAsync(a.holder.send('watchdog', message('own')), error);
+    t.deepEqual(taken(a), ['own'], 'once');
+    stream.resolve();
+    await a.holder.send('watchdog', message('next'));
+  },
+);
+
 test.serial('[C13] a message waits while its holder stops, and goes to the next one', async (t) => {
   const name = clusterName();
   const a = await open(t, 'a', name);

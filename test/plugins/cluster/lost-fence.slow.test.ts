@@ -32,8 +32,8 @@ test('[C13] what does not count is told although the servers lost the fence befo
   const nats = await startNats(t);
   const proxy = await nats.proxyTo(0);
   const keyFile = keyIn(t);
-  const attic = await joinCluster(t, proxy.url, keyFile, 'attic', [bell]);
-  const barn = await joinCluster(t, nats.url(), keyFile, 'barn', [bell]);
+  const attic = await joinCluster(t, proxy.url, keyFile, 'attic', { actors: [bell] });
+  const barn = await joinCluster(t, nats.url(), keyFile, 'barn', { actors: [bell] });
   const { system, services } = attic;
   const known = ({ actors }: Services) => actors.get(singletonActor, 'bells');
   system.compete([bells]);

@@ -4,6 +4,7 @@ import { asEpochMs } from '../../../src/core/kernel/ids.ts';
 import { hostActor, singletonActor } from '../../../src/plugins/cluster/actors.ts';
 import { ClusterRecords } from '../../../src/plugins/cluster/records.ts';
 import { openBench } from '../../support/actors.ts';
+import { silent } from '../../support/cluster.ts';
 import { tempDir } from '../../support/temp.ts';
 
 /** Time that goes on by hand, also while the process stands still: then each timer goes off once. */
@@ -35,7 +36,13 @@ async function watching(t: ExecutionContext) {
   const clock = new HandClock();
   const bench = await openBench(tempDir(t), [hostActor, singletonActor], [], clock);
   t.teardown(() => bench.close());
-  const records = new ClusterRecords({ actors: bench.actors, clock });
+  let isFull = false;
+  const send: typeof bench.actors.send = (...event) => {
+    if (isFull) throw new Error('too many events wait');
+    return bench.actors.send(...event);
+  };
+  const get: typeof bench.actors.get = (...actor) => bench.actors.get(...actor);
+  const records = new ClusterRecords({ actors: { send, get }, clock, logger: silent });
   t.teardown(() => records.stop());
   const attic = { heardMs: clock.monotonic(), silentMs: 0, isBehind: false, holds: [] as string[] };
   const beat = {
@@ -68,6 +75,10 @@ async function watching(t: ExecutionContext) {
     presence,
     link,
     seconds,
+    /** While events of actors wait, more of them are refused. */
+    fill: (is: boolean) => {
+      isFull = is;
+    },
     doors: () => bench.actors.get(singletonActor, 'doors'),
   };
 }
@@ -81,6 +92,17 @@ test('[C13] a host that is not heard any more is lost, and found when it is hear
   attic.heardMs = clock.monotonic();
   seconds(1);
   t.is(presence(), 'heard');
+});
+
+test('[C13] what cannot be recorded because too many events wait is recorded later, and ends nothing', async (t) => {
+  const { presence, seconds, fill } = await watching(t);
+  seconds(1);
+  fill(true);
+  seconds(12);
+  t.is(presence(), 'heard');
+  fill(false);
+  seconds(1);
+  t.is(presence(), 'lost');
 });
 
 test('[C13] a host that stood still itself, or was cut off, takes nobody for lost because of that', async (t) => {

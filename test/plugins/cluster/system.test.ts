@@ -8,6 +8,7 @@ import { definePlugin, type PluginEntry, type Services } from '../../../src/core
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { defineActor } from '../../../src/core/kernel/actors/definition.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
+import { asEpochMs } from '../../../src/core/kernel/ids.ts';
 import { hostActor } from '../../../src/plugins/cluster/actors.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { ClusterKey } from '../../../src/plugins/cluster/keys.ts';
@@ -26,6 +27,24 @@ import { until } from '../../support/until.ts';
 
 const nothing = async () => {};
 const doors = { name: 'doors', actorTypes: ['test.door'], machines: {}, begin: nothing, end: nothing };
+
+test('[C13,G14] a host that wakes with its machine counts as cut off at once, before any timer, until it has read what others said', async (t) => {
+  const nats = await startNats(t);
+  let suspendedMs = 0;
+  const clock = {
+    ...systemClock,
+    now: () => asEpochMs(systemClock.now() + suspendedMs),
+    sinceBoot: () => ({ boot: 'one', ms: systemClock.monotonic() + suspendedMs }),
+  };
+  const { system } = await joinCluster(t, nats.url(), keyIn(t), 'attic', { clock });
+  system.compete([doors]);
+  const knowsAll = () => !system.standing().isIsolated && !system.standing().isBehind;
+  await until('it knows what others said', knowsAll);
+  suspendedMs += 60_000;
+  t.like(system.standing(), { isIsolated: true, isBehind: true });
+  t.true(system.standing().silentMs >= 60_000);
+  await until('it knows what others said', knowsAll);
+});
 
 test('[C13] a message is acknowledged when a successor can know of it: the holder has it on its stream', async (t) => {
   const nats = await startNats(t);

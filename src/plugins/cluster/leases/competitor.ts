@@ -85,10 +85,12 @@ export class Competitor {
   /** What was sent and may stand in the ledger, by beat. */
   readonly #sent = new Map<number, { readonly at: number; readonly after: number }>();
   /** When the newest claim or release of a singleton was read first. */
-  readonly #seen = new Map<string, { readonly seq: number; readonly at: number }>();
+  readonly #seenAt = new Map<string, number>();
   #ledger: Ledger | undefined;
   /** When this host first read this incarnation. */
   #openedAt = 0;
+  /** The longest lease that any host had by what this one read before. */
+  #longestTtlBeforeMs = 0;
   #beat = 0;
   /** When the newest message of this run that stands in the ledger was sent. */
   #beatAt = Number.NEGATIVE_INFINITY;
@@ -96,7 +98,7 @@ export class Competitor {
   #isHindered = false;
   /** What the newest message of this run in this ledger said of that. */
   #saidDrained: boolean | undefined;
-  /** When a message was read first that may hold a claim of any host. */
+  /** When a message was last read that this version cannot read: it may hold a claim of any host. */
   #unreadableAt = Number.NEGATIVE_INFINITY;
   /** How far the log of this host is mirrored; every message says so. */
   mirror: MirrorPosition | undefined;
@@ -179,9 +181,10 @@ export class Competitor {
   /** Begins with another ledger: the first one, one that replaces it, or the same one, read from its beginning once more. */
   open(ledger: Ledger, now: number, reason: string): Change[] {
     const lost = [...this.#tenures.keys()].map((singleton) => this.#lose(singleton, reason));
+    this.#longestTtlBeforeMs = this.#longestTtlMs;
     this.#ledger = ledger;
     this.#openedAt = now;
-    this.#seen.clear();
+    this.#seenAt.clear();
     this.#sent.clear();
     this.#releases.clear();
     this.#beatAt = Number.NEGATIVE_INFINITY;
@@ -206,7 +209,7 @@ export class Competitor {
       if (applied === 'unreadable') this.#unreadableAt = now;
       if (typeof applied !== 'string') {
         for (const { singleton } of [...applied.claims, ...applied.releases])
-          this.#seen.set(singleton, { seq: entry.seq, at: now });
+          this.#seenAt.set(singleton, now);
         if (applied.run === this.#self.run) this.#own(applied, entry.seq, now, changes);
       }
       for (const [beat, { after }] of this.#sent)
@@ -268,7 +271,7 @@ export class Competitor {
     if (!ledger || !this.#wants(singleton)) return Number.POSITIVE_INFINITY;
     const { holder, released } = ledger.holdings.get(singleton) ?? {};
     const { notBefore } = this.#wishes.get(singleton) ?? { notBefore: 0 };
-    const seenAt = this.#seen.get(singleton)?.at ?? this.#openedAt;
+    const seenAt = this.#seenAt.get(singleton) ?? this.#openedAt;
     if (holder) return Math.max(notBefore, this.#isDead(holder) ? 0 : seenAt + holder.ttlMs);
     // Nobody says whether somebody holds it by a claim that is gone, or by an earlier incarnation.
     if (!released) return Math.max(notBefore, this.#openedAt + this.#longestTtlMs);
@@ -284,7 +287,7 @@ export class Competitor {
 
   get #longestTtlMs(): number {
     const others = [...(this.#ledger?.hosts.values() ?? [])].map(({ ttlMs }) => ttlMs);
-    return Math.max(this.#self.ttlMs, ...others);
+    return Math.max(this.#self.ttlMs, this.#longestTtlBeforeMs, ...others);
   }
 
   /** Another version of the protocol is in use: until that has ended, this host claims nothing. */
@@ -292,7 +295,7 @@ export class Competitor {
     if (now < this.#unreadableAt + this.#longestTtlMs) return {};
     for (const [singleton, { holder }] of this.#ledger?.holdings ?? []) {
       if (!holder || holder.protocol === this.#protocol) continue;
-      const seenAt = this.#seen.get(singleton)?.at ?? this.#openedAt;
+      const seenAt = this.#seenAt.get(singleton) ?? this.#openedAt;
       if (now >= seenAt + holder.ttlMs) continue;
       const { host } = holder;
       return { host, version: this.#ledger?.hosts.get(host)?.version };

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { Lease } from '../../../core/contracts/cluster.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
+import { ElapsedClock } from '../elapsed-clock.ts';
 import { ClusterError } from '../errors.ts';
 import { type Change, Competitor, type Refusal, type Self } from './competitor.ts';
-import { ElapsedClock } from './elapsed.ts';
 import type { Holder, LedgerHost } from './ledger.ts';
 import { type LedgerLog, LedgerReader } from './ledger-reader.ts';
 import { LedgerTrouble } from './ledger-trouble.ts';
@@ -85,7 +85,7 @@ export class Leases {
   constructor(options: LeasesOptions) {
     this.#options = options;
     this.#elapsed = new ElapsedClock(options.clock);
-    this.#ableAt = this.#elapsed.now();
+    this.#ableAt = this.#elapsed.monotonic();
     this.#trouble = new LedgerTrouble(options.self.ttlMs, this.#elapsed, options);
     this.#competitor = new Competitor({ ...options.self, run: this.run });
     this.#reader = new LedgerReader({
@@ -127,7 +127,7 @@ export class Leases {
 
   /** The ledger was not read for a whole lease, or never yet: who of the others holds what is unknown. */
   get isUnread(): boolean {
-    return this.#elapsed.now() - this.#reader.readAt > this.#options.self.ttlMs;
+    return this.#elapsed.monotonic() - this.#reader.readAt > this.#options.self.ttlMs;
   }
 
   get isDrained(): boolean {
@@ -186,7 +186,7 @@ export class Leases {
   /** Who holds what, as far as this host has read: of all that it competes for, and that the ledger names. */
   table(): readonly LeaseRow[] {
     const { ledger, offered } = this.#competitor;
-    const now = this.#elapsed.now();
+    const now = this.#elapsed.monotonic();
     const singletons = new Set([...(ledger?.holdings.keys() ?? []), ...offered]);
     return [...singletons].map((singleton) => {
       const { holder, last } = ledger?.holdings.get(singleton) ?? {};
@@ -229,7 +229,7 @@ export class Leases {
       try {
         await this.#turn();
         this.#trouble.passed();
-        const now = this.#elapsed.now();
+        const now = this.#elapsed.monotonic();
         waitMs = Math.min(this.#competitor.nextAt(now), this.#reader.readAt + this.#pollMs) - now;
       } catch (error) {
         this.#reader.isDue = true;
@@ -263,15 +263,15 @@ export class Leases {
   async #turn(): Promise<void> {
     this.#expire();
     this.#yield();
-    const isStale = this.#elapsed.now() >= this.#reader.readAt + this.#pollMs;
+    const isStale = this.#elapsed.monotonic() >= this.#reader.readAt + this.#pollMs;
     if (this.#reader.isDue || isStale) await this.#reader.readAll();
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       this.#expire();
       this.#competitor.mirror = this.#options.mirror();
-      const draft = this.#competitor.draft(this.#elapsed.now());
+      const draft = this.#competitor.draft(this.#elapsed.monotonic());
       const { ledger } = this.#competitor;
       if (!draft || !ledger || this.#isAbandoned) return this.#refused();
-      const body = this.#competitor.sending(draft, this.#elapsed.now());
+      const body = this.#competitor.sending(draft, this.#elapsed.monotonic());
       const seq = await this.#options.log.append(body, draft.after, ledger.incarnation);
       if (seq === draft.after + 1) {
         this.#reader.take([{ seq, body }]);
@@ -288,7 +288,7 @@ export class Leases {
   /** What this host cannot do, it leaves to others: it claims nothing from now on, and releases what it has unless that passes. */
   #yield(): void {
     const { obstacle } = this;
-    const now = this.#elapsed.now();
+    const now = this.#elapsed.monotonic();
     this.#competitor.hinder(obstacle !== undefined);
     if (obstacle === undefined) this.#ableAt = now;
     if (obstacle === undefined || now - this.#ableAt < OBSTACLE_MS) return;
@@ -351,7 +351,7 @@ export class Leases {
     if (this.#competitor.deadline(singleton) === undefined) return;
     const work = this.#over(singleton, () => this.#options.onReleasing(singleton, reason));
     if (await this.#within(work, END_MS))
-      this.#competitor.release(singleton, to, this.#elapsed.now() + waitMs);
+      this.#competitor.release(singleton, to, this.#elapsed.monotonic() + waitMs);
     else this.#competitor.abandon(singleton);
     this.#stir();
     await this.#within(this.#said(singleton), RELEASE_MS);
@@ -375,7 +375,7 @@ export class Leases {
   }
 
   #expire(): void {
-    this.#report(this.#competitor.expire(this.#elapsed.now()));
+    this.#report(this.#competitor.expire(this.#elapsed.monotonic()));
   }
 
   #armExpiry(): void {
@@ -383,14 +383,14 @@ export class Leases {
     this.#cancelExpiry = undefined;
     const deadlines = this.#competitor.held.map(({ singleton }) => this.#competitor.deadline(singleton) ?? 0);
     if (deadlines.length === 0) return;
-    this.#cancelExpiry = this.#options.clock.after(Math.min(...deadlines) - this.#elapsed.now(), () => {
+    this.#cancelExpiry = this.#options.clock.after(Math.min(...deadlines) - this.#elapsed.monotonic(), () => {
       this.#expire();
       this.#armExpiry();
     });
   }
 
   #refused(): void {
-    const refusal = this.#competitor.refusedBy(this.#elapsed.now());
+    const refusal = this.#competitor.refusedBy(this.#elapsed.monotonic());
     if (refusal?.host === this.#refusal?.host && !refusal === !this.#refusal) return;
     this.#refusal = refusal;
     this.#call(() => this.#options.onRefused?.(refusal));

@@ -1,7 +1,7 @@
 import type { Logger } from '../../../core/host/logging/logger.ts';
+import type { ElapsedClock } from '../elapsed-clock.ts';
 import { ClusterError } from '../errors.ts';
 import type { Change, Competitor, Self } from './competitor.ts';
-import type { ElapsedClock } from './elapsed.ts';
 import { Ledger, type LedgerEntry } from './ledger.ts';
 import type { LedgerMessage } from './message.ts';
 
@@ -71,11 +71,11 @@ export class LedgerReader {
    */
   async readAll(): Promise<void> {
     const { elapsed, self } = this.#options;
-    const end = elapsed.now() + self.ttlMs;
+    const end = elapsed.monotonic() + self.ttlMs;
     this.isDue = false;
     // Who claimed before it has read a forked ledger once more could do so beside a holder that it does not know.
     while (!(await this.#read()) || this.#isForked)
-      if (elapsed.now() > end) throw new ClusterError('HF_CLUSTER_LEDGER_BUSY', { what: 'read' });
+      if (elapsed.monotonic() > end) throw new ClusterError('HF_CLUSTER_LEDGER_BUSY', { what: 'read' });
   }
 
   /** @returns whether the newest entry was reached */
@@ -103,7 +103,7 @@ export class LedgerReader {
    * for the time of a lease, the servers have lost what they had acknowledged, and the ledger counts as another one.
    */
   async #behind({ last }: LedgerRead): Promise<boolean> {
-    const now = this.#options.elapsed.now();
+    const now = this.#options.elapsed.monotonic();
     this.#behindSince ??= now;
     if (now - this.#behindSince < this.#options.self.ttlMs) throw new Error(`the ledger ends at ${last}`);
     return this.#reload('the ledger lost messages that it had acknowledged');
@@ -122,7 +122,7 @@ export class LedgerReader {
     const { ledger } = competitor;
     const opened = new Ledger(incarnation, ledger);
     if (entries.length === 0) opened.last = last; // the others were discarded
-    onRead(competitor.open(opened, elapsed.now(), reason));
+    onRead(competitor.open(opened, elapsed.monotonic(), reason));
     if (ledger) logger.warn({ incarnation, reason }, 'cluster.ledger_replaced');
     this.take(entries);
     return opened.last >= last;
@@ -132,7 +132,7 @@ export class LedgerReader {
   take(entries: readonly LedgerEntry[]): void {
     const { competitor, elapsed, logger, onRead } = this.#options;
     const { ledger } = competitor;
-    const changes = competitor.read(entries, elapsed.now(), (applied) => {
+    const changes = competitor.read(entries, elapsed.monotonic(), (applied) => {
       if (typeof applied !== 'string') this.#meet(applied);
       if (applied === 'unreadable') logger.warn({ seq: ledger?.last }, 'cluster.ledger_unreadable');
       if (applied !== 'forked') return;
@@ -144,7 +144,7 @@ export class LedgerReader {
       }
     });
     onRead(changes);
-    this.readAt = elapsed.now();
+    this.readAt = elapsed.monotonic();
   }
 
   /** Who speaks as this host after this process has, is another process that lives. */

@@ -63,7 +63,7 @@ export class LedgerStream implements LedgerLog {
   }
 
   /**
-   * Makes the stream where there is none.
+   * Reads from an entry on, and makes the stream first where there is none.
    *
    * @throws HF_CLUSTER_LEDGER it has other settings, or holds messages and none of this cluster
    */

@@ -1,8 +1,8 @@
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { ElapsedClock } from '../elapsed-clock.ts';
 import { SparseLines } from '../nats/connection.ts';
-import type { ElapsedClock } from './elapsed.ts';
 
 /** Tells a ledger that cannot be used from one that cannot be reached for the time of an election. */
 export class LedgerTrouble {
@@ -37,7 +37,7 @@ export class LedgerTrouble {
 
   /** It could not be read or written. */
   note(error: unknown): void {
-    const now = this.#elapsed.now();
+    const now = this.#elapsed.monotonic();
     const isForeign = isCoded(error, 'HF_CLUSTER_LEDGER');
     if (!isForeign && this.#since === undefined)
       this.#logger.warn({ err: error }, 'cluster.ledger_unreachable');

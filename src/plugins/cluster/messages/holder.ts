@@ -4,6 +4,7 @@ import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { Drops, json, LARGEST_MESSAGE, readBody } from '../nats/body.ts';
+import { inTime } from '../nats/in-time.ts';
 import type { LinkMessage, NatsLink } from '../nats/link.ts';
 import { stampFields } from '../presence/beat.ts';
 import type { Beats } from '../presence/beats.ts';
@@ -40,7 +41,7 @@ const request = z.object({
     .min(1)
     .max(MOST_TOGETHER),
 });
-/** `late`, `busy`, `not held` and `other token`: the sender tries again, at the latter with that `token`. `failed`: it does not. */
+/** `late`, `busy`, `not held`: the sender tries again. `other token`: it tries again with the token that is named. `failed`: it gives up. */
 const answer = z.enum(['taken', 'not held', 'other token', 'late', 'busy', 'failed']);
 /** One for each message. */
 const response = z.object({ from: text, answers: z.array(answer), token: text.optional() });
@@ -89,7 +90,7 @@ interface Holding extends HeldLease {
 }
 
 /**
- * Messages to the holder of a singleton, whoever that is (docs/cluster.md, "Concepts"). The holder answers when it has taken them;
+ * Messages to the holder of a singleton, whoever that is (docs/cluster.md, "Messages between hosts"). The holder answers when it has taken them;
  * without an answer the sender asks again, also a new holder. One holder takes a message once.
  */
 export class HolderMessages {
@@ -171,11 +172,14 @@ export class HolderMessages {
     messages: readonly SentMessage[],
     isFirst = true,
   ): Promise<readonly Answer[] | string> {
-    const { link, host } = this.#options;
+    const { link, host, clock } = this.#options;
     // Its own messages need no connection.
     const own = this.#holdings.get(singleton);
-    if (own?.isHeld()) return this.#takeAll(singleton, own, host, messages);
     try {
+      if (own?.isHeld()) {
+        const taken = this.#takeAll(singleton, own, host, messages);
+        return await inTime(taken, `messages of this host for ${singleton}`, ATTEMPT_MS, clock);
+      }
       const body = this.#encode(messages, this.#tokens.get(singleton));
       const reply = await link.request(this.#subject(singleton), body, ATTEMPT_MS);
       const parsed = readBody(response, reply.body, LARGEST_MESSAGE);
@@ -229,8 +233,9 @@ export class HolderMessages {
       return;
     }
     this.#underWay += 1;
-    respond(await this.#takeAll(singleton, holding, from, messages));
+    const answers = await this.#takeAll(singleton, holding, from, messages);
     this.#underWay -= 1;
+    respond(answers);
   }
 
   /** Never rejects. @returns an answer for each; behind one that is not taken now, none is */

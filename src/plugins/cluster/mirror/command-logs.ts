@@ -84,10 +84,11 @@ export async function connectLogs(options: ClusterOptions): Promise<HostLogs> {
             ]),
       ];
       const lacks = lacking.length > 0 ? lacking.join('; ') : undefined;
-      const orphaned = await orphanedIn(
-        reader,
-        fences.map(({ singleton }) => singleton),
-      );
+      const fenced = fences.map(({ singleton }) => singleton);
+      const orphaned = await orphanedIn(reader, fenced).catch((error: unknown) => {
+        reader.close();
+        throw error;
+      });
       return { host, reader, key: header.key, clockBehindMs, lacks, orphaned };
     },
     isRunning: (host) => hears(link, `hf.${options.name}.beat.${host}`),

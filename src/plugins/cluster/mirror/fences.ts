@@ -9,7 +9,7 @@ import type { FoundFence, MetFence } from './standing.ts';
 
 /** Whoever ends the work of a singleton that another host took over gets so long, until the mirroring goes on. */
 const FENCED_MS = 15_000;
-/** Until what was told of a branch is in the log, milliseconds. After that it is told once more. */
+/** How long a record may take to the disk, milliseconds. What waits for that is tried once more. */
 const RECORDED_MS = 5_000;
 
 export interface FencesOptions
@@ -76,26 +76,28 @@ export class Fences {
    * where this host took the work over again.
    *
    * @param incarnation of the stream as it is now
-   * @returns whether that is noted: not while this host lacks the record
+   * @returns whether that is noted: not while this host lacks the record, or its log takes nothing
    */
   async takenOver(takeover: Takeover & OfSingleton, incarnation: number): Promise<boolean> {
     const { singleton, token, by, seq, hash } = takeover;
     const { log, reader, typesOf } = this.#options;
-    if (seq > log.lastSeq()) return false;
-    await log.whenDurable(seq);
+    if (seq > log.lastSeq() || log.status().state === 'frozen' || !(await this.#isDurable(seq))) return false;
     // This log has another record there: nothing in it is what that host knows of.
     if (seq > 0 && (reader.hashBefore(seq + 1) ?? hash) !== hash) return true;
     const fence = { singleton, token, by, atSeq: seq };
     const types = typesOf(singleton);
+    let isNoted = false;
     await this.#next(async () => {
       const isLate = this.#isLate(fence);
-      await log.whenDurable(log.lastSeq());
+      if (!(await this.#isDurable(log.lastSeq()))) return;
       // Where it went on from its own records, they count.
-      if (isLate && !this.#orphans.cameBack(fence, types)) return;
-      await this.kept.keep(fence, types);
-      await this.#follow(fence, incarnation);
+      if (!isLate || this.#orphans.cameBack(fence, types)) {
+        await this.kept.keep(fence, types);
+        await this.#follow(fence, incarnation);
+      }
+      isNoted = true;
     });
-    return true;
+    return isNoted;
   }
 
   #next(step: () => Promise<void>): Promise<void> {
@@ -124,16 +126,21 @@ export class Fences {
 
   /** Only what is on the disk is told; what a crash keeps out of the log is told again. */
   async #tell(): Promise<void> {
-    const { clock, log, onOrphaned } = this.#options;
+    const { log, onOrphaned } = this.#options;
     await this.#orphans.saved();
     const { untold } = this.#orphans;
     if (untold.length === 0) return;
     for (const branch of untold) onOrphaned(branch);
-    const seq = log.lastSeq();
-    await Promise.race([log.whenDurable(seq).catch(() => {}), passed(clock, RECORDED_MS)]);
-    if (log.status().durableSeq < seq) return;
+    if (!(await this.#isDurable(log.lastSeq()))) return;
     this.#orphans.told(untold);
     await this.#orphans.saved();
+  }
+
+  /** @returns whether a record is on the disk, now or within some seconds */
+  async #isDurable(seq: number): Promise<boolean> {
+    const { clock, log } = this.#options;
+    await Promise.race([log.whenDurable(seq).catch(() => {}), passed(clock, RECORDED_MS)]);
+    return log.status().durableSeq >= seq;
   }
 
   /** Whoever placed it had lost the lease by then: the work here began by a later one, and goes on. */

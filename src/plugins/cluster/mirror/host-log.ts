@@ -110,8 +110,11 @@ async function readOnce(
   }
   const lines = linesOfEntries(watched(entriesOf(stream.read(firstSeq, last))));
   const { reader, end } = await openLines({ name, lines, isOpen: true }, signal);
+  if (!header) {
+    reader.close();
+    return undefined;
+  }
   try {
-    if (!header) return undefined;
     checkSignatures(reader, header.key);
     const behind = times.map(({ seq, at }) => at - reader.record(seq).at);
     const clockBehindMs = behind.reduce((least, ms) => Math.min(least, ms), behind[0] ?? 0);

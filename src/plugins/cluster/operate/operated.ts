@@ -9,7 +9,7 @@ import { answerOperations, type OperatedCluster } from './operations.ts';
 /** This host in the cluster, as far as it is shown and operated. */
 export interface Joined
   extends Pick<Cluster, 'name' | 'host' | 'standing' | 'ask' | 'onAsked'>,
-    Pick<OperatedCluster, 'link' | 'shared' | 'leases' | 'leftBecause' | 'outdated'> {
+    Pick<OperatedCluster, 'clock' | 'link' | 'shared' | 'leases' | 'leftBecause' | 'outdated'> {
   readonly beats: OperatedCluster['beats'] &
     Parameters<typeof announceHeld>[0] & { forget(host: string): void };
   readonly outbox: OperatedCluster['outbox'] & { orphanExported(number: number, at: number): Promise<void> };
@@ -18,9 +18,9 @@ export interface Joined
 /** Makes this host one that commands, health and console ask, and answers the operations of other hosts. */
 export function operated(
   joined: Joined,
-  { actors, clock, dataDir }: Pick<Services, 'actors' | 'clock' | 'dataDir'>,
+  { actors, dataDir }: Pick<Services, 'actors' | 'dataDir'>,
 ): OperatedCluster {
-  const { name, host, link, beats, shared, leases, outbox } = joined;
+  const { name, host, clock, link, beats, shared, leases, outbox } = joined;
   const cluster: OperatedCluster = {
     ...{ name, host, version, clock, link, beats, shared, leases, outbox },
     standing: () => joined.standing(),

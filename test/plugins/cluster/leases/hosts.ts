@@ -81,6 +81,7 @@ export class SuspendableClock extends VirtualClock {
 
   suspend(ms: number): void {
     this.#suspendedMs += ms;
+    this.set(ms); // the wall clock goes on
   }
 }
 

@@ -290,6 +290,23 @@ test('[C13] a ledger that was deleted and made anew voids every lease, and nothi
   t.is(late.leases.table()[0]?.last?.host, 'h1', 'and told to hosts that come later');
 });
 
+test('[C13] on a ledger that was made anew a host waits for as long as any host could hold by the one before', async (t) => {
+  const clock = new VirtualClock();
+  const ledger = new MemoryLedger();
+  const slow = startHost(clock, ledger, 'h1', ['a'], { ttlMs: 4 * TTL });
+  await clock.advance(100);
+  const quick = startHost(clock, ledger, 'h2', ['a']);
+  t.teardown(() => Promise.all([slow, quick].map(({ leases }) => clock.passUntil(leases.stop()))));
+  await clock.advance(4 * TTL);
+  t.deepEqual([slow.story, quick.story], [['gained a'], []]);
+  slow.log.isCut = true;
+  ledger.replace();
+  await clock.advance(3 * TTL);
+  t.deepEqual([slow.held.size, quick.held.size], [1, 0], 'it does not know of the new one');
+  await clock.advance(2 * TTL);
+  t.deepEqual([slow.held.size, quick.held.size], [0, 1]);
+});
+
 test('[C13] a ledger that lost acknowledged messages is believed when that lasts for the time of a lease; numbers still grow', async (t) => {
   const { clock, ledger, a, b } = await pair(t);
   await clock.advance(TTL);
@@ -352,7 +369,7 @@ test('[C13] a data folder has another identity as a copy, and under another name
   t.not(folderIdentity(folder, 'h2', systemClock), own);
 });
 
-test('[C13] a host that finds a ledger that is not its cluster’s holds nothing and says why, until that is mended', async (t) => {
+test('[C13] a host that finds a ledger that is not its cluster’s holds nothing and says why, until that is fixed', async (t) => {
   const { clock, a, b } = await pair(t);
   const refusal = new ClusterError('HF_CLUSTER_LEDGER', { stream: 'HF_x_LEDGER', reason: 'it keeps theirs' });
   for (const { log } of [a, b]) log.refusal = refusal;

@@ -1,22 +1,25 @@
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { type Clock, systemClock } from '../../../../src/core/kernel/clock.ts';
 import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { Fences } from '../../../../src/plugins/cluster/mirror/fences.ts';
 import type { OrphanedBranch } from '../../../../src/plugins/cluster/mirror/orphans.ts';
 import { silent } from '../../../support/cluster.ts';
+import { holdLog } from '../../../support/held-log.ts';
 import { doorRecord } from '../../../support/plain-log.ts';
 import { tempDir } from '../../../support/temp.ts';
+import { until } from '../../../support/until.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 const FENCE = { singleton: 'doors', token: '1:7', by: 'two', atSeq: 2, streamSeq: 3 };
 const ORPHANS = 'cluster-orphans.json';
 
 /** A host that has recorded 5 records of `doors`, and hears of fences. */
-async function setUp(t: ExecutionContext) {
+async function setUp(t: ExecutionContext, clock: Clock = systemClock) {
   const dataDir = tempDir(t);
-  const log = new SqliteLog({ dataDir });
+  const log = new SqliteLog({ dataDir, patienceMs: 50 });
   t.teardown(() => log.close());
   const append = async (count: number) => {
     for (let index = 0; index < count; index += 1)
@@ -29,7 +32,7 @@ async function setUp(t: ExecutionContext) {
   const happens = { onFenced: () => {}, onOrphaned: () => {} };
   const open = () =>
     new Fences({
-      ...{ dataDir, log, reader, clock: systemClock, logger: silent },
+      ...{ dataDir, log, reader, clock, logger: silent },
       typesOf: () => ['test.door'],
       begunBy: () => undefined,
       onFenced: () => happens.onFenced(),
@@ -44,7 +47,7 @@ async function setUp(t: ExecutionContext) {
   const unblock = (file: string) => rmdirSync(draft(file));
   const saved = (file: string) => readFileSync(join(dataDir, file), 'utf8');
   await append(5);
-  return { fences: open(), open, dataDir, append, reader, told, happens, block, unblock, saved };
+  return { fences: open(), open, dataDir, log, append, reader, told, happens, block, unblock, saved };
 }
 
 test('[C13] an orphaned branch is told when its end is on the disk, and what could not be saved is tried again', async (t) => {
@@ -91,6 +94,19 @@ test('[C13] a takeover is noted when its fence is on the disk, also when the fir
   unblock(file);
   t.true(await fences.takenOver(takeover, 1));
   t.regex(saved(file), /"token":"1:7"/);
+});
+
+test('[C13] a takeover is not noted while the log takes nothing, and nothing waits for that', async (t) => {
+  const { fences, dataDir, log, append, reader } = await setUp(t, new VirtualClock()); // in which no time passes
+  const takeover = { ...FENCE, host: 'one', seq: 2, hash: reader.hashOf(2) ?? '' };
+  const release = holdLog(t, dataDir);
+  log.append(doorRecord(log.lastSeq() + 1), { durability: 'batched' });
+  await until('the log takes nothing', () => log.status().state === 'frozen');
+  t.false(await fences.takenOver(takeover, 1));
+  await fences.tell();
+  release();
+  await append(1);
+  t.true(await fences.takenOver(takeover, 1));
 });
 
 test('[C13] records that two hosts have fenced are told as orphaned once', async (t) => {
