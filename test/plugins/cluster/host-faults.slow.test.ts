@@ -13,6 +13,7 @@ const ofHolder = (kind: Fault['kind'], forMs: number): Fault => ({ kind, whom: '
 const OF_THREE_SERVERS: readonly Fault[] = [
   ofHolder('freeze', 2 * LEASE_MS),
   ofHolder('kill', LEASE_MS),
+  ofHolder('burn', LEASE_MS),
   ofHolder('cut', 2 * LEASE_MS),
   ofHolder('cut-down', 2 * LEASE_MS),
   ofHolder('cut-up', 2 * LEASE_MS),
@@ -36,7 +37,7 @@ const OF_ONE_SERVER: readonly Fault[] = [
   ofHolder('stop', 500),
 ];
 
-/** Whom these are meant for is of no account. */
+/** Whom these are meant for does not matter. */
 const OF_ALL: readonly Fault['kind'][] = [
   'split',
   'kill-nats',

@@ -1,5 +1,5 @@
 import { Simulation } from '../../../bench/cluster-simulation/simulation.ts';
-import { type Fault, type FaultKind, injectFaults, ofServers } from './faults.ts';
+import { alone, type Fault, type FaultKind, injectFaults, ofServers } from './faults.ts';
 import { FaultyCluster, type FaultyClusterWish } from './faulty-cluster.ts';
 
 /** Rounds of faults, one behind the other; those of a round may overlap. */
@@ -29,14 +29,17 @@ export function chaosSchedule({ seed, seconds, leaseMs, kinds }: ChaosWish): Sch
     return picked;
   };
   const all = kinds.filter((kind) => kind !== 'revoke');
-  const others = all.filter((kind) => !ofServers.includes(kind));
+  const together = all.filter((kind) => !alone.includes(kind));
+  const others = together.filter((kind) => !ofServers.includes(kind));
   const rounds: (readonly Fault[])[] = [];
   for (let ms = 0; ms < seconds * 1_000; ) {
     const count = chance.chance() < 0.5 ? 1 : 2 + Math.floor(chance.between(0, 2));
     const round: Fault[] = [];
     for (let index = 0; index < count; index += 1) {
-      // What starts servers again happens alone: a server has one process.
-      const left = round.some(({ kind }) => ofServers.includes(kind)) ? others : all;
+      if (round.some(({ kind }) => alone.includes(kind))) break;
+      // Servers are started again by one fault at a time: a server has one process.
+      const beside = round.some(({ kind }) => ofServers.includes(kind)) ? others : together;
+      const left = index === 0 ? all : beside;
       if (left.length === 0) break;
       const afterMs = index === 0 ? 0 : Math.round(chance.between(0, leaseMs));
       const forMs = Math.round(chance.between(100, 3 * leaseMs));

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { setTimeout as passing } from 'node:timers/promises';
 import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { PATHS } from '../../../src/plugins/cluster/operate/view.ts';
@@ -34,6 +35,15 @@ const faults = {
     await cluster.endHost(host, 'SIGKILL');
     await passing(forMs);
     await cluster.startHost(host);
+  },
+  /** Its machine burns down. What NATS holds of its log becomes that of another machine, which goes on as this host. */
+  burn: async (cluster, host, forMs) => {
+    if (!cluster.hosts.isUp(host)) return;
+    await cluster.isMirrored(host);
+    await cluster.endHost(host, 'SIGKILL');
+    rmSync(cluster.hosts.dataDir(host), { recursive: true });
+    await passing(forMs);
+    await cluster.startHost(host, ['--adopt', host]);
   },
   /** A clean stop. */
   stop: async (cluster, host, forMs) => {
@@ -133,6 +143,9 @@ const faults = {
 } satisfies Record<string, Inject>;
 
 export const faultKinds = Object.keys(faults) as FaultKind[];
+
+/** Faults beside which nothing else happens: with a host's disk and its stream both copies of its log would be gone. */
+export const alone: readonly FaultKind[] = ['burn'];
 
 /** Faults that start servers of NATS again. */
 export const ofServers: readonly FaultKind[] = [

@@ -146,8 +146,22 @@ export class FaultyCluster {
     await this.hosts.end(host, signal);
   }
 
-  async startHost(host: string): Promise<void> {
-    if (!this.hosts.isUp(host)) await this.hosts.start(host);
+  async startHost(host: string, args: readonly string[] = []): Promise<void> {
+    if (!this.hosts.isUp(host)) await this.hosts.start(host, args);
+  }
+
+  /** Resolves when the newest stream of a host holds its whole log of some moment before. */
+  async isMirrored(host: string): Promise<void> {
+    const log = new SqliteReader(this.hosts.dataDir(host));
+    const last = log.lastSeq();
+    log.close();
+    const streams = { link: this.#admin, cluster: CLUSTER, clock: systemClock, logger: silent };
+    const isThere = async () => {
+      const mirror = await openHostLog(streams, host).catch(() => undefined);
+      mirror?.reader.close();
+      return mirror !== undefined && mirror.end.seq >= last;
+    };
+    await until(`the stream of ${host} holds its log`, isThere, 100);
   }
 
   /** Somebody revokes the key that is called, at a host or, while that one cannot, at another one. */
