@@ -2,9 +2,9 @@ import { createLogger } from '../../src/core/host/logging/logger.ts';
 import type { Inheritance } from '../../src/core/kernel/actors/adoption.ts';
 import { systemClock } from '../../src/core/kernel/clock.ts';
 import type { Takeover } from '../../src/machines/cluster/singleton.ts';
-import { Handover } from '../../src/plugins/cluster/handover.ts';
 import type { LastHolder } from '../../src/plugins/cluster/leases/message.ts';
 import type { NatsLink } from '../../src/plugins/cluster/nats/link.ts';
+import { Handover } from '../../src/plugins/cluster/takeover/handover.ts';
 import { silent } from './cluster.ts';
 import { type MirroredHost, streamsOf } from './mirrored-host.ts';
 

@@ -11,7 +11,7 @@ const area: Area = {
   ],
   mutations: [
     ...noticedBy(
-      ['cluster/holder', 'cluster/outgoing', 'cluster/system'],
+      ['cluster/messages/holder', 'cluster/messages/outgoing', 'cluster/system'],
       [
         {
           breaks: 'C13: messages to a holder go one after the other',
@@ -36,12 +36,12 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
-      ['cluster/stream.test', 'cluster/every-host', 'cluster/link.test'],
+      ['cluster/nats/stream.test', 'cluster/messages/every-host', 'cluster/nats/link.test'],
       [
         {
           breaks: 'C13: a forged message on a stream is skipped and not counted',
-          find: 'if (!this.#dependencies.isHeard) this.#link.countForged(',
-          put: 'if (false) this.#link.countForged(',
+          find: 'this.#link.countForged(subject, `$',
+          put: 'void (subject, `$',
         },
         {
           breaks: 'C13: a forged message on a stream counts each time that it is read',
@@ -59,9 +59,9 @@ const area: Area = {
       [
         'host/runtime/routes.test',
         'cluster/system',
-        'cluster/every-host',
-        'cluster/shared-',
-        'cluster/holder',
+        'cluster/messages/every-host',
+        'cluster/messages/shared-',
+        'cluster/messages/holder',
       ],
       [
         {
@@ -137,7 +137,7 @@ const area: Area = {
         },
         {
           breaks: 'C13: what was read of the ledger once is known for ever',
-          find: 'return this.#elapsed.now() - this.#reader.readAt > this.#options.self.ttlMs;',
+          find: 'return this.#elapsed.monotonic() - this.#reader.readAt > this.#options.self.ttlMs;',
           put: 'return false;',
         },
         {
@@ -183,7 +183,7 @@ const area: Area = {
         },
         {
           breaks: 'C13: a host that never comes to the end of the ledger says nothing of it',
-          find: "if (elapsed.now() > end) throw new ClusterError('HF_CLUSTER_LEDGER_BUSY', { what: 'read' });",
+          find: "if (elapsed.monotonic() > end) throw new ClusterError('HF_CLUSTER_LEDGER_BUSY', { what: 'read' });",
           put: '{}',
         },
       ],
@@ -201,9 +201,9 @@ const area: Area = {
     ...noticedBy(
       [
         'cluster/system',
-        'cluster/holder',
+        'cluster/messages/holder',
         'cluster/records',
-        'cluster/handover',
+        'cluster/takeover/handover',
         'cluster/mirror/fences.test',
       ],
       [
@@ -285,7 +285,7 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
-      ['cluster/handover.test'],
+      ['cluster/takeover/handover.test'],
       [
         {
           breaks: 'C13: a release waits for the stream although the log takes nothing',
@@ -445,7 +445,7 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
-      ['cluster/succession'],
+      ['cluster/takeover/succession'],
       [
         {
           breaks: 'C13: a host that was fenced and passed over is told of nothing',
@@ -605,7 +605,7 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
-      ['cluster/slow-link', 'cluster/pace', 'cluster/asked-again'],
+      ['cluster/nats/slow-link', 'cluster/nats/pace', 'cluster/nats/asked-again'],
       [
         {
           breaks: 'C13: a link on which large messages come slowly is closed',
@@ -670,7 +670,7 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
-      ['cluster/header-bytes', 'cluster/stream.test'],
+      ['cluster/nats/header-bytes', 'cluster/nats/stream.test'],
       [
         {
           breaks: 'C13: headers of any size are decoded',

@@ -14,7 +14,6 @@ import { openLogKey } from '../../core/kernel/log/signing.ts';
 import { version } from '../../core/kernel/version.ts';
 import { singletonActor } from './actors.ts';
 import { ElapsedClock } from './elapsed-clock.ts';
-import { Handover } from './handover.ts';
 import { ClusterKey } from './keys.ts';
 import { folderIdentity } from './leases/folder.ts';
 import { Leases } from './leases/leases.ts';
@@ -30,7 +29,8 @@ import { NatsLink } from './nats/link.ts';
 import type { ClusterOptions } from './options.ts';
 import { Beats } from './presence/beats.ts';
 import { ClusterRecords } from './records.ts';
-import { Takeovers } from './takeovers.ts';
+import { Handover } from './takeover/handover.ts';
+import { TakeoverNotices } from './takeover/notices.ts';
 
 /** Of a message, less its headers: what NATS takes unless it is told otherwise. Bytes. */
 const LARGEST_BODY = 1_000_000;
@@ -57,7 +57,7 @@ export class ClusterSystem implements Cluster {
   readonly #services: Services;
   readonly #records: ClusterRecords;
   #handover: Handover | undefined;
-  #takeovers: Takeovers | undefined;
+  #notices: TakeoverNotices | undefined;
   #leaving: Promise<void> | undefined;
   #leftBecause: Error | undefined;
   #deliver: (message: ArrivedMessage) => Promise<void> = async () => {};
@@ -188,7 +188,7 @@ export class ClusterSystem implements Cluster {
       mirrored: (seq) => this.outbox.mirrored(seq),
     });
     const names = singletons.map(({ name }) => name);
-    this.#takeovers = new Takeovers(names, {
+    this.#notices = new TakeoverNotices(names, {
       ...{ services: this.#services, host, records: this.#records, asks: this, outbox: this.outbox },
       recorded: (singleton) => this.#recorded(singleton),
       present: () => this.beats.present,
@@ -206,7 +206,7 @@ export class ClusterSystem implements Cluster {
     };
     this.#handover.noteTakeovers();
     this.#records.watch(watched, names);
-    this.#takeovers.start();
+    this.#notices.start();
   }
 
   /** Why this host has left the cluster, while it goes on alone. */
@@ -270,7 +270,7 @@ export class ClusterSystem implements Cluster {
   async #leave(): Promise<void> {
     await this.#handover?.stop('this host stops');
     this.#records.stop();
-    this.#takeovers?.stop();
+    this.#notices?.stop();
     await this.ask('cluster.leaving', null, LEAVE_MS).catch(() => {});
     this.#holder.stop();
     this.#asks.stop();

@@ -209,10 +209,11 @@ export class Leases {
   #leaseOf(singleton: string, number: number): Lease {
     const competitor = this.#competitor;
     const elapsed = this.#elapsed;
-    const ledger = competitor.ledger;
+    const { ledger } = competitor;
+    if (!ledger) throw new Error(`${singleton} was gained without a ledger`);
     return {
       singleton,
-      token: ledger?.token(number) ?? '',
+      token: ledger.token(number),
       deadline: () => {
         const isHeld =
           competitor.ledger === ledger &&

@@ -107,7 +107,7 @@ export class Presence<Host extends Heard> {
     return [...this.#heard.values()].filter(({ heardMs }) => heardMs >= since);
   }
 
-  /** Who was heard last before does not count, by `Clock.monotonic`. */
+  /** Hosts that were heard last before this time, by `Clock.monotonic`, do not count. */
   get countsSince(): number {
     const now = this.#clock.monotonic();
     return (this.#isCutOff(now) ? (this.#provenAt ?? this.#began) : now) - GONE_MS;
@@ -118,7 +118,10 @@ export class Presence<Host extends Heard> {
     return this.standing().isIsolated ? [...this.#heard.keys()] : this.live().map(({ host }) => host);
   }
 
-  /** What the hosts that live announced last under a name; of this one what a quorum has, unless newer beats were sent for 2 s and may be heard. */
+  /**
+   * What the hosts that live announced last under a name. Of this one it is what a quorum has stored, left out when nothing was stored for 2 s:
+   * others may have heard newer figures.
+   */
   announced(name: string): ReadonlyMap<string, Json> {
     const found = new Map<string, Json>();
     const own = this.#stored &&

@@ -5,8 +5,8 @@ import {
   REACH,
   type SharedBody,
   SharedOrder,
-} from '../../../src/plugins/cluster/messages/shared-order.ts';
-import { PROTOCOL } from '../../../src/plugins/cluster/nats/body.ts';
+} from '../../../../src/plugins/cluster/messages/shared-order.ts';
+import { PROTOCOL } from '../../../../src/plugins/cluster/nats/body.ts';
 
 type Seen = SharedBody['seen'];
 

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { ClusterPosition } from '../../../src/plugins/cluster/mirror/position.ts';
-import { tempDir } from '../../support/temp.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import { ClusterPosition } from '../../../../src/plugins/cluster/mirror/position.ts';
+import { tempDir } from '../../../support/temp.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 const SHARED = { incarnation: 'first', seq: 3, epoch: 1, trail: ['a', 'b', 'c'] };
 const MIRROR = { incarnation: 2, streamSeq: 9, seq: 7, hash: 'abc' };

@@ -1,11 +1,11 @@
 import test from 'ava';
-import type { ActorDefinition } from '../../../src/core/kernel/actors/definition.ts';
-import type { ActorState } from '../../../src/core/kernel/actors/transition.ts';
-import { isObject, type Json } from '../../../src/core/kernel/json.ts';
-import { ClusterError } from '../../../src/plugins/cluster/errors.ts';
-import { SharedActors } from '../../../src/plugins/cluster/messages/shared-actors.ts';
-import { silent } from '../../support/cluster.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import type { ActorDefinition } from '../../../../src/core/kernel/actors/definition.ts';
+import type { ActorState } from '../../../../src/core/kernel/actors/transition.ts';
+import { isObject, type Json } from '../../../../src/core/kernel/json.ts';
+import { ClusterError } from '../../../../src/plugins/cluster/errors.ts';
+import { SharedActors } from '../../../../src/plugins/cluster/messages/shared-actors.ts';
+import { silent } from '../../../support/cluster.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 const doorAt = (ref: string, order: number): ActorState => ({
   ...{ ref, machine: 'door', version: 1, value: 'open', context: { order }, done: false },

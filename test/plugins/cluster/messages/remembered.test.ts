@@ -1,6 +1,6 @@
 import test from 'ava';
-import { Remembered } from '../../../src/plugins/cluster/messages/remembered.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import { Remembered } from '../../../../src/plugins/cluster/messages/remembered.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 test('[C13] what was seen is known for its whole time, however much comes; when there is no room, new ones are refused', async (t) => {
   const clock = new VirtualClock();

@@ -1,15 +1,15 @@
 import * as transport from '@nats-io/transport-node';
 import test from 'ava';
-import { systemClock } from '../../../src/core/kernel/clock.ts';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
 import {
   checkClient,
   headerBytes,
   storedHeaderBytes,
-} from '../../../src/plugins/cluster/nats/header-bytes.ts';
-import { MOST_HEADER_BYTES } from '../../../src/plugins/cluster/nats/seal.ts';
-import { LinearStream } from '../../../src/plugins/cluster/nats/stream.ts';
-import { openLink, silent, streamSettings } from '../../support/cluster.ts';
-import { startNats } from '../../support/nats.ts';
+} from '../../../../src/plugins/cluster/nats/header-bytes.ts';
+import { MOST_HEADER_BYTES } from '../../../../src/plugins/cluster/nats/seal.ts';
+import { LinearStream } from '../../../../src/plugins/cluster/nats/stream.ts';
+import { openLink, silent, streamSettings } from '../../../support/cluster.ts';
+import { startNats } from '../../../support/nats.ts';
 
 const BLOCK = 'NATS/1.0\r\na: b\r\nc: d\r\n\r\n';
 const SUBJECT = 'hf.tests.headers';

@@ -1,14 +1,14 @@
-import type { Lease, Singleton } from '../../core/contracts/cluster.ts';
-import type { Services } from '../../core/host/plugin/definition.ts';
-import { type HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { Leases } from './leases/leases.ts';
-import { numberOf } from './leases/ledger.ts';
-import type { LastHolder } from './leases/message.ts';
-import type { HolderMessages } from './messages/holder.ts';
-import type { ClusterRecords } from './records.ts';
+import type { Lease, Singleton } from '../../../core/contracts/cluster.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { Leases } from '../leases/leases.ts';
+import { numberOf } from '../leases/ledger.ts';
+import type { LastHolder } from '../leases/message.ts';
+import type { HolderMessages } from '../messages/holder.ts';
+import type { ClusterRecords } from '../records.ts';
+import { noteTakeover } from './notices.ts';
 import { refuseOutdated } from './software.ts';
 import { type Inherited, Succession, type SuccessionOptions } from './succession.ts';
-import { noteTakeover } from './takeover.ts';
 
 export interface HandoverOptions extends SuccessionOptions {
   readonly services: SuccessionOptions['services'] & Pick<Services, 'logger'>;

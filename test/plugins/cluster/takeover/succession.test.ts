@@ -1,12 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
-import type { Takeover } from '../../../src/machines/cluster/singleton.ts';
-import type { LastHolder } from '../../../src/plugins/cluster/leases/message.ts';
-import { placeFence } from '../../../src/plugins/cluster/mirror/inheritance.ts';
-import { openLink } from '../../support/cluster.ts';
-import { inheritedBy, TENURES, taking } from '../../support/inherited.ts';
-import { MirroredHost, streamsOf } from '../../support/mirrored-host.ts';
-import { startNats } from '../../support/nats.ts';
-import { until } from '../../support/until.ts';
+import type { Takeover } from '../../../../src/machines/cluster/singleton.ts';
+import type { LastHolder } from '../../../../src/plugins/cluster/leases/message.ts';
+import { placeFence } from '../../../../src/plugins/cluster/mirror/inheritance.ts';
+import { openLink } from '../../../support/cluster.ts';
+import { inheritedBy, TENURES, taking } from '../../../support/inherited.ts';
+import { MirroredHost, streamsOf } from '../../../support/mirrored-host.ts';
+import { startNats } from '../../../support/nats.ts';
+import { until } from '../../../support/until.ts';
 
 test('[C13] whoever goes on with work tells each host that it passed over where what counts of it ends, also of its own log', async (t) => {
   const nats = await startNats(t);

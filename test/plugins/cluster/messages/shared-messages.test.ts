@@ -1,16 +1,16 @@
 import test from 'ava';
-import { HostError } from '../../../src/core/host/errors/host-error.ts';
-import type { ActorDefinition } from '../../../src/core/kernel/actors/definition.ts';
-import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { version } from '../../../src/core/kernel/version.ts';
-import { SharedMessages } from '../../../src/plugins/cluster/messages/shared-messages.ts';
-import type { Position } from '../../../src/plugins/cluster/mirror/position.ts';
-import { LinearStream } from '../../../src/plugins/cluster/nats/stream.ts';
-import { openLink, silent } from '../../support/cluster.ts';
-import { clusterName } from '../../support/message-hosts.ts';
-import { startNats } from '../../support/nats.ts';
-import type { Scope } from '../../support/scope.ts';
-import { until } from '../../support/until.ts';
+import { HostError } from '../../../../src/core/host/errors/host-error.ts';
+import type { ActorDefinition } from '../../../../src/core/kernel/actors/definition.ts';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { version } from '../../../../src/core/kernel/version.ts';
+import { SharedMessages } from '../../../../src/plugins/cluster/messages/shared-messages.ts';
+import type { Position } from '../../../../src/plugins/cluster/mirror/position.ts';
+import { LinearStream } from '../../../../src/plugins/cluster/nats/stream.ts';
+import { openLink, silent } from '../../../support/cluster.ts';
+import { clusterName } from '../../../support/message-hosts.ts';
+import { startNats } from '../../../support/nats.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { until } from '../../../support/until.ts';
 
 interface Wish {
   readonly name: string;

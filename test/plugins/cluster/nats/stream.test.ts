@@ -1,26 +1,26 @@
 import type { StoredMsg, StreamConfig } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
 import test from 'ava';
-import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { EXPECTED_LAST, Seal } from '../../../src/plugins/cluster/nats/seal.ts';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { EXPECTED_LAST, Seal } from '../../../../src/plugins/cluster/nats/seal.ts';
 import {
   LinearStream,
   type StreamDependencies,
   type StreamMessage,
-} from '../../../src/plugins/cluster/nats/stream.ts';
+} from '../../../../src/plugins/cluster/nats/stream.ts';
 import {
   StreamConflict,
   StreamFull,
   StreamGap,
   StreamGone,
-} from '../../../src/plugins/cluster/nats/stream-errors.ts';
-import { openStored } from '../../../src/plugins/cluster/nats/stream-message.ts';
-import { configOf } from '../../../src/plugins/cluster/nats/stream-settings.ts';
-import { clusterKey, openLink, silent, strangersKey, streamSettings } from '../../support/cluster.ts';
-import { startNats } from '../../support/nats.ts';
-import { natsOfFile } from '../../support/nats-of-file.ts';
-import type { Scope } from '../../support/scope.ts';
-import { until } from '../../support/until.ts';
+} from '../../../../src/plugins/cluster/nats/stream-errors.ts';
+import { openStored } from '../../../../src/plugins/cluster/nats/stream-message.ts';
+import { configOf } from '../../../../src/plugins/cluster/nats/stream-settings.ts';
+import { clusterKey, openLink, silent, strangersKey, streamSettings } from '../../../support/cluster.ts';
+import { startNats } from '../../../support/nats.ts';
+import { natsOfFile } from '../../../support/nats-of-file.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { until } from '../../../support/until.ts';
 
 const nats = natsOfFile(test);
 const dependencies: StreamDependencies = { clock: systemClock, logger: silent };

@@ -3,20 +3,20 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { z } from 'zod';
-import { type Cluster, ClusterToken } from '../../../src/core/contracts/cluster.ts';
-import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
-import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
-import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
-import { type Clock, systemClock } from '../../../src/core/kernel/clock.ts';
-import { cluster } from '../../../src/plugins/cluster/index.ts';
-import { CatchingUp } from '../../../src/plugins/cluster/messages/catching-up.ts';
-import { ClusterSystem } from '../../../src/plugins/cluster/system.ts';
-import { silent } from '../../support/cluster.ts';
-import { startNats } from '../../support/nats.ts';
-import type { Scope } from '../../support/scope.ts';
-import { tempDir } from '../../support/temp.ts';
-import { until } from '../../support/until.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import { type Cluster, ClusterToken } from '../../../../src/core/contracts/cluster.ts';
+import { resolveConfig } from '../../../../src/core/host/config/resolve.ts';
+import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
+import { createRuntime } from '../../../../src/core/host/runtime/runtime.ts';
+import { type Clock, systemClock } from '../../../../src/core/kernel/clock.ts';
+import { cluster } from '../../../../src/plugins/cluster/index.ts';
+import { CatchingUp } from '../../../../src/plugins/cluster/messages/catching-up.ts';
+import { ClusterSystem } from '../../../../src/plugins/cluster/system.ts';
+import { silent } from '../../../support/cluster.ts';
+import { startNats } from '../../../support/nats.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { tempDir } from '../../../support/temp.ts';
+import { until } from '../../../support/until.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 /** A host that runs, with nothing but its part of the cluster. */
 async function start(

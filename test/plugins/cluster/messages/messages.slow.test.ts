@@ -1,12 +1,12 @@
 import { cpSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { clusterName, type HostWish, type MessageHost, openHost } from '../../support/message-hosts.ts';
-import { startNats } from '../../support/nats.ts';
-import { natsOfFile } from '../../support/nats-of-file.ts';
-import type { NatsProxy } from '../../support/nats-proxy.ts';
-import type { Scope } from '../../support/scope.ts';
-import { until } from '../../support/until.ts';
+import { clusterName, type HostWish, type MessageHost, openHost } from '../../../support/message-hosts.ts';
+import { startNats } from '../../../support/nats.ts';
+import { natsOfFile } from '../../../support/nats-of-file.ts';
+import type { NatsProxy } from '../../../support/nats-proxy.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { until } from '../../../support/until.ts';
 
 const ids = ({ messages }: MessageHost) => messages.map(({ correlation }) => correlation);
 const orders = ({ messages }: MessageHost) => messages.map(({ order }) => order ?? 0);

@@ -2,26 +2,26 @@ import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
-import type { CheckResult } from '../../../src/core/host/plugin/diagnosis.ts';
-import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { ClusterKey } from '../../../src/plugins/cluster/keys.ts';
-import { proofStream } from '../../../src/plugins/cluster/nats/quorum-proof.ts';
-import { LinearStream } from '../../../src/plugins/cluster/nats/stream.ts';
-import type { StreamSettings } from '../../../src/plugins/cluster/nats/stream-settings.ts';
-import { clockResult, raceOf } from '../../../src/plugins/cluster/operate/checks.ts';
-import { clusterChecks } from '../../../src/plugins/cluster/operate/diagnosis.ts';
-import { type ClusterOptions, clusterOptions } from '../../../src/plugins/cluster/options.ts';
-import { type LinkWish, openLink, silent } from '../../support/cluster.ts';
+import type { CheckResult } from '../../../../src/core/host/plugin/diagnosis.ts';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { ClusterKey } from '../../../../src/plugins/cluster/keys.ts';
+import { proofStream } from '../../../../src/plugins/cluster/nats/quorum-proof.ts';
+import { LinearStream } from '../../../../src/plugins/cluster/nats/stream.ts';
+import type { StreamSettings } from '../../../../src/plugins/cluster/nats/stream-settings.ts';
+import { clockResult, raceOf } from '../../../../src/plugins/cluster/operate/checks.ts';
+import { clusterChecks } from '../../../../src/plugins/cluster/operate/diagnosis.ts';
+import { type ClusterOptions, clusterOptions } from '../../../../src/plugins/cluster/options.ts';
+import { type LinkWish, openLink, silent } from '../../../support/cluster.ts';
 import {
   type DeployedNats,
   makeCertificateAuthority,
   type NatsUser,
   natsUser,
   startDeployedNats,
-} from '../../support/deployed-nats.ts';
-import type { Scope } from '../../support/scope.ts';
-import { tempDir } from '../../support/temp.ts';
-import { read, until } from '../../support/until.ts';
+} from '../../../support/deployed-nats.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { tempDir } from '../../../support/temp.ts';
+import { read, until } from '../../../support/until.ts';
 
 const ends: (() => unknown)[] = [];
 const scope: Scope = { teardown: (end) => ends.unshift(end), log: () => {} };

@@ -1,11 +1,11 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { Outgoing } from '../../../src/plugins/cluster/messages/outgoing.ts';
-import { SharedOrder } from '../../../src/plugins/cluster/messages/shared-order.ts';
-import type { AppendOptions } from '../../../src/plugins/cluster/nats/stream.ts';
-import { StreamUnavailable, StreamUnknown } from '../../../src/plugins/cluster/nats/stream-errors.ts';
-import { runs } from '../../support/runs.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import { Outgoing } from '../../../../src/plugins/cluster/messages/outgoing.ts';
+import { SharedOrder } from '../../../../src/plugins/cluster/messages/shared-order.ts';
+import type { AppendOptions } from '../../../../src/plugins/cluster/nats/stream.ts';
+import { StreamUnavailable, StreamUnknown } from '../../../../src/plugins/cluster/nats/stream-errors.ts';
+import { runs } from '../../../support/runs.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 const ONE_WAY_MS = 100;
 

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { StateExchange } from '../../../src/plugins/cluster/messages/state-exchange.ts';
-import { silent } from '../../support/cluster.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import { StateExchange } from '../../../../src/plugins/cluster/messages/state-exchange.ts';
+import { silent } from '../../../support/cluster.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 interface Wish {
   /** How long it takes to send what the host has, milliseconds. */

@@ -1,10 +1,13 @@
 import test from 'ava';
-import type { Cluster } from '../../../src/core/contracts/cluster.ts';
-import type { Json } from '../../../src/core/kernel/json.ts';
-import { type Takeover, untoldAfter } from '../../../src/machines/cluster/singleton.ts';
-import { Takeovers, type TakeoversOptions } from '../../../src/plugins/cluster/takeovers.ts';
-import { silent } from '../../support/cluster.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import type { Cluster } from '../../../../src/core/contracts/cluster.ts';
+import type { Json } from '../../../../src/core/kernel/json.ts';
+import { type Takeover, untoldAfter } from '../../../../src/machines/cluster/singleton.ts';
+import {
+  TakeoverNotices,
+  type TakeoverNoticesOptions,
+} from '../../../../src/plugins/cluster/takeover/notices.ts';
+import { silent } from '../../../support/cluster.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 type Answerer = Parameters<Cluster['onAsked']>[1];
 
@@ -17,7 +20,7 @@ function barn(untold: readonly Takeover[]) {
   const noted: string[] = [];
   let answerer: Answerer = () => undefined;
   const is = { untold, present: new Set<string>(), canNote: true };
-  const options: TakeoversOptions = {
+  const options: TakeoverNoticesOptions = {
     services: { clock, logger: silent, log: { lastSeq: () => 9, whenDurable: async () => {} } },
     host: 'barn',
     recorded: () => ({ untold: is.untold }),
@@ -45,7 +48,7 @@ function barn(untold: readonly Takeover[]) {
       },
     },
   };
-  const takeovers = new Takeovers(['doors'], options);
+  const takeovers = new TakeoverNotices(['doors'], options);
   takeovers.start();
   return { takeovers, clock, asked, noted, is, hear: async (body: Json) => await answerer(body, 'attic') };
 }

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { HostsAhead, type ReadPlace } from '../../../src/plugins/cluster/messages/hosts-ahead.ts';
+import { HostsAhead, type ReadPlace } from '../../../../src/plugins/cluster/messages/hosts-ahead.ts';
 
 const [OLD, NEW] = ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'];
 const at = (seq: number, incarnation = OLD): ReadPlace => ({ incarnation, seq });

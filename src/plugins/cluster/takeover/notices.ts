@@ -1,11 +1,53 @@
 import { z } from 'zod';
-import type { Cluster } from '../../core/contracts/cluster.ts';
-import type { Services } from '../../core/host/plugin/definition.ts';
-import type { Json } from '../../core/kernel/json.ts';
-import type { SingletonContext } from '../../machines/cluster/singleton.ts';
-import type { Outbox } from './mirror/outbox.ts';
-import { takeoverSchema } from './mirror/takeover-events.ts';
-import type { ClusterRecords } from './records.ts';
+import type { Cluster, Singleton } from '../../../core/contracts/cluster.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import { newestTakeover } from '../../../core/kernel/actors/adoption.ts';
+import type { Json } from '../../../core/kernel/json.ts';
+import type { SingletonContext, Takeover } from '../../../machines/cluster/singleton.ts';
+import type { Outbox } from '../mirror/outbox.ts';
+import { takeoverSchema } from '../mirror/takeover-events.ts';
+import type { ClusterRecords } from '../records.ts';
+import type { Inherited, SuccessionOptions } from './succession.ts';
+
+export interface TakeoverNotes extends Pick<SuccessionOptions, 'services' | 'host' | 'recorded'> {
+  readonly records: Pick<ClusterRecords, 'singleton'>;
+}
+
+/**
+ * Records that the work of other hosts goes on here, when it does, and where that ends what counts of each.
+ *
+ * @param token of the tenure
+ * @param inherited what it goes on from; after a crash undefined: then what was recorded says so
+ * @param hasBegun whether the beginning was completed; without that the takeover must stand in the log
+ */
+export function noteTakeover(
+  { services, host, recorded, records }: TakeoverNotes,
+  { name, actorTypes }: Singleton,
+  token: string,
+  inherited?: Inherited,
+  hasBegun = false,
+): void {
+  const { actors, clock, log } = services;
+  const { left, passedOver = [] } = inherited ?? {};
+  const newest = newestTakeover(actors.knownStates(actorTypes), () => true);
+  const isNew = newest?.isComplete && newest.first > (recorded(name)?.tookOverBy ?? 0);
+  const isOfLeft = !inherited || (left?.host === newest?.host && left?.seq === newest?.seq);
+  const source = isNew && isOfLeft ? newest : hasBegun ? left : undefined;
+  if (!source && !hasBegun) return;
+  // One host can be both: it held the lease again since, and had begun by an earlier one.
+  const ended = new Map([...passedOver, ...(source ? [source] : [])].map((one) => [one.host, one]));
+  ended.delete(host);
+  const own = [...ended.values()].map(({ host: of, seq, hash }) => ({
+    host: of,
+    seq,
+    hash,
+    by: host,
+    token,
+  }));
+  const takeovers: Takeover[] = [...(left?.untold ?? []), ...own];
+  if (takeovers.length === 0) return;
+  records.singleton(name, { type: 'TOOK_OVER', at: clock.now(), by: log.lastSeq(), takeovers });
+}
 
 /** Between two attempts to tell a host. It has met the fence by then, unless that is lost. */
 const TELL_MS = 5_000;
@@ -18,7 +60,7 @@ const answerBody = z.array(z.object({ singleton: z.string(), token: z.string() }
 
 type NamedTakeover = z.output<typeof questionBody>[number];
 
-export interface TakeoversOptions {
+export interface TakeoverNoticesOptions {
   readonly services: Pick<Services, 'clock' | 'logger'> & {
     readonly log: Pick<Services['log'], 'lastSeq' | 'whenDurable'>;
   };
@@ -36,13 +78,13 @@ export interface TakeoversOptions {
  * Tells each host whose work went on here, or on a host that this one went on from, at which of its records that was, until it has noted that
  * (docs/cluster.md, "Takeover"): servers that were set back may have lost the fence, and nothing else on its stream.
  */
-export class Takeovers {
-  readonly #options: TakeoversOptions;
+export class TakeoverNotices {
+  readonly #options: TakeoverNoticesOptions;
   readonly #singletons: readonly string[];
   #isStopped = false;
   #cancel: () => void = () => {};
 
-  constructor(singletons: readonly string[], options: TakeoversOptions) {
+  constructor(singletons: readonly string[], options: TakeoverNoticesOptions) {
     this.#options = options;
     this.#singletons = singletons;
     options.asks.onAsked(QUESTION, (body) => this.#told(body));

@@ -1,5 +1,5 @@
-import type { Software } from '../../machines/cluster/singleton.ts';
-import { ClusterError } from './errors.ts';
+import type { Software } from '../../../machines/cluster/singleton.ts';
+import { ClusterError } from '../errors.ts';
 
 /**
  * Whether this host may go on with what another one did, or it itself before it was set back: not by older machines, which do not

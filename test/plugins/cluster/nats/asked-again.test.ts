@@ -1,6 +1,6 @@
 import test from 'ava';
-import { askedAgain } from '../../../src/plugins/cluster/nats/asked-again.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import { askedAgain } from '../../../../src/plugins/cluster/nats/asked-again.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 /** Questions in the order in which they were asked, and how to answer each. */
 function questions() {

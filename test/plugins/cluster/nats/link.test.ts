@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { headers } from '@nats-io/transport-node';
 import test from 'ava';
-import { createLogger } from '../../../src/core/host/logging/logger.ts';
-import { systemClock } from '../../../src/core/kernel/clock.ts';
-import type { LinkMessage } from '../../../src/plugins/cluster/nats/link.ts';
-import { openLink, strangersKey } from '../../support/cluster.ts';
-import { natsOfFile } from '../../support/nats-of-file.ts';
-import { until } from '../../support/until.ts';
+import { createLogger } from '../../../../src/core/host/logging/logger.ts';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import type { LinkMessage } from '../../../../src/plugins/cluster/nats/link.ts';
+import { openLink, strangersKey } from '../../../support/cluster.ts';
+import { natsOfFile } from '../../../support/nats-of-file.ts';
+import { until } from '../../../support/until.ts';
 
 const nats = natsOfFile(test);
 

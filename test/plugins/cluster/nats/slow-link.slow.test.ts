@@ -1,11 +1,11 @@
 import test from 'ava';
-import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { LinearStream } from '../../../src/plugins/cluster/nats/stream.ts';
-import { openLink, silent, streamSettings } from '../../support/cluster.ts';
-import { openHost } from '../../support/message-hosts.ts';
-import { MirroredHost } from '../../support/mirrored-host.ts';
-import { startNats } from '../../support/nats.ts';
-import { until } from '../../support/until.ts';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { LinearStream } from '../../../../src/plugins/cluster/nats/stream.ts';
+import { openLink, silent, streamSettings } from '../../../support/cluster.ts';
+import { openHost } from '../../../support/message-hosts.ts';
+import { MirroredHost } from '../../../support/mirrored-host.ts';
+import { startNats } from '../../../support/nats.ts';
+import { until } from '../../../support/until.ts';
 
 const MESSAGE_BYTES = 700_000;
 

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { Pace } from '../../../src/plugins/cluster/nats/pace.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import { Pace } from '../../../../src/plugins/cluster/nats/pace.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 const KIB = 1024;
 

@@ -1,15 +1,15 @@
 import test, { type ExecutionContext } from 'ava';
-import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { SqliteLog } from '../../../src/core/kernel/log/sqlite-log.ts';
-import type { Software } from '../../../src/machines/cluster/singleton.ts';
-import { Handover } from '../../../src/plugins/cluster/handover.ts';
-import type { HeldLease } from '../../../src/plugins/cluster/messages/holder.ts';
-import { StreamUnavailable } from '../../../src/plugins/cluster/nats/stream-errors.ts';
-import { Succession } from '../../../src/plugins/cluster/succession.ts';
-import { openLink, silent } from '../../support/cluster.ts';
-import { holdLog } from '../../support/held-log.ts';
-import { tempDir } from '../../support/temp.ts';
-import { until } from '../../support/until.ts';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
+import type { Software } from '../../../../src/machines/cluster/singleton.ts';
+import type { HeldLease } from '../../../../src/plugins/cluster/messages/holder.ts';
+import { StreamUnavailable } from '../../../../src/plugins/cluster/nats/stream-errors.ts';
+import { Handover } from '../../../../src/plugins/cluster/takeover/handover.ts';
+import { Succession } from '../../../../src/plugins/cluster/takeover/succession.ts';
+import { openLink, silent } from '../../../support/cluster.ts';
+import { holdLog } from '../../../support/held-log.ts';
+import { tempDir } from '../../../support/temp.ts';
+import { until } from '../../../support/until.ts';
 
 /** How long a hand-over by plan waits for the stream, milliseconds. */
 const PATIENCE_MS = 5_000;

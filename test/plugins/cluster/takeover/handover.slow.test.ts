@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
-import type { Takeover } from '../../../src/machines/cluster/singleton.ts';
-import type { LastHolder } from '../../../src/plugins/cluster/leases/message.ts';
-import { placeFence } from '../../../src/plugins/cluster/mirror/inheritance.ts';
-import { openLink } from '../../support/cluster.ts';
-import { inheritedBy, TENURES, taking } from '../../support/inherited.ts';
-import { MirroredHost, streamsOf } from '../../support/mirrored-host.ts';
-import { startNats } from '../../support/nats.ts';
+import type { Takeover } from '../../../../src/machines/cluster/singleton.ts';
+import type { LastHolder } from '../../../../src/plugins/cluster/leases/message.ts';
+import { placeFence } from '../../../../src/plugins/cluster/mirror/inheritance.ts';
+import { openLink } from '../../../support/cluster.ts';
+import { inheritedBy, TENURES, taking } from '../../../support/inherited.ts';
+import { MirroredHost, streamsOf } from '../../../support/mirrored-host.ts';
+import { startNats } from '../../../support/nats.ts';
 
 test('[C13] a takeover that was cut off hands on nothing, and a whole one nothing of what its host had before', async (t) => {
   t.timeout(300_000);

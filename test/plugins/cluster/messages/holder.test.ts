@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Msg as NatsMessage } from '@nats-io/transport-node';
 import test from 'ava';
-import type { ArrivedMessage } from '../../../src/core/contracts/cluster.ts';
-import { HostError } from '../../../src/core/host/errors/host-error.ts';
-import { openLink, strangersKey } from '../../support/cluster.ts';
-import { clusterName, type MessageHost, openHost } from '../../support/message-hosts.ts';
-import { natsOfFile } from '../../support/nats-of-file.ts';
-import type { Scope } from '../../support/scope.ts';
-import { until } from '../../support/until.ts';
+import type { ArrivedMessage } from '../../../../src/core/contracts/cluster.ts';
+import { HostError } from '../../../../src/core/host/errors/host-error.ts';
+import { openLink, strangersKey } from '../../../support/cluster.ts';
+import { clusterName, type MessageHost, openHost } from '../../../support/message-hosts.ts';
+import { natsOfFile } from '../../../support/nats-of-file.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { until } from '../../../support/until.ts';
 
 const nats = natsOfFile(test);
 

@@ -1,15 +1,15 @@
-import type { Lease, Singleton } from '../../core/contracts/cluster.ts';
-import type { Services } from '../../core/host/plugin/definition.ts';
-import { newestTakeover } from '../../core/kernel/actors/adoption.ts';
-import { passed } from '../../core/kernel/clock.ts';
-import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { SingletonContext } from '../../machines/cluster/singleton.ts';
-import { singletonActor } from './actors.ts';
-import { ClusterError } from './errors.ts';
-import { numberOf } from './leases/ledger.ts';
-import type { LastHolder } from './leases/message.ts';
-import type { LogStreams } from './mirror/incarnations.ts';
-import { begunOnStreams, inheritanceOf, type Left, placeFence } from './mirror/inheritance.ts';
+import type { Lease, Singleton } from '../../../core/contracts/cluster.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import { newestTakeover } from '../../../core/kernel/actors/adoption.ts';
+import { passed } from '../../../core/kernel/clock.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { SingletonContext } from '../../../machines/cluster/singleton.ts';
+import { singletonActor } from '../actors.ts';
+import { ClusterError } from '../errors.ts';
+import { numberOf } from '../leases/ledger.ts';
+import type { LastHolder } from '../leases/message.ts';
+import type { LogStreams } from '../mirror/incarnations.ts';
+import { begunOnStreams, inheritanceOf, type Left, placeFence } from '../mirror/inheritance.ts';
 
 /** What the work of a singleton goes on from. */
 export interface Inherited {

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { clusterName, openHost } from '../../support/message-hosts.ts';
-import { startNats } from '../../support/nats.ts';
-import { read, until } from '../../support/until.ts';
+import { clusterName, openHost } from '../../../support/message-hosts.ts';
+import { startNats } from '../../../support/nats.ts';
+import { read, until } from '../../../support/until.ts';
 
 test('[C13] a host is not cut off while the stream of its proofs has no leader: another stream proves the quorum', async (t) => {
   const nats = await startNats(t, { servers: 3 });

@@ -1,16 +1,16 @@
 import { cpSync, rmSync } from 'node:fs';
 import test from 'ava';
-import { type Clock, systemClock } from '../../../src/core/kernel/clock.ts';
-import { LinearStream, type StreamDependencies } from '../../../src/plugins/cluster/nats/stream.ts';
+import { type Clock, systemClock } from '../../../../src/core/kernel/clock.ts';
+import { LinearStream, type StreamDependencies } from '../../../../src/plugins/cluster/nats/stream.ts';
 import {
   StreamConflict,
   StreamRewound,
   StreamUnknown,
-} from '../../../src/plugins/cluster/nats/stream-errors.ts';
-import type { StreamMessage } from '../../../src/plugins/cluster/nats/stream-message.ts';
-import { openLink, silent, streamSettings } from '../../support/cluster.ts';
-import { startNats } from '../../support/nats.ts';
-import { until } from '../../support/until.ts';
+} from '../../../../src/plugins/cluster/nats/stream-errors.ts';
+import type { StreamMessage } from '../../../../src/plugins/cluster/nats/stream-message.ts';
+import { openLink, silent, streamSettings } from '../../../support/cluster.ts';
+import { startNats } from '../../../support/nats.ts';
+import { until } from '../../../support/until.ts';
 
 const dependencies: StreamDependencies = { clock: systemClock, logger: silent };
 

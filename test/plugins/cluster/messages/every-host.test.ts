@@ -1,15 +1,15 @@
 import { readdirSync } from 'node:fs';
 import test from 'ava';
-import { HostError } from '../../../src/core/host/errors/host-error.ts';
-import { systemClock } from '../../../src/core/kernel/clock.ts';
-import { Outgoing } from '../../../src/plugins/cluster/messages/outgoing.ts';
-import { SharedOrder } from '../../../src/plugins/cluster/messages/shared-order.ts';
-import { LinearStream } from '../../../src/plugins/cluster/nats/stream.ts';
-import { openLink, silent, strangersKey, streamSettings } from '../../support/cluster.ts';
-import { clusterName, type MessageHost, openHost } from '../../support/message-hosts.ts';
-import { natsOfFile } from '../../support/nats-of-file.ts';
-import type { Scope } from '../../support/scope.ts';
-import { until } from '../../support/until.ts';
+import { HostError } from '../../../../src/core/host/errors/host-error.ts';
+import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { Outgoing } from '../../../../src/plugins/cluster/messages/outgoing.ts';
+import { SharedOrder } from '../../../../src/plugins/cluster/messages/shared-order.ts';
+import { LinearStream } from '../../../../src/plugins/cluster/nats/stream.ts';
+import { openLink, silent, strangersKey, streamSettings } from '../../../support/cluster.ts';
+import { clusterName, type MessageHost, openHost } from '../../../support/message-hosts.ts';
+import { natsOfFile } from '../../../support/nats-of-file.ts';
+import type { Scope } from '../../../support/scope.ts';
+import { until } from '../../../support/until.ts';
 
 const nats = natsOfFile(test);
 
