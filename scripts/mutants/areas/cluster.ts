@@ -19,6 +19,11 @@ const area: Area = {
           put: 'return together(this.#waiting).slice(0, 1);',
         },
         {
+          breaks: 'C13: a message to every host that was acknowledged and is not stored is never sent again',
+          find: 'this.#options.clock.after(DELIVERED_MS, () => this.#doubt(entry));',
+          put: '',
+        },
+        {
           breaks: 'C13: messages behind one that its holder does not take now are taken before it',
           find: "if (first !== 'taken' && first !== 'failed') break;",
           put: '',
@@ -501,6 +506,16 @@ const area: Area = {
           breaks: 'C13: of a host that was restarted the ledger knows how far its log was long ago',
           find: '...(known && { mirror: known })',
           put: '',
+        },
+      ],
+    ),
+    ...noticedBy(
+      ['cluster/mirror/strangers-streams'],
+      [
+        {
+          breaks: 'C13: the id of the next message of a log can be known before it is sent',
+          find: '${expectedLast}.${randomUUID()}`',
+          put: '${expectedLast}`',
         },
       ],
     ),

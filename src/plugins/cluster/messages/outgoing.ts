@@ -20,6 +20,8 @@ export const STATES_AT_ONCE = 128;
 /** Of one attempt; the next one has the same id and the same bytes. */
 const ATTEMPT_MS = 1_000;
 const PAUSE_MS = 100;
+/** What was acknowledged and has not come back by then is sent again: whoever is in the account can acknowledge in the server's place. */
+const DELIVERED_MS = 3_000;
 /** What the sender knows when it writes an entry takes no more room than this: what fits now fits then. */
 const LONGEST_SEEN = { incarnation: 'x'.repeat(40), seq: Number.MAX_SAFE_INTEGER, epoch: LAST_EPOCH };
 
@@ -48,6 +50,8 @@ interface Waiting {
 /** One message of the stream: the same bytes at each attempt, whatever waits meanwhile, so that it counts once however often it is stored. */
 interface Entry {
   readonly id: string;
+  /** By which the server knows a repetition. */
+  messageId: string;
   readonly queue: SendQueue;
   readonly items: readonly Waiting[];
   readonly bytes: Buffer;
@@ -205,8 +209,11 @@ export class Outgoing {
     entry.state = 'unknown';
     entry.isUnderWay = true;
     try {
-      await stream.append(entry.bytes, { id: entry.id, timeoutMs: ATTEMPT_MS });
-      if (isUnknown()) entry.state = 'stored';
+      await stream.append(entry.bytes, { id: entry.messageId, timeoutMs: ATTEMPT_MS });
+      if (isUnknown()) {
+        entry.state = 'stored';
+        this.#options.clock.after(DELIVERED_MS, () => this.#doubt(entry));
+      }
       this.#options.onStored();
     } catch (error) {
       if (isUnknown()) {
@@ -219,12 +226,28 @@ export class Outgoing {
     entry.isUnderWay = false;
   }
 
+  #doubt(entry: Entry): void {
+    if (this.#isStopped || !this.#entries.has(entry.id) || entry.state !== 'stored') return;
+    entry.state = 'unknown';
+    // Somebody may have taken the id before: then the server would acknowledge the message and not store it again. Readers count it once by its own.
+    entry.messageId = newCorrelation();
+    this.#drain(entry.queue);
+  }
+
   /** Writes what waits in a queue into one entry, as much as fits, from its first one on. */
   #write(first: Waiting): Entry {
     const id = newCorrelation();
     const items = this.#together(first);
     const bytes = this.#encode(id, joined(first.content, items), this.#seen());
-    const entry: Entry = { id, queue: first.queue, items, bytes, isUnderWay: false, state: 'waiting' };
+    const entry: Entry = {
+      id,
+      messageId: id,
+      queue: first.queue,
+      items,
+      bytes,
+      isUnderWay: false,
+      state: 'waiting',
+    };
     for (const item of items) item.entry = entry;
     this.#entries.set(id, entry);
     return entry;
@@ -324,7 +347,7 @@ function joined(first: SharedContent, items: readonly Waiting[]): SharedContent 
 const OUTCOMES = {
   waiting: 'it was not sent',
   unknown: 'it may be stored and still arrive',
-  stored: 'it is stored and will arrive',
+  stored: 'it was acknowledged, and may still arrive',
   delivered: 'this host has it, and the others will',
 };
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { Headers } from '../nats/seal.ts';
 import type { LinearStream } from '../nats/stream.ts';
@@ -128,7 +129,8 @@ export class Writer {
     this.#last = seq;
     const bytes = body.length + MESSAGE_BYTES;
     this.#bytes += bytes;
-    const id = `${this.#options.host}.${this.incarnation}.${what}.${expectedLast}`;
+    // The server takes no second message of an id for a while, so nobody may know the next one before it is sent.
+    const id = `${this.#options.host}.${this.incarnation}.${what}.${expectedLast}.${randomUUID()}`;
     const appended = this.stream.append(body, { subject, id, expectedLast, headers });
     const confirmed = appended.then(() => confirm(this.stream, { seq, id }, this.#options.clock));
     this.#window.add(confirmed, bytes, () => stands(seq));

@@ -51,6 +51,8 @@ export class NatsLink {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #seal: Seal;
+  /** Answers of other hosts come below this subject, which each of them may publish to: no user needs more rights for an answer. */
+  readonly #answers: string;
   readonly #forgedLines: SparseLines;
   #jetstream: JetStreamClient | undefined;
   #manager: JetStreamManager | undefined;
@@ -58,7 +60,12 @@ export class NatsLink {
   /** Those of streams that were counted last, oldest first. */
   readonly #forgedPlaces = new Set<string>();
 
-  private constructor(modules: Modules, dialler: Dialler, { clock, logger, key }: LinkDependencies) {
+  private constructor(
+    modules: Modules,
+    dialler: Dialler,
+    cluster: string,
+    { clock, logger, key }: LinkDependencies,
+  ) {
     this.#modules = modules;
     this.#dialler = dialler;
     this.#clock = clock;
@@ -71,6 +78,7 @@ export class NatsLink {
     this.#forgedLines = new SparseLines(clock, FORGED_LINE_MS);
     this.key = key;
     this.#seal = new Seal(key);
+    this.#answers = `hf.${cluster}.answer`;
   }
 
   /**
@@ -87,7 +95,7 @@ export class NatsLink {
     checkClient(transport);
     const dialler = new Dialler(transport, options);
     dialler.check();
-    const link = new NatsLink({ transport, jetstream }, dialler, dependencies);
+    const link = new NatsLink({ transport, jetstream }, dialler, options.name, dependencies);
     link.#connection.start();
     return link;
   }
@@ -278,7 +286,7 @@ export class NatsLink {
     { timeoutMs, unheardMs, most }: AnswerLimits,
   ): Promise<{ readonly answers: readonly LinkMessage[]; readonly isUnheard: boolean }> {
     const connection = this.connected();
-    const reply = this.#modules.transport.createInbox();
+    const reply = this.#modules.transport.createInbox(this.#answers);
     const headers = this.#sealed(subject, body, { [REPLY_TO]: reply });
     const answers: LinkMessage[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -14,7 +14,8 @@ const ONE_WAY_MS = 100;
  * the server has forgotten its id.
  */
 const FATES = ['stored', 'unheard', 'lost', 'delayed', 'twice', 'refused'] as const;
-type Fate = (typeof FATES)[number];
+/** `forged`: somebody acknowledges it in the server's place, or the server loses it again. */
+type Fate = (typeof FATES)[number] | 'forged';
 
 /** A stream behind a link with a round trip of 200 ms, and a host that sends to it and reads what stands on it. */
 class Rig {
@@ -24,6 +25,7 @@ class Rig {
   readonly heard: [topic: string, text: string][] = [];
   readonly orders: number[] = [];
   appends = 0;
+  readonly messageIds: string[] = [];
   places = 0;
   readonly #order = new SharedOrder({ incarnation: 'one', seq: 0, epoch: 0, trail: [] });
   readonly #ids = new Set<string>();
@@ -50,8 +52,9 @@ class Rig {
   #append(body: Uint8Array | string, { id = '', timeoutMs = 0 }: AppendOptions = {}) {
     const fate = this.#fates.next().value ?? 'stored';
     this.appends += 1;
+    this.messageIds.push(id);
     const bytes = Buffer.from(body);
-    if (fate !== 'lost' && fate !== 'refused')
+    if (fate !== 'lost' && fate !== 'refused' && fate !== 'forged')
       this.clock.after(fate === 'delayed' ? 2.5 * timeoutMs : ONE_WAY_MS, () => this.#store(bytes, id));
     if (fate === 'twice')
       this.clock.after(ONE_WAY_MS + 1, () => {
@@ -59,7 +62,7 @@ class Rig {
         this.#store(bytes, id);
       });
     return new Promise<{ seq: number; duplicate: boolean }>((resolve, reject) => {
-      const isHeard = fate === 'stored' || fate === 'twice' || fate === 'refused';
+      const isHeard = fate === 'stored' || fate === 'twice' || fate === 'refused' || fate === 'forged';
       this.clock.after(isHeard ? 2 * ONE_WAY_MS : timeoutMs, () => {
         if (fate === 'refused') reject(new StreamUnavailable('S', 'it has no leader'));
         else if (isHeard) resolve({ seq: this.places, duplicate: false });
@@ -129,6 +132,18 @@ test('[C13] who gives up a message that may be stored stops none of those that w
     ['m0', 'm1', 'm2'].map((text) => ['t', text]),
   );
   t.is(rig.places, 2);
+});
+
+test('[C13,G14] a message that was acknowledged and is not stored is sent again within seconds, and arrives once', async (t) => {
+  const rig = new Rig(['forged', 'forged']);
+  const revoked = rig.send('keys.revoked', 'm0');
+  await rig.clock.advance(2_000);
+  t.is(rig.appends, 1, 'it may be on its way');
+  await rig.clock.advance(6_000);
+  await revoked;
+  t.deepEqual(rig.heard, [['keys.revoked', 'm0']]);
+  t.deepEqual([rig.appends, rig.places], [3, 1]);
+  t.is(new Set(rig.messageIds).size, 3, 'by an id that nobody can have taken before');
 });
 
 test('[C13] whatever becomes of attempts, messages of a topic arrive once each, in their order', async (t) => {

@@ -1,5 +1,5 @@
 import { DiscardPolicy, jetstreamManager, type StreamConfig } from '@nats-io/jetstream';
-import { connect } from '@nats-io/transport-node';
+import { connect, headers } from '@nats-io/transport-node';
 import test, { type ExecutionContext } from 'ava';
 import { type Clock, systemClock } from '../../../../src/core/kernel/clock.ts';
 import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
@@ -101,6 +101,36 @@ test('[C13] a host passes over streams that somebody without the key has filled,
   await host.mirror(1);
   t.is(host.outbox.position.incarnation, 4);
   t.is((await placeFence(streams, 'one', FENCE)).incarnation, 4);
+});
+
+test('[C13] somebody without the key who takes the ids that a host would use next does not keep its log from the stream', async (t) => {
+  t.timeout(60_000);
+  const { link, stranger } = await open(t);
+  const host = new MirroredHost(t, link);
+  await host.mirror(3);
+  const subject = 'hf.tests.log.one.1.records';
+  const taken = new Set<string>();
+  stranger.subscribe(subject, {
+    callback: (_, message) => {
+      const id = message.headers?.get('Nats-Msg-Id') ?? '';
+      if (!id.startsWith('one.1.records') || message.headers?.has('Of-Stranger')) return;
+      // It was in vain: the next attempt will name the message behind the one that follows.
+      const next = id.replace(
+        /\.(\d+)((?:\.[^.]*-[^.]*)?)$/,
+        (_all, last, more) => `.${Number(last) + 2}${more}`,
+      );
+      if (taken.has(id) || taken.has(next)) return;
+      taken.add(next);
+      const mine = headers();
+      mine.set('Nats-Msg-Id', next);
+      mine.set('Of-Stranger', '1');
+      stranger.publish(subject, 'x', { headers: mine });
+    },
+  });
+  stranger.publish(subject, 'so that the next append is in vain');
+  await stranger.flush();
+  t.is(await host.mirror(1), 4);
+  t.true(taken.size > 0);
 });
 
 test('[C13] large messages of somebody without the key keep nobody from reading a log or mirroring it', async (t) => {

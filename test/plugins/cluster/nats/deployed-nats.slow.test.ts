@@ -112,6 +112,24 @@ test.serial(
   },
 );
 
+test.serial('[C13] a user may not publish where it may not, by way of the place for an answer', async (t) => {
+  const link = await open(t, users.home);
+  const settings = { ...ledger, name: 'HF_home_NOTE', subjects: ['hf.home.note'] };
+  await LinearStream.open(link, settings, dependencies);
+  const connection = link.connected();
+  const asked = Promise.withResolvers<void>();
+  connection.subscribe('hf.home.question', {
+    callback: (_, question) => {
+      question.respond('');
+      asked.resolve();
+    },
+  });
+  connection.publish('hf.home.question', '', { reply: `$JS.API.STREAM.DELETE.${settings.name}` });
+  await asked.promise;
+  await connection.flush(); // the server has seen the answer
+  t.true((await LinearStream.names(link, 'hf.home.note')).includes(settings.name));
+});
+
 test.serial(
   '[C13] a user of another cluster neither reads nor writes ours, and sees none of our messages',
   async (t) => {
