@@ -243,6 +243,11 @@ const area: Area = {
       ['cluster/leases/ledger-stream'],
       [
         {
+          breaks: 'C13: a ledger of the far future is competed in, and its tokens outrank all later ones',
+          find: '> clock.now() + MOST_AHEAD_MS)',
+          put: '> Number.POSITIVE_INFINITY)',
+        },
+        {
           breaks: 'C13: messages of strangers that were not read keep a host from the ledger',
           find: 'if (!this.#hasStrangers) return [after];',
           put: 'return [after];',

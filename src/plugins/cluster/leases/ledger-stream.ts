@@ -7,7 +7,7 @@ import { inTime } from '../nats/in-time.ts';
 import type { NatsLink } from '../nats/link.ts';
 import { LinearStream } from '../nats/stream.ts';
 import { StreamConflict, StreamGap, StreamGone, StreamRewound } from '../nats/stream-errors.ts';
-import { type LedgerEntry, newIncarnation } from './ledger.ts';
+import { type LedgerEntry, madeAt, newIncarnation } from './ledger.ts';
 import type { LedgerLog, LedgerRead } from './ledger-reader.ts';
 import { MOST_BETWEEN } from './message.ts';
 
@@ -28,6 +28,8 @@ const MAX_BYTES = 32 * 1024 * 1024;
 const SECOND_LOOK_MS = 30;
 /** As `newIncarnation` makes them until the year 2286: tokens count on from there, and must have room. */
 const INCARNATION = /^\d{13}-[0-9a-z]+$/;
+/** The wall clock of whoever made the ledger may be so far ahead. Tokens of a later one would outrank those of every ledger after it. */
+const MOST_AHEAD_MS = 24 * 3_600_000;
 const TIMEOUT_MS = { least: 400, most: 2_000 };
 
 /** What became of a message. */
@@ -189,6 +191,10 @@ export class LedgerStream implements LedgerLog {
       const subjects = there?.subjects ?? [`${this.#prefix}${incarnation}`];
       if (there && !(subjects.length === 1 && INCARNATION.test(this.#incarnationOf(there))))
         throw this.#foreign(`it keeps ${subjects.join(', ')}`);
+      if (there && madeAt(this.#incarnationOf(there)) > clock.now() + MOST_AHEAD_MS)
+        throw this.#foreign(
+          'by its name it was made in the future: a clock is wrong, here or where it was made',
+        );
       try {
         return await LinearStream.open(link, { name: this.#name, subjects, ...limits }, { clock, logger });
       } catch (error) {

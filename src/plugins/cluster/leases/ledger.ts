@@ -81,7 +81,7 @@ export class Ledger {
    */
   constructor(incarnation: string, before?: Ledger) {
     this.incarnation = incarnation;
-    this.#firstNumber = firstNumberOf(incarnation);
+    this.#firstNumber = madeAt(incarnation);
     this.above = before?.above ?? 0;
     for (const [singleton, { holder, last }] of before?.holdings ?? []) {
       const known = holder ? behind(holder, last) : last;
@@ -259,9 +259,10 @@ export function newIncarnation(now: number, random: string): string {
   return `${now}-${random}`;
 }
 
-function firstNumberOf(incarnation: string): number {
-  const number = Number(incarnation.split('-')[0]);
-  return Number.isSafeInteger(number) ? number : 0;
+/** When an incarnation was made, epoch milliseconds, by the clock of whoever made it. */
+export function madeAt(incarnation: string): number {
+  const at = Number(incarnation.split('-')[0]);
+  return Number.isSafeInteger(at) ? at : 0;
 }
 
 /** Of two tokens `<incarnation>:<number>` of a singleton the one with the larger number came later. */

@@ -137,6 +137,7 @@ test('[C13] a stream with other settings is not competed in, and the error says 
     [{ name, subjects: ['theirs'] }, /it keeps theirs/],
     [{ name, subjects: [`${subject}9007199254740991-a`] }, /it keeps .*9007199254740991-a/],
     [{ name, subjects }, /its settings differ: max_msgs is/],
+    [{ name, subjects: [`${subject}9999999999999-later`] }, /made in the future/],
   ] as const) {
     await streams.add({ name, subjects: [...config.subjects] });
     const error = await t.throwsAsync(one.read(1), { code: 'HF_CLUSTER_LEDGER', message: reason });
