@@ -25,6 +25,16 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
+      ['gateway/hosts-cut-off'],
+      [
+        {
+          breaks: 'G14: a host that is cut off makes keys whose values nobody waits for any more',
+          find: 'if (this.#gateway.isCutOff()) throw',
+          put: 'if (false) throw',
+        },
+      ],
+    ),
+    ...noticedBy(
       ['machines/collector/ingest-key', 'collector/shared-key'],
       [
         {

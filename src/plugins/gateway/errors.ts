@@ -56,6 +56,11 @@ export const GatewayError = defineErrors({
     what: 'The key {id} is revoked, and stays so.',
     remedy: 'Generate another one.',
   },
+  HF_GATEWAY_KEY_CUT_OFF: {
+    status: 503,
+    what: 'No key gets a new value now: this host reaches no quorum of NATS, so the others would not know it, and nobody could say whether it was made.',
+    remedy: 'See `holdfast cluster status`, and try again when this host reaches the others.',
+  },
   HF_GATEWAY_KEY_ROTATIONS: {
     status: 409,
     what: 'The key {id} was rotated {limit} times.',

@@ -309,7 +309,10 @@ async function startGateway(services: Services, settings: Settings) {
     usage,
     rejections: new RejectionLimiter(services, decisions, settings.strangerBudget),
     keys,
-    admin: new KeyAdmin({ services, keys, servers: () => loader.table.routes }),
+    admin: new KeyAdmin({
+      ...{ services, keys, servers: () => loader.table.routes },
+      isCutOff: () => cluster?.standing().isIsolated ?? false,
+    }),
     sessions,
     ended,
     renewed: new RenewedSessions(ended),

@@ -55,6 +55,22 @@ async function stream(rig: Rig, key: string, route: string): Promise<() => boole
 const ask = async (rig: Rig, key: string, route: string) =>
   (await rig.post(`/${route}/mcp`, initialize, admission(key))).status;
 
+test('[C13,G14] a host that is cut off gives no key a new value, and says why at once', async (t) => {
+  const { rig, member } = await open(t);
+  member.isCut = true;
+  const ask = (path: string, body: object) => postControl(rig.runtime.services.dataDir, path, body, signal);
+  for (const [path, body] of [
+    ['/gateway/keys/mint', { key_alias: 'lost' }],
+    ['/gateway/keys/rotate', { key: 'desk' }],
+  ] as const) {
+    const { status, body: answer } = await ask(path, body);
+    t.is(status, 503, path);
+    t.regex(JSON.stringify(answer), /HF_GATEWAY_KEY_CUT_OFF/);
+  }
+  member.isCut = false;
+  t.is((await ask('/gateway/keys/mint', { key_alias: 'found' })).status, 200);
+});
+
 test('[C13,G6,G18] a host that is cut off ends streams of routes that write at once, and lets others go on for its grace', async (t) => {
   const { rig, member, key } = await open(t);
   const [changes, reads] = [await stream(rig, key, 'changes'), await stream(rig, key, 'reads')];

@@ -35,6 +35,8 @@ interface KeyAdminServices {
   readonly services: Pick<Services, 'bus' | 'pendingReplies' | 'clock'>;
   readonly keys: KeyDirectory;
   readonly servers: () => KnownServers;
+  /** Whether this host is cut off from the others of its cluster. */
+  readonly isCutOff: () => boolean;
 }
 
 /** A key with its new value, which is shown once and not kept. */
@@ -76,8 +78,12 @@ export class KeyAdmin {
     this.#gateway = gateway;
   }
 
-  /** @throws HF_GATEWAY_KEY_REQUEST, HF_GATEWAY_KEY_EXISTS, HF_GATEWAY_KEY_ALIAS; HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded */
+  /**
+   * @throws HF_GATEWAY_KEY_REQUEST, HF_GATEWAY_KEY_EXISTS, HF_GATEWAY_KEY_ALIAS, HF_GATEWAY_KEY_CUT_OFF; HF_LOG_WRITE, HF_HTTP_TIMEOUT
+   *   it can't be recorded
+   */
   async generate(body: unknown, { correlation, by }: ChangeOrigin): Promise<MintedKey> {
+    this.#refuseCutOff();
     const { key: own, ...fields } = readRequest(generateRequest, body);
     const now = this.#gateway.services.clock.now();
     const { set } = termsOf(fields, { servers: this.#gateway.servers(), before: [], now });
@@ -116,8 +122,9 @@ export class KeyAdmin {
     return ids;
   }
 
-  /** @throws HF_GATEWAY_KEY_EXISTS, HF_GATEWAY_KEY_ROTATIONS, and as `update` */
+  /** @throws HF_GATEWAY_KEY_EXISTS, HF_GATEWAY_KEY_ROTATIONS, HF_GATEWAY_KEY_CUT_OFF, and as `update` */
   async rotate(body: unknown, { correlation, by }: ChangeOrigin): Promise<MintedKey> {
+    this.#refuseCutOff();
     const { key, new_key: own, overlap: overlapMs } = readRequest(rotateRequest, body);
     const { id, context } = this.#active(key);
     if (Object.keys(context.presents).length >= MOST_VALUES) {
@@ -218,6 +225,11 @@ export class KeyAdmin {
     const view = this.#gateway.keys.get(id);
     if (!view) throw unknown(id);
     return view;
+  }
+
+  /** A value is shown once: it would be lost if its key were made when nobody waits for it any more. */
+  #refuseCutOff(): void {
+    if (this.#gateway.isCutOff()) throw new GatewayError('HF_GATEWAY_KEY_CUT_OFF');
   }
 
   async #ask(id: string, change: KeyChange, correlation: string): Promise<void> {
