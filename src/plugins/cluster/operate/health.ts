@@ -36,7 +36,7 @@ export function clusterFact(parts: ClusterParts): Json {
   const strangers =
     forged === 0 ? [] : [`${counted(forged, 'message')} dropped that no host of the cluster sent`];
   const away = hosts.filter(({ state }) => AWAY.includes(state)).map((one) => `${one.host} is ${one.state}`);
-  const reason = problems.join('; ');
+  const reason = problems.map((problem) => problem.replace(/\.$/, '')).join('; ');
   const facts = [others, ...away, ...strangers, ...(reason === '' ? [] : [reason])].join('; ');
   return {
     text: `${host} of ${name} ${holds}; ${facts}`,
