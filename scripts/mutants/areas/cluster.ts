@@ -34,6 +34,21 @@ const area: Area = {
           put: '',
         },
         {
+          breaks: 'C13: a question that a stranger repeats is answered that it failed',
+          find: "if (problem === 'repeated') return;",
+          put: '',
+        },
+        {
+          breaks: 'C13: several answers of one host end a question that others have not answered',
+          find: 'return others > 0 && found.size >= others;',
+          put: 'return others > 0 && (before !== undefined || found.size >= others);',
+        },
+        {
+          breaks: 'C13: what a host answers a question does not count when it failed to answer a copy before',
+          find: '(!before || before.failed)',
+          put: '!before',
+        },
+        {
           breaks: 'C13: a holder answers before its successor would know of a message',
           find: 'await this.#options.known();',
           put: '',

@@ -85,13 +85,16 @@ export class Asks {
     const others = beats.present.size;
     if (others === 0 && beats.upMs > ALONE_AFTER_MS) return { answers: [], unanswered: askable };
     const found = new Map<string, Answer>();
+    const isLast = ({ body: answer }: LinkMessage): boolean => {
+      const parsed = readBody(answerBody, answer, LARGEST_ANSWER);
+      const before = parsed && found.get(parsed.from);
+      if (!parsed) this.#drops.add('malformed answer', { question });
+      // A host of an earlier release says at once of a copy of the question that it failed, and answers the question later.
+      else if (parsed.from !== host && (!before || before.failed)) found.set(parsed.from, parsed);
+      return others > 0 && found.size >= others;
+    };
     try {
-      const most = others > 0 ? others : Number.POSITIVE_INFINITY;
-      for (const answer of await link.requestAll(`hf.${name}.ask.${question}`, bytes, timeoutMs, most)) {
-        const parsed = readBody(answerBody, answer.body, LARGEST_ANSWER);
-        if (!parsed) this.#drops.add('malformed answer', { question });
-        else if (parsed.from !== host && !found.has(parsed.from)) found.set(parsed.from, parsed);
-      }
+      await link.requestAll(`hf.${name}.ask.${question}`, bytes, timeoutMs, isLast);
     } catch (error) {
       logger.debug({ err: error, question }, 'cluster.asks.unanswered');
     }
@@ -111,17 +114,17 @@ export class Asks {
     const asked = readBody(questionBody, message.body, LARGEST_MESSAGE);
     if (!asked || subject !== `hf.${name}.ask.${asked.question}`) this.#drops.add('malformed', { subject });
     else if (asked.run !== beats.run) {
-      message.respond(JSON.stringify({ from: host, ...(await this.#answer(asked)) }));
+      const { from, id, question } = asked;
+      const problem = this.#problem(asked, `${from} ${id}`);
+      if (problem) this.#drops.add(problem, { from, question });
+      // A copy that a stranger sends asks for its answer at the same place: it would be taken for that of the question.
+      if (problem === 'repeated') return;
+      const answer: Answer = problem ? { failed: true } : await this.#answer(asked);
+      message.respond(JSON.stringify({ from: host, ...answer }));
     }
   }
 
-  async #answer(asked: z.output<typeof questionBody>): Promise<Answer> {
-    const { from, id, question, body } = asked;
-    const problem = this.#problem(asked, `${from} ${id}`);
-    if (problem) {
-      this.#drops.add(problem, { from, question });
-      return { failed: true };
-    }
+  async #answer({ from, question, body }: z.output<typeof questionBody>): Promise<Answer> {
     try {
       const answer = await this.#answerers.get(question)?.(body, from);
       const bytes = answer === undefined ? 0 : Buffer.byteLength(JSON.stringify(answer));

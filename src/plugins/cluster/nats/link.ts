@@ -203,7 +203,7 @@ export class NatsLink {
     const { answers, isUnheard } = await this.#gather(subject, content, {
       timeoutMs,
       unheardMs: UNHEARD_MS,
-      most: 1,
+      isLast: () => true,
     });
     const [first] = answers;
     if (first) return first;
@@ -215,7 +215,7 @@ export class NatsLink {
   /**
    * Asks all who listen.
    *
-   * @param most it does not wait on when so many have answered
+   * @param isLast is told each answer as it comes, and says whether no further one is waited for
    * @returns what came in time, or until the connection was lost
    * @throws HF_CLUSTER_UNREACHABLE there is no connection
    */
@@ -223,9 +223,10 @@ export class NatsLink {
     subject: string,
     body: Uint8Array | string,
     timeoutMs: number,
-    most = Number.POSITIVE_INFINITY,
+    isLast: (answer: LinkMessage) => boolean = () => false,
   ): Promise<readonly LinkMessage[]> {
-    const { answers } = await this.#gather(subject, bytes(body), { timeoutMs, unheardMs: timeoutMs, most });
+    const limits = { timeoutMs, unheardMs: timeoutMs, isLast };
+    const { answers } = await this.#gather(subject, bytes(body), limits);
     return answers;
   }
 
@@ -283,7 +284,7 @@ export class NatsLink {
   async #gather(
     subject: string,
     body: Uint8Array,
-    { timeoutMs, unheardMs, most }: AnswerLimits,
+    { timeoutMs, unheardMs, isLast }: AnswerLimits,
   ): Promise<{ readonly answers: readonly LinkMessage[]; readonly isUnheard: boolean }> {
     const connection = this.connected();
     const reply = this.#modules.transport.createInbox(this.#answers);
@@ -299,8 +300,9 @@ export class NatsLink {
           return;
         }
         const opened = this.#opened(message, this.#seal);
-        if (opened) answers.push(opened);
-        if (answers.length >= most) resolve();
+        if (!opened) return;
+        answers.push(opened);
+        if (isLast(opened)) resolve();
       }),
       this.#clock.after(timeoutMs, resolve),
       this.onChange(() => resolve()),
@@ -354,8 +356,8 @@ interface AnswerLimits {
   readonly timeoutMs: number;
   /** Once it was said that nobody listens, milliseconds. */
   readonly unheardMs: number;
-  /** It does not wait on when so many have answered. */
-  readonly most: number;
+  /** Whether no answer after this one is waited for. */
+  readonly isLast: (answer: LinkMessage) => boolean;
 }
 
 function bytes(body: Uint8Array | string): Uint8Array {

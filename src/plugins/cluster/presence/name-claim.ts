@@ -111,7 +111,12 @@ export class NameClaim {
 
   /** @returns whether a run lives: it answers; a beat of the past does not. @throws HF_CLUSTER_UNREACHABLE */
   async lives({ host, run }: Pick<Beat, 'host' | 'run'>): Promise<boolean> {
-    const answers = await this.#options.link.requestAll(this.#subject(host, run), '{}', CHALLENGE_MS, 1);
+    const answers = await this.#options.link.requestAll(
+      this.#subject(host, run),
+      '{}',
+      CHALLENGE_MS,
+      () => true,
+    );
     const answer = answers.map(({ body }) => readBody(answerBody, body, LARGEST_MESSAGE)).find(Boolean);
     return answer?.run === run;
   }

@@ -366,6 +366,49 @@ test.serial(
   },
 );
 
+test.serial(
+  '[C13] a question that a stranger repeats at once is still answered by every host, however long that takes',
+  async (t) => {
+    const name = clusterName();
+    const [a, b, c] = [await open(t, 'a', name), await open(t, 'b', name), await open(t, 'c', name)];
+    await until('all hear each other', () => [a, b, c].every(({ beats }) => beats.live().length === 2));
+    const { promise: known, resolve: know } = Promise.withResolvers<void>();
+    for (const { asks, host } of [b, c]) asks.onAsked('denied', () => known.then(() => `denied on ${host}`));
+    const { recorded, again } = await recorder(t, name, `hf.${name}.ask.denied`);
+    const asking = a.asks.ask('denied', null, 60_000);
+    await until('it is recorded', () => recorded.length === 1);
+    await again(recorded[0]?.reply);
+    await until('the copies arrived', () => [b, c].every(({ asks }) => asks.dropped > 0));
+    know();
+    const { answers, unanswered } = await asking;
+    t.deepEqual(answers.map(({ answer }) => answer).toSorted(), ['denied on b', 'denied on c']);
+    t.deepEqual(unanswered, []);
+  },
+);
+
+test.serial(
+  '[C13] several answers of one host to a question count as one, and what it knows takes the place of that it failed',
+  async (t) => {
+    const name = clusterName();
+    const [a, b, c] = [await open(t, 'a', name), await open(t, 'b', name), await open(t, 'c', name)];
+    await until('all hear each other', () => [a, b, c].every(({ beats }) => beats.live().length === 2));
+    b.asks.stop();
+    c.asks.onAsked('denied', async () => {
+      await delay(200);
+      return 'denied on c';
+    });
+    // A host of an earlier release answers copies of a question, too.
+    b.link.subscribe(`hf.${name}.ask.denied`, (asked) => {
+      for (const answer of [{ failed: true }, { answer: 'denied on b' }, { failed: true }])
+        asked.respond(JSON.stringify({ from: 'b', ...answer }));
+    });
+    await b.link.connected().flush();
+    const { answers, unanswered } = await a.asks.ask('denied', null, 60_000);
+    t.deepEqual(answers.map(({ answer }) => answer).toSorted(), ['denied on b', 'denied on c']);
+    t.deepEqual(unanswered, []);
+  },
+);
+
 test.serial('[C13] a question says which hosts gave no answer, also when this host is cut off', async (t) => {
   const name = clusterName();
   const proxy = await nats().proxyTo(0);
