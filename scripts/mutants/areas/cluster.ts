@@ -698,6 +698,16 @@ const area: Area = {
           put: 'if (false) {',
         },
         {
+          breaks: 'C13: of two processes of one name the one keeps it whose wall clock is behind',
+          find: 'if (Math.abs(longerMs) > EQUALLY_OLD_MS) return longerMs > 0;',
+          put: '',
+        },
+        {
+          breaks: 'C13: of two processes that began nearly together, delays decide which one keeps the name',
+          find: 'const EQUALLY_OLD_MS = 3_000;',
+          put: 'const EQUALLY_OLD_MS = 0;',
+        },
+        {
           breaks: 'C13: who answers later than at once has no name',
           find: 'return this.#ask(withinMs - index * apartMs);',
           put: 'return this.#ask(NAME_MS);',

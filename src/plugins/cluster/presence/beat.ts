@@ -9,7 +9,7 @@ export const identity = z.object({ host: short, run: short, version: short, prot
 export const beatBody = identity.extend({
   /** Counts the beats of a run. */
   number: z.int().min(1),
-  /** When the run began by its own wall clock; decides between two hosts of one name. */
+  /** When the run began by its own wall clock; decides between two hosts of one name that have lasted nearly as long. */
   startedAt: z.int(),
   /** How long the run has lasted, by its monotonic clock. */
   upMs: z.number().min(0),

@@ -86,7 +86,7 @@ export class Beats {
     });
     this.#presence = new Presence(options.clock, options.host);
     this.#startedAt = options.clock.now();
-    const own = { run: this.run, startedAt: this.#startedAt };
+    const own = { run: this.run, startedAt: this.#startedAt, upMs: () => this.upMs };
     this.#claim = new NameClaim({ ...options, ...own });
     this.#hearing = new Hearing({
       ...{ ...options, run: this.run, drops: this.#drops, presence: this.#presence, claim: this.#claim },

@@ -20,7 +20,7 @@ export interface HearingOptions extends Pick<Beat, 'host' | 'run' | 'version' | 
   readonly logger: Logger;
   readonly drops: Drops;
   readonly presence: Presence<HeardHost>;
-  readonly claim: Pick<NameClaim, 'lives' | 'isAfter' | 'takenBy'>;
+  readonly claim: Pick<NameClaim, 'answerOf' | 'isAfter' | 'takenBy'>;
   /** Number of the newest beat that this run sent. */
   readonly sent: () => number;
   readonly onHeard: (host: HeardHost) => void;
@@ -109,15 +109,15 @@ export class Hearing {
     if (this.#asked.has(key) || this.#asked.size >= MOST_CHALLENGES) return;
     this.#asked.add(key);
     try {
-      const lives = await claim.lives(beat);
+      const answer = await claim.answerOf(beat);
       if (this.#isStopped) return;
-      if (!lives) {
+      if (!answer) {
         // Without a connection nobody could have answered.
         if (link.isUp) this.#unproven.failed(beat.run);
       } else if (beat.host !== host) {
         this.#unproven.proven(beat.run);
         this.#accept(beat);
-      } else if (claim.isAfter(beat)) onTaken(claim.takenBy(beat), 'another');
+      } else if (claim.isAfter(answer)) onTaken(claim.takenBy(answer), 'another');
     } catch (error) {
       logger.debug({ err: error }, 'cluster.beat.unproven');
     } finally {

@@ -13,13 +13,29 @@ const NAME_MS = CHALLENGE_MS / 4;
 
 /** Before a stream is replaced: questions one second apart, and how long answers to them are waited for in all; another process may be slow. Milliseconds. */
 const QUESTIONS = { count: 3, apartMs: 1_000, withinMs: 5_000 };
+/**
+ * Runs of which neither has lasted so much longer count as equally old, milliseconds: how old another one is, is known to half of the time that its
+ * answer took.
+ */
+const EQUALLY_OLD_MS = 3_000;
 /** For so long it is known of a connection that nobody else has the name, milliseconds. */
 const KNOWN_MS = 10_000;
 
-const answerBody = identity.extend({ startedAt: z.int(), isStarted: z.boolean() });
+const answerBody = identity.extend({
+  startedAt: z.int(),
+  /** How long the run has lasted; hosts of earlier releases do not say it. */
+  upMs: z.number().min(0).optional(),
+  isStarted: z.boolean(),
+});
 
 /** A run of a host: when it began by its own wall clock. */
 type Beginning = Pick<Beat, 'startedAt' | 'run'>;
+
+/** Another run of a host, as it answered. */
+export interface AnsweredRun extends z.output<typeof answerBody> {
+  /** How much longer than this run it has lasted, milliseconds; undefined when it did not say. */
+  readonly longerMs: number | undefined;
+}
 
 export interface NameClaimOptions extends Pick<Beat, 'host' | 'run' | 'version' | 'protocol' | 'startedAt'> {
   readonly link: NatsLink;
@@ -27,9 +43,11 @@ export interface NameClaimOptions extends Pick<Beat, 'host' | 'run' | 'version' 
   readonly logger: Logger;
   /** Name of the cluster. */
   readonly name: string;
+  /** How long this run has lasted, by its monotonic clock, milliseconds. */
+  readonly upMs: () => number;
 }
 
-/** Which run the name of a host belongs to: every run answers who asks for its host, and the one that began first keeps the name. */
+/** Which run the name of a host belongs to: every run answers who asks for its host, and the one that has lasted longest keeps the name. */
 export class NameClaim {
   readonly #options: NameClaimOptions;
   #isStarted = false;
@@ -56,7 +74,7 @@ export class NameClaim {
     this.#isStarted = true;
   }
 
-  /** @returns the error, when another process is this host and has the better claim: it runs already, or began earlier */
+  /** @returns the error, when another process is this host and has the better claim: it runs already, or has lasted longer */
   async check(): Promise<Error | undefined> {
     try {
       const { owner } = await this.#ask(NAME_MS);
@@ -93,15 +111,12 @@ export class NameClaim {
     this.#ours = { over, at: clock.monotonic() };
   }
 
-  /** @returns who has the better claim: it runs already, or began earlier; and whether this process heard the question, too */
+  /** @returns who has the better claim: it runs already, or has lasted longer; and whether this process heard the question, too */
   async #ask(
     withinMs: number,
   ): Promise<{ readonly owner?: Beginning | undefined; readonly isHeard: boolean }> {
-    const { link, host, run } = this.#options;
-    const answers = await link.requestAll(this.#subject(host), '{}', withinMs);
-    const all = answers
-      .map(({ body }) => readBody(answerBody, body, LARGEST_MESSAGE))
-      .filter((answer) => answer !== undefined);
+    const { host, run } = this.#options;
+    const all = await this.#answers(this.#subject(host), withinMs, () => false);
     const owner = all.find((other) => {
       if (other.run === run) return false;
       return other.isStarted === this.#isStarted ? this.isAfter(other) : other.isStarted;
@@ -109,20 +124,18 @@ export class NameClaim {
     return { owner, isHeard: all.some((answer) => answer.run === run) };
   }
 
-  /** @returns whether a run lives: it answers; a beat of the past does not. @throws HF_CLUSTER_UNREACHABLE */
-  async lives({ host, run }: Pick<Beat, 'host' | 'run'>): Promise<boolean> {
-    const answers = await this.#options.link.requestAll(
-      this.#subject(host, run),
-      '{}',
-      CHALLENGE_MS,
-      () => true,
-    );
-    const answer = answers.map(({ body }) => readBody(answerBody, body, LARGEST_MESSAGE)).find(Boolean);
-    return answer?.run === run;
+  /** @returns what a run answers; undefined when it does not live: a beat of the past answers nothing. @throws HF_CLUSTER_UNREACHABLE */
+  async answerOf({ host, run }: Pick<Beat, 'host' | 'run'>): Promise<AnsweredRun | undefined> {
+    const [answer] = await this.#answers(this.#subject(host, run), CHALLENGE_MS, () => true);
+    return answer?.run === run ? answer : undefined;
   }
 
-  /** Whether this run began after another one. Both sides come to the same result, whatever their clocks say now. */
-  isAfter(other: Beginning): boolean {
+  /**
+   * Whether this run began after another one. Both sides come to the same result: by how long each has lasted, because a wall clock may be years
+   * behind; and where that is nearly the same, by what each said when it began.
+   */
+  isAfter({ longerMs = 0, ...other }: AnsweredRun): boolean {
+    if (Math.abs(longerMs) > EQUALLY_OLD_MS) return longerMs > 0;
     const { startedAt, run } = this.#options;
     return other.startedAt === startedAt ? other.run < run : other.startedAt < startedAt;
   }
@@ -134,7 +147,26 @@ export class NameClaim {
 
   #tell(message: LinkMessage): void {
     const { host, run, version, protocol, startedAt } = this.#options;
-    message.respond(JSON.stringify({ host, run, version, protocol, startedAt, isStarted: this.#isStarted }));
+    const upMs = this.#options.upMs();
+    message.respond(
+      JSON.stringify({ host, run, version, protocol, startedAt, upMs, isStarted: this.#isStarted }),
+    );
+  }
+
+  async #answers(subject: string, withinMs: number, isLast: () => boolean): Promise<readonly AnsweredRun[]> {
+    const { link, clock, upMs } = this.#options;
+    const askedAt = clock.monotonic();
+    const found: AnsweredRun[] = [];
+    await link.requestAll(subject, '{}', withinMs, ({ body }) => {
+      const answer = readBody(answerBody, body, LARGEST_MESSAGE);
+      if (!answer) return isLast();
+      // It was said between the question and now: most likely half of the way.
+      const sinceMs = (clock.monotonic() - askedAt) / 2;
+      const longerMs = answer.upMs === undefined ? undefined : answer.upMs + sinceMs - upMs();
+      found.push({ ...answer, longerMs });
+      return isLast();
+    });
+    return found;
   }
 
   #subject(...of: string[]): string {

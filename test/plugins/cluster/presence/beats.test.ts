@@ -2,6 +2,7 @@ import { StorageType } from '@nats-io/jetstream';
 import test from 'ava';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { systemClock } from '../../../../src/core/kernel/clock.ts';
+import { asEpochMs } from '../../../../src/core/kernel/ids.ts';
 import { openLink, strangersKey } from '../../../support/cluster.ts';
 import { clusterName, type MessageHost, openHost } from '../../../support/message-hosts.ts';
 import { natsOfFile } from '../../../support/nats-of-file.ts';
@@ -92,6 +93,25 @@ test.serial(
     proxy.refuse();
     const first = await openHost(t, proxy.url, 'a', { name, isAlone: true });
     const second = await openHost(t, proxy.url, 'a', { name, isAlone: true });
+    proxy.heal();
+    await until('one is stopped', () => first.nameTaken ?? second.nameTaken);
+    t.is(first.nameTaken, undefined);
+    t.like(second.nameTaken, { code: 'HF_CLUSTER_NAME_TAKEN' });
+  },
+);
+
+test.serial(
+  '[C13] of two hosts of one name that started without NATS, the later one is stopped though its clock is years behind',
+  async (t) => {
+    const name = clusterName();
+    const proxy = await nats().proxyTo(0);
+    proxy.refuse();
+    let passedMs = 0;
+    const early = { ...systemClock, monotonic: () => systemClock.monotonic() + passedMs };
+    const first = await openHost(t, proxy.url, 'a', { name, isAlone: true, clock: early });
+    passedMs += 60_000;
+    const behind = { ...systemClock, now: () => asEpochMs(Date.UTC(2020)) };
+    const second = await openHost(t, proxy.url, 'a', { name, isAlone: true, clock: behind });
     proxy.heal();
     await until('one is stopped', () => first.nameTaken ?? second.nameTaken);
     t.is(first.nameTaken, undefined);
