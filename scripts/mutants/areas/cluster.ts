@@ -670,6 +670,26 @@ const area: Area = {
       ],
     ),
     ...noticedBy(
+      ['cluster/mirror/command-logs'],
+      [
+        {
+          breaks: 'C13: beats of the past, sent again, keep a host from being adopted',
+          find: 'isRunning: (host) => hostRuns({ link, clock: systemClock, name: options.name, host }),',
+          put: 'isRunning: (host) => new Promise((resolve) => { link.subscribe(`hf.${options.name}.beat.${host}`, () => resolve(true)); systemClock.after(2_500, () => resolve(false)); }),',
+        },
+        {
+          breaks: 'C13: a host that runs is adopted when the connection is lost while it is asked',
+          find: 'if (link.connected() === over) return false;',
+          put: 'return false;',
+        },
+        {
+          breaks: 'C13: a host that runs is adopted',
+          find: 'if (answers.flat().some(isOf)) return true;',
+          put: '',
+        },
+      ],
+    ),
+    ...noticedBy(
       ['cluster/mirror/stale-leader', 'cluster/presence/name-claim', 'cluster/system'],
       [
         {
@@ -709,8 +729,8 @@ const area: Area = {
         },
         {
           breaks: 'C13: who answers later than at once has no name',
-          find: 'return this.#ask(withinMs - index * apartMs);',
-          put: 'return this.#ask(NAME_MS);',
+          find: 'return ask(withinMs - index * apartMs);',
+          put: 'return ask(NAME_MS);',
         },
       ],
     ),

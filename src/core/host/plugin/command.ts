@@ -135,7 +135,7 @@ export interface HostLogs {
   hosts(): Promise<readonly string[]>;
   /** @throws HF_LOG_CORRUPT it is not what the host wrote; what the feature says */
   open(host: string, signal?: AbortSignal): Promise<StoredHostLog>;
-  /** Whether a host is running, as far as the others know. */
+  /** Whether a host is running, as far as the others know. @throws what the feature says, when that cannot be known now */
   isRunning(host: string): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -10,13 +10,12 @@ import { cluster } from '../index.ts';
 import { ClusterKey } from '../keys.ts';
 import { NatsLink } from '../nats/link.ts';
 import { type ClusterOptions, clusterOptions } from '../options.ts';
+import { hostRuns } from '../presence/name-claim.ts';
 import { hostsOf, openHostLog } from './host-log.ts';
 import type { LogStreams } from './incarnations.ts';
 
 /** Until a command gives up on servers that do not answer. */
 const PATIENCE_MS = 10_000;
-/** A host beats every half second. */
-const BEATS_MS = 2_500;
 
 /**
  * The settings by which a command reads the streams: those of the plugin, where it is configured, else those that the plugin's variables
@@ -91,7 +90,7 @@ export async function connectLogs(options: ClusterOptions): Promise<HostLogs> {
       });
       return { host, reader, key: header.key, clockBehindMs, lacks, orphaned };
     },
-    isRunning: (host) => hears(link, `hf.${options.name}.beat.${host}`),
+    isRunning: (host) => hostRuns({ link, clock: systemClock, name: options.name, host }),
     close,
   };
 }
@@ -118,16 +117,3 @@ const orphanedEvent = z.object({
   by: z.string(),
   types: z.array(z.string()),
 });
-
-/** Whether somebody with the key of the cluster publishes on a subject. */
-function hears(link: NatsLink, subject: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const cancel = systemClock.after(BEATS_MS, () => done(false));
-    const end = link.subscribe(subject, () => done(true));
-    const done = (isHeard: boolean) => {
-      cancel();
-      end();
-      resolve(isHeard);
-    };
-  });
-}

@@ -11,7 +11,7 @@ const CHALLENGE_MS = 1_000;
 /** Who has the name answers at once. */
 const NAME_MS = CHALLENGE_MS / 4;
 
-/** Before a stream is replaced: questions one second apart, and how long answers to them are waited for in all; another process may be slow. Milliseconds. */
+/** Before somebody takes the place of a process: questions one second apart, and how long answers to them are waited for in all; it may be slow. Milliseconds. */
 const QUESTIONS = { count: 3, apartMs: 1_000, withinMs: 5_000 };
 /**
  * Runs of which neither has lasted so much longer count as equally old, milliseconds: how old another one is, is known to half of the time that its
@@ -95,12 +95,7 @@ export class NameClaim {
     const { link, clock, host } = this.#options;
     const over = link.connected();
     if (this.#ours?.over === over && clock.monotonic() - this.#ours.at < KNOWN_MS) return;
-    const { count, apartMs, withinMs } = QUESTIONS;
-    const questions = Array.from({ length: count }, async (_, index) => {
-      if (index > 0) await passed(clock, index * apartMs);
-      return this.#ask(withinMs - index * apartMs);
-    });
-    const answers = await Promise.all(questions);
+    const answers = await askedOften(clock, (withinMs) => this.#ask(withinMs));
     const owner = answers.find((answer) => answer.owner)?.owner;
     if (owner) throw this.takenBy(owner);
     // Who does not hear its own question may not be heard by the other one, either.
@@ -170,6 +165,41 @@ export class NameClaim {
   }
 
   #subject(...of: string[]): string {
-    return ['hf', this.#options.name, 'is', ...of].join('.');
+    return subjectOf(this.#options.name, ...of);
   }
+}
+
+/**
+ * Whether a host of a cluster runs, for who is none of its hosts: some run of it answers. A beat says nothing, because it may be of the past. That nobody
+ * answers is known after 5 s.
+ *
+ * @throws HF_CLUSTER_UNREACHABLE the connection was lost meanwhile
+ */
+export async function hostRuns({
+  link,
+  clock,
+  name,
+  host,
+}: Pick<NameClaimOptions, 'link' | 'clock' | 'name' | 'host'>): Promise<boolean> {
+  const over = link.connected();
+  const isOf = ({ body }: LinkMessage) => readBody(identity, body, LARGEST_MESSAGE)?.host === host;
+  const ask = (withinMs: number) => link.requestAll(subjectOf(name, host), '{}', withinMs, isOf);
+  const answers = await askedOften(clock, ask);
+  if (answers.flat().some(isOf)) return true;
+  if (link.connected() === over) return false;
+  throw new ClusterError('HF_CLUSTER_UNREACHABLE', { reason: 'the connection was lost meanwhile' });
+}
+
+function subjectOf(cluster: string, ...of: string[]): string {
+  return ['hf', cluster, 'is', ...of].join('.');
+}
+
+/** Asks as often and waits as long as one has to before somebody takes the place of a process. */
+function askedOften<T>(clock: Clock, ask: (withinMs: number) => Promise<T>): Promise<readonly T[]> {
+  const { count, apartMs, withinMs } = QUESTIONS;
+  const questions = Array.from({ length: count }, async (_, index) => {
+    if (index > 0) await passed(clock, index * apartMs);
+    return ask(withinMs - index * apartMs);
+  });
+  return Promise.all(questions);
 }

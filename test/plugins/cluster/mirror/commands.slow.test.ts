@@ -292,9 +292,10 @@ test('[C13] a host that burned down goes on elsewhere from its log in NATS, on t
       onOut: (text) => /is ready/.test(text) && end.abort('SIGTERM'),
       ...more,
     });
-  const beating = setInterval(() => link.publish(`hf.${CLUSTER}.beat.attic`, '{}'), 50);
+  const who = { host: 'attic', run: 'of-attic', version: '1.0.0', protocol: 1 };
+  const silence = link.subscribe(`hf.${CLUSTER}.is.attic`, (asked) => asked.respond(JSON.stringify(who)));
   const refused = await start();
-  clearInterval(beating);
+  silence();
   t.regex(refused.err, /HF_ADOPT_RUNNING/);
   const started = await start();
   t.is(started.code, 0, started.err);
