@@ -453,6 +453,11 @@ const area: Area = {
       ['cluster/operate/checks'],
       [
         {
+          breaks: 'C13: behind an empty address doctor asks another server than the one that it names',
+          find: 'const link = await openLink({ ...options, servers: address });',
+          put: "const link = await openLink({ ...options, servers: options.servers.split(',')[servers.findIndex((one) => one.address === address)] ?? '' });",
+        },
+        {
           breaks: 'C13: doctor says that the copies of streams that are not there are well',
           find: 'const { infos, unanswered } = await ownStreams(link, options); if (infos.length + unanswered.length === 0) return NO_STREAMS; const away',
           put: 'const { infos, unanswered } = await ownStreams(link, options); const away',

@@ -9,10 +9,13 @@ const problems = (options: object) =>
   );
 
 test('[C13] the servers of NATS are given with commas; user and password stay out of what is shown', (t) => {
-  t.deepEqual(parseServers('nats://a:4223, tls://me:p%40ss@b.example,[::1]:1'), [
-    { host: 'a', port: 4223, tls: false, shown: 'nats://a:4223' },
-    { host: 'b.example', port: 4222, tls: true, user: 'me', password: 'p@ss', shown: 'tls://b.example:4222' },
-    { host: '::1', port: 1, tls: false, shown: 'nats://[::1]:1' },
+  t.deepEqual(parseServers('nats://a:4223,, tls://me:p%40ss@b.example,[::1]:1'), [
+    { host: 'a', port: 4223, tls: false, address: 'nats://a:4223', shown: 'nats://a:4223' },
+    {
+      ...{ host: 'b.example', port: 4222, tls: true, user: 'me', password: 'p@ss' },
+      ...{ address: 'tls://me:p%40ss@b.example', shown: 'tls://b.example:4222' },
+    },
+    { host: '::1', port: 1, tls: false, address: '[::1]:1', shown: 'nats://[::1]:1' },
   ]);
   for (const wrong of [
     '',

@@ -7,6 +7,8 @@ export interface NatsServer {
   readonly tls: boolean;
   readonly user?: string;
   readonly password?: string;
+  /** As it was configured, with user and password. */
+  readonly address: string;
   /** The same without user and password, for people and logs. */
   readonly shown: string;
 }
@@ -60,6 +62,7 @@ function parseServer(text: string): NatsServer | undefined {
     tls: url.protocol === 'tls:',
     ...(user !== '' && { user }),
     ...(password !== '' && { password }),
+    address: text,
     shown: `${url.protocol}//${url.hostname}:${port}`,
   };
 }

@@ -54,10 +54,9 @@ export async function lookAt(
 async function reachable(options: ClusterOptions): Promise<CheckResult> {
   const servers = parseServers(options.servers) ?? [];
   const lookedAt = servers.map(({ shown }) => shown).join(', ');
-  const addresses = options.servers.split(',').map((address) => address.trim());
   const looks = await Promise.all(
-    servers.map(async ({ shown }, at) => {
-      const link = await openLink({ ...options, servers: addresses[at] ?? '' });
+    servers.map(async ({ shown, address }) => {
+      const link = await openLink({ ...options, servers: address });
       try {
         const isUp = await link.ready(CONNECT_MS);
         return { shown, version: isUp ? link.serverVersion : undefined, problem: link.problem };

@@ -28,6 +28,15 @@ test('[C13] doctor cluster says nothing of streams that are not there yet', asyn
     t.like(await look(check), { state: 'unknown', found: 'the cluster has no stream yet' });
 });
 
+test('[C13] doctor cluster asks each server by its own address, though one in the list is empty', async (t) => {
+  const nats = await startNats(t);
+  const nobody = 'nats://127.0.0.1:1';
+  const both = await checksOf(t, `${nobody},, ${nats.url()},`, clusterName())('reachable');
+  t.is(both.lookedAt, `${nobody}, ${nats.url()}`);
+  t.regex(both.found, /^nats:\/\/127\.0\.0\.1:1: .*; the others answer \(version /);
+  t.like(await checksOf(t, `,${nats.url()}`, clusterName())('reachable'), { state: 'ok' });
+});
+
 test('[C13] doctor cluster names a stream that was replaced by a later one, for an operator to delete', async (t) => {
   const nats = await startNats(t);
   const link = await openLink(t, nats.url());
