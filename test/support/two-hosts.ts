@@ -114,6 +114,8 @@ export class Member implements Cluster {
   #isTaking = false;
   /** Nothing goes out or comes in. */
   isCut = false;
+  /** How long it has heard nothing, as it says of itself, milliseconds. */
+  silentMs = 0;
   /** It was cut off, and has not read what it missed. */
   isBehind = false;
   /** Messages to every host that counted as missed here. */
@@ -135,8 +137,8 @@ export class Member implements Cluster {
   }
 
   standing() {
-    const { isCut, isBehind } = this;
-    return { hosts: this.#cluster.members.size, silentMs: 0, isIsolated: isCut || isBehind, isBehind };
+    const { isCut, isBehind, silentMs } = this;
+    return { hosts: this.#cluster.members.size, silentMs, isIsolated: isCut || isBehind, isBehind };
   }
 
   onArrived(deliver: (message: ArrivedMessage) => Promise<void>): void {

@@ -29,7 +29,7 @@ const area: Area = {
       [
         {
           breaks: 'G14: a host that is cut off makes keys whose values nobody waits for any more',
-          find: 'if (this.#gateway.isCutOff()) throw',
+          find: 'if (this.#gateway.cutOffMs() > DECISION_MS / 2) throw',
           put: 'if (false) throw',
         },
       ],

@@ -58,7 +58,7 @@ export const GatewayError = defineErrors({
   },
   HF_GATEWAY_KEY_CUT_OFF: {
     status: 503,
-    what: 'No key gets a new value now: this host reaches no quorum of NATS, so the others would not know it, and nobody could say whether it was made.',
+    what: 'No key gets a new value now: this host has reached no quorum of NATS for some seconds, so the others would not know it, and nobody could say whether it was made.',
     remedy: 'See `holdfast cluster status`, and try again when this host reaches the others.',
   },
   HF_GATEWAY_KEY_ROTATIONS: {

@@ -234,6 +234,9 @@ export const gateway = definePlugin({
 
 type Settings = z.output<typeof options>;
 
+/** As a host stands that is alone. */
+const NOT_CUT_OFF = { isIsolated: false, isBehind: false, silentMs: 0 };
+
 const publicBaseOf = ({ publicUrl }: Settings): string | undefined => publicUrl?.replace(/\/+$/, '');
 
 /**
@@ -311,7 +314,10 @@ async function startGateway(services: Services, settings: Settings) {
     keys,
     admin: new KeyAdmin({
       ...{ services, keys, servers: () => loader.table.routes },
-      isCutOff: () => cluster?.standing().isIsolated ?? false,
+      cutOffMs: () => {
+        const { isIsolated, isBehind, silentMs } = cluster?.standing() ?? NOT_CUT_OFF;
+        return isIsolated && !isBehind ? silentMs : 0;
+      },
     }),
     sessions,
     ended,

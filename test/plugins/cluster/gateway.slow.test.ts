@@ -42,9 +42,7 @@ test('[C13,G18] keys, sessions, limits and revocations hold on every host, and s
   if (!one || !two) throw new Error(hosts.told());
 
   const mint = { key_alias: 'app', object_permission: { mcp_servers: ['docs'] }, rpm_limit: LIMIT };
-  const minted = await postControl(hosts.dataDir('one'), '/gateway/keys/mint', mint, never);
-  t.is(minted.status, 200, JSON.stringify(minted.body));
-  const { key } = minted.body as { readonly key: string };
+  const key = await mintedAt(hosts.dataDir('one'), mint);
   const client = new Client(t, key);
   await read(
     'the key is known on the other host',
@@ -53,13 +51,7 @@ test('[C13,G18] keys, sessions, limits and revocations hold on every host, and s
   );
 
   // Revoked at one host, refused by the other from the moment at which it has taken that. How soon that is, the bench measures.
-  const leaked = await postControl(
-    hosts.dataDir('one'),
-    '/gateway/keys/mint',
-    { ...mint, key_alias: 'leaked' },
-    never,
-  );
-  const { key: leakedKey } = leaked.body as { readonly key: string };
+  const leakedKey = await mintedAt(hosts.dataDir('one'), { ...mint, key_alias: 'leaked' });
   const thief = new Client(t, leakedKey);
   await read(
     'the key is known on the other host',
@@ -130,11 +122,8 @@ test('[C13,G6,G18] a host whose disk is full admits nothing by keys that were re
   const two = gateways[1] ?? '';
   const operate = (path: string, body: object) => postControl(hosts.dataDir('one'), path, body, never);
   const mint = async (key_alias: string) => {
-    const made = await operate('/gateway/keys/mint', {
-      key_alias,
-      object_permission: { mcp_servers: ['docs'] },
-    });
-    const client = new Client(t, (made.body as { readonly key: string }).key);
+    const wish = { key_alias, object_permission: { mcp_servers: ['docs'] } };
+    const client = new Client(t, await mintedAt(hosts.dataDir('one'), wish));
     const serves = () => client.asks(two, 'ping');
     await read('the other host knows it', serves, ({ status }) => status !== 401);
     return client;
@@ -189,13 +178,8 @@ test('[C13,G18] in a rolling restart of real hosts, as the guide has it, no call
   const hosts = new Hosts(t, { servers: () => nats.url(), plugins: gatewayOf(upstream.url) });
   const names = ['one', 'two'];
   await Promise.all(names.map((name) => hosts.start(name)));
-  const minted = await postControl(
-    hosts.dataDir('one'),
-    '/gateway/keys/mint',
-    { key_alias: 'app', object_permission: { mcp_servers: ['docs'] } },
-    never,
-  );
-  const client = new Client(t, (minted.body as { readonly key: string }).key);
+  const wish = { key_alias: 'app', object_permission: { mcp_servers: ['docs'] } };
+  const client = new Client(t, await mintedAt(hosts.dataDir('one'), wish));
   await read(
     'the key is known on the other host',
     () => client.asks(hosts.gateway('two'), 'ping'),
@@ -229,6 +213,16 @@ test('[C13,G18] in a rolling restart of real hosts, as the guide has it, no call
   t.is(worked.length, answered, 'none was cut, and carried out again');
   t.is(new Set(worked).size, answered);
 });
+
+/** Makes a key at a host, as soon as that one reaches the others. @returns its value */
+async function mintedAt(dataDir: string, wish: object): Promise<string> {
+  const minted = await read(
+    'a key is made',
+    () => postControl(dataDir, '/gateway/keys/mint', wish, never),
+    ({ status }) => status === 200,
+  );
+  return (minted.body as { readonly key: string }).key;
+}
 
 /** @returns what the log of a host says of a key */
 function isRevoked(dataDir: string, key: string): boolean {

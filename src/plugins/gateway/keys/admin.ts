@@ -35,8 +35,8 @@ interface KeyAdminServices {
   readonly services: Pick<Services, 'bus' | 'pendingReplies' | 'clock'>;
   readonly keys: KeyDirectory;
   readonly servers: () => KnownServers;
-  /** Whether this host is cut off from the others of its cluster. */
-  readonly isCutOff: () => boolean;
+  /** For how long this host has been cut off from the others of its cluster, milliseconds; 0 while it is not. */
+  readonly cutOffMs: () => number;
 }
 
 /** A key with its new value, which is shown once and not kept. */
@@ -227,9 +227,9 @@ export class KeyAdmin {
     return view;
   }
 
-  /** A value is shown once: it would be lost if its key were made when nobody waits for it any more. */
+  /** A value is shown once: it would be lost if its key were made when nobody waits for it any more. A start, or an election, passes sooner. */
   #refuseCutOff(): void {
-    if (this.#gateway.isCutOff()) throw new GatewayError('HF_GATEWAY_KEY_CUT_OFF');
+    if (this.#gateway.cutOffMs() > DECISION_MS / 2) throw new GatewayError('HF_GATEWAY_KEY_CUT_OFF');
   }
 
   async #ask(id: string, change: KeyChange, correlation: string): Promise<void> {
