@@ -2,8 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { StreamInfo } from '@nats-io/jetstream';
 import { createLogger } from '../../../core/host/logging/logger.ts';
 import type { CheckContext, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
+import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { counted, duration } from '../../../core/host/terminal.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
+import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import { ClusterKey } from '../keys.ts';
 import { logStreams, namesOf } from '../mirror/incarnations.ts';
 import { NatsLink } from '../nats/link.ts';
@@ -283,16 +285,28 @@ export async function raceOf(one: Raced, other: Raced): ReturnType<Look> {
 }
 
 /** What the running instance says of itself. */
-function instance({ running }: CheckContext): CheckResult {
+function instance({ running, dataDir }: CheckContext): CheckResult {
   const lookedAt = 'the running instance';
   const remedy = 'Look at `holdfast cluster status`.';
-  if (!running)
-    return { state: 'unknown', lookedAt, found: 'none runs on this data folder', remedy: 'Start it.' };
+  if (!running) return { lookedAt, ...unheard(dataDir) };
   const fact = running.facts.cluster as { ok?: boolean; text?: string; reason?: string } | undefined;
   if (!fact) return { state: 'unknown', lookedAt, found: 'it does not report of a cluster', remedy };
   if (fact.ok === false)
     return { state: 'fail', lookedAt, found: fact.reason ?? 'something is wrong', remedy };
   return { state: 'ok', lookedAt, found: fact.text ?? 'it is a host of the cluster' };
+}
+
+/** Nobody answered for the folder: the lock says whether a process runs there all the same. */
+function unheard(dataDir: string): Omit<CheckResult, 'lookedAt'> {
+  const pid = lockedBy(dataDir);
+  if (pid === undefined)
+    return { state: 'unknown', found: 'none runs on this data folder', remedy: 'Start it.' };
+  if (readRuntimeFile(dataDir)?.surfaces.console === undefined) {
+    const found = `process ${pid} runs, and has no health page: it starts or stops, or runs no console plugin`;
+    return { state: 'unknown', found, remedy: 'Look at `holdfast cluster status`.' };
+  }
+  const remedy = `Look at the process: \`ps -o stat= -p ${pid}\` gives T where somebody stopped it, \`kill -CONT ${pid}\` lets it go on.`;
+  return { state: 'fail', found: `process ${pid} runs, and its health page does not answer`, remedy };
 }
 
 function openLink(options: ClusterOptions): Promise<NatsLink> {
