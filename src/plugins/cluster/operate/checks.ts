@@ -9,12 +9,13 @@ import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import { ClusterKey } from '../keys.ts';
 import { logStreams, namesOf } from '../mirror/incarnations.ts';
 import { NatsLink } from '../nats/link.ts';
-import { isAway, isLed } from '../nats/replicas.ts';
+import { isLed } from '../nats/replicas.ts';
 import { parseServers } from '../nats/servers.ts';
 import { LinearStream } from '../nats/stream.ts';
 import { StreamConflict, StreamUnavailable } from '../nats/stream-errors.ts';
 import { CLUSTER_REPLICAS } from '../nats/stream-settings.ts';
 import type { ClusterOptions } from '../options.ts';
+import { AFTER_THE_NEXT, copiesResult } from './copies.ts';
 
 const CONNECT_MS = 3_000;
 /** How long a stream may lack a leader before a check fails: less than a check may take. */
@@ -24,8 +25,6 @@ const ROUNDS = 200;
 const CLOCK_MS = 1_000;
 /** Of what a stream may hold. A host trims its stream at nine tenths. */
 const NEARLY_FULL = 0.95;
-/** An operation of a replica that is so far behind is not caught up in an instant. */
-const LAGGING_MESSAGES = 1_000;
 
 const dependencies = { clock: systemClock, logger: createLogger({ level: 'silent' }) };
 
@@ -126,50 +125,9 @@ async function mayDelete(link: NatsLink, { name }: ClusterOptions): Promise<bool
 
 async function replicas(link: NatsLink, options: ClusterOptions): ReturnType<Look> {
   const wanted = options.replicas ?? (link.isClustered ? CLUSTER_REPLICAS : 1);
-  const { infos, unanswered } = await ownStreams(link, options);
-  if (infos.length + unanswered.length === 0) return NO_STREAMS;
-  const away = new Map<string, number>();
-  const problems = infos.flatMap(({ config, cluster }) => {
-    const { name, num_replicas: has } = config;
-    const behind = (cluster?.replicas ?? []).flatMap((replica) => {
-      const { name: server, current, lag = 0 } = replica;
-      if (isAway(replica)) away.set(server, (away.get(server) ?? 0) + 1);
-      else if (!current || lag > LAGGING_MESSAGES)
-        return [`${name} is behind on ${server} (${lag} messages)`];
-      return [];
-    });
-    return [...(has < wanted ? [`${name} has ${has} of ${wanted} copies`] : []), ...behind];
-  });
-  const lost = [...away].map(
-    ([server, copies]) =>
-      `the server ${server} does not answer: ${counted(copies, 'copy is', 'copies are')} missing`,
-  );
-  const leaderless = unanswered.map((name) => `${name} has no leader`);
-  const found = [...lost, ...leaderless, ...problems].join('; ');
-  if (lost.length > 0) {
-    const remedy = `Start ${[...away.keys()].join(' and ')} again: what is missing there comes by itself. Until then the others go on; ${AFTER_THE_NEXT}`;
-    return { state: 'warn', found, remedy };
-  }
-  if (leaderless.length > 0) {
-    const remedy =
-      'An election takes up to 12 s: try again. If it stays, more than half of the servers do not reach each other.';
-    return { state: 'warn', found, remedy };
-  }
-  if (problems.length > 0) {
-    const remedy = 'Look at that server: its disk may be full, which shows nowhere else.';
-    return { state: 'warn', found, remedy };
-  }
-  if (wanted < 3) {
-    const where = link.isClustered ? 'on one of the servers' : 'on 1 server';
-    const copies = `${counted(infos.length, 'stream has', 'streams have')} one copy, ${where}: the loss of that one stops every takeover`;
-    const remedy =
-      'Run three servers on machines that do not fail together, and name all of them in HOLDFAST_NATS_URL.';
-    return { state: 'warn', found: copies, remedy };
-  }
-  return {
-    state: 'ok',
-    found: `${counted(infos.length, 'stream has', 'streams have')} ${wanted} copies, all caught up`,
-  };
+  const own = await ownStreams(link, options);
+  if (own.infos.length + own.unanswered.length === 0) return NO_STREAMS;
+  return copiesResult(own, wanted, link.isClustered);
 }
 
 /** Streams of logs that a later incarnation took the place of. */
@@ -185,8 +143,6 @@ const NO_STREAMS = {
   found: 'the cluster has no stream yet',
   remedy: 'Start its first host, which makes them.',
 } as const;
-
-const AFTER_THE_NEXT = 'with the next one that is lost, nothing is taken over and no log is mirrored.';
 
 /** The settings without which a stream does not keep what is relied upon. */
 async function streams(link: NatsLink, options: ClusterOptions): ReturnType<Look> {
