@@ -5,6 +5,7 @@ import type { CheckContext, CheckResult } from '../../../core/host/plugin/diagno
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { counted, duration } from '../../../core/host/terminal.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import { ClusterKey } from '../keys.ts';
 import { logStreams, namesOf } from '../mirror/incarnations.ts';
@@ -12,7 +13,7 @@ import { NatsLink } from '../nats/link.ts';
 import { isLed } from '../nats/replicas.ts';
 import { parseServers } from '../nats/servers.ts';
 import { LinearStream } from '../nats/stream.ts';
-import { StreamConflict, StreamUnavailable } from '../nats/stream-errors.ts';
+import { StreamConflict, StreamUnavailable, StreamUnknown } from '../nats/stream-errors.ts';
 import { CLUSTER_REPLICAS } from '../nats/stream-settings.ts';
 import type { ClusterOptions } from '../options.ts';
 import { AFTER_THE_NEXT, copiesResult } from './copies.ts';
@@ -48,7 +49,7 @@ export async function lookAt(
   if (name === 'instance') return instance(context);
   const look = looks[name];
   if (!look) throw new Error(`there is no check ${name}`);
-  return withLink(options, (link) => look(link, options));
+  return withLink(options, name, (link) => look(link, options));
 }
 
 /** Each server by itself, so that one that is missing is named. */
@@ -274,6 +275,7 @@ function openLink(options: ClusterOptions): Promise<NatsLink> {
 
 async function withLink(
   options: ClusterOptions,
+  name: string,
   look: (link: NatsLink) => ReturnType<Look>,
 ): Promise<CheckResult> {
   const link = await openLink(options);
@@ -283,13 +285,25 @@ async function withLink(
     const found = `there is no connection: ${link.problem}`;
     return { state: 'unknown', lookedAt, found, remedy: 'See the check cluster.reachable.' };
   } catch (error) {
-    if (!(error instanceof StreamUnavailable)) throw error;
-    const remedy =
-      'The servers are that way for some seconds after one of them was lost. If it stays so, see the check cluster.reachable.';
-    return { state: 'unknown', lookedAt, found: error.what, remedy };
+    const result = untried(error, name);
+    if (result) return { lookedAt, ...result };
+    if (isCoded(error)) return { state: 'fail', lookedAt, found: error.what, remedy: error.remedy };
+    throw error;
   } finally {
     await link.close();
   }
+}
+
+/**
+ * @param name of the check
+ * @returns what is to be said where no quorum answered, which is the finding of other checks; undefined of another error
+ */
+export function untried(error: unknown, name: string): Omit<CheckResult, 'lookedAt'> | undefined {
+  if (!(error instanceof StreamUnavailable || error instanceof StreamUnknown)) return undefined;
+  const others =
+    name === 'replicas' ? '`cluster.reachable` is' : '`cluster.reachable` and `cluster.replicas` are';
+  const remedy = `The servers are that way for some seconds after one of them was lost. If it stays so, try again when ${others} ok.`;
+  return { state: 'unknown', found: error.what, remedy };
 }
 
 const checkStreamName = ({ name }: ClusterOptions): string => `HF_${name}_CHECK`;

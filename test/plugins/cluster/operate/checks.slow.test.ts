@@ -91,3 +91,19 @@ test('[C13] doctor cluster names the one server of three that does not answer, a
   t.is(alone.state, 'fail');
   t.regex(alone.remedy ?? '', /without more than half of the servers nothing is taken over/);
 });
+
+test('[C13] doctor cluster cannot tell without a quorum what it could not try, and names the servers', async (t) => {
+  const nats = await startNats(t, { servers: 3 });
+  const name = clusterName();
+  const a = await openHost(t, nats.urls(), 'a', { name, replicas: 3 });
+  await a.everyHost.mark(); // the streams are there
+  const servers = nats.urls().join(',');
+  const look = checksOf(t, servers, name);
+  t.is((await look('race')).state, 'ok', 'it has made the stream of its checks');
+
+  await Promise.all([nats.kill(1), nats.kill(2)]);
+  for (const result of await Promise.all(['permissions', 'clock', 'race'].map(look))) {
+    t.like(result, { state: 'unknown', lookedAt: servers.replaceAll(',', ', ') });
+    t.regex(result.remedy ?? '', /try again when `cluster.reachable` and `cluster.replicas` are ok/);
+  }
+});

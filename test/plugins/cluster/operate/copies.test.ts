@@ -1,4 +1,7 @@
 import test from 'ava';
+import { ClusterError } from '../../../../src/plugins/cluster/errors.ts';
+import { StreamUnavailable, StreamUnknown } from '../../../../src/plugins/cluster/nats/stream-errors.ts';
+import { untried } from '../../../../src/plugins/cluster/operate/checks.ts';
 import { copiesResult } from '../../../../src/plugins/cluster/operate/copies.ts';
 
 type Info = Parameters<typeof copiesResult>[0]['infos'][number];
@@ -37,4 +40,15 @@ test('[C13] doctor cluster counts the servers that a quorum of five copies lacks
   const { state, remedy = '' } = result(four, four);
   t.is(state, 'fail');
   t.regex(remedy, /^Start 2 of n1, n2, n3, n4: .*Until 2 servers are started/);
+});
+
+test('[C13] a check of doctor cluster that no quorum answered refers to those that find out why', (t) => {
+  for (const error of [new StreamUnavailable('S', 'x'), new StreamUnknown('S', 'no answer in time')]) {
+    const { state, found, remedy = '' } = untried(error, 'clock') ?? t.fail();
+    t.is(state, 'unknown');
+    t.is(found, error.what);
+    t.regex(remedy, /try again when `cluster.reachable` and `cluster.replicas` are ok\.$/);
+  }
+  t.regex(untried(new StreamUnavailable('S', 'x'), 'replicas')?.remedy ?? '', /`cluster.reachable` is ok\.$/);
+  t.is(untried(new ClusterError('HF_CLUSTER_SIZE', { bytes: 2, most: 1 }), 'clock'), undefined);
 });
