@@ -198,6 +198,12 @@ export const ClusterError = defineErrors({
     remedy:
       'Copy it there from another host (mode 600), make the first with `openssl rand -out {file} 64`, or correct HOLDFAST_CLUSTER_KEY_FILE.',
   },
+  HF_CLUSTER_ALONE: {
+    status: 409,
+    what: 'The instance on {dir} is alone: it is no host of a cluster.',
+    remedy:
+      'To make it a host, set HOLDFAST_NATS_URL and HOLDFAST_CLUSTER_KEY_FILE at its start (docs/guides/several-hosts.md).',
+  },
   HF_CLUSTER_UNSET: {
     status: 400,
     what: 'Where the logs of all hosts are is not set ({reason}).',

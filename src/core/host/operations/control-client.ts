@@ -25,26 +25,27 @@ export interface InstanceAddress {
  * Asks the instance that runs on the data folder.
  *
  * @param path as `serveOperation` serves it
- * @param missing what is wrong when it has no such operation, e.g. `it runs no lamp`
+ * @param missing what is wrong when it has no such operation, e.g. `it runs no lamp`; or the error that says so
  * @returns its answer, a JSON object; its shape is not checked, because the same program made it
- * @throws HF_CONTROL_UNREACHABLE none runs there, or it has no such operation
+ * @throws HF_CONTROL_UNREACHABLE none runs there, or it has no such operation and `missing` is a text
  * @throws HF_CONTROL_SILENT it is frozen; and whatever code the operation refused with
  */
 export async function askInstance<T extends object>(
   { dataDir, signal, clock }: InstanceAddress,
   path: string,
   body: object,
-  missing: string,
+  missing: string | HoldfastError,
 ): Promise<T> {
   const { status, body: parsed } = await postControl(dataDir, path, body, signal, clock);
   const answer: { what?: unknown } = isObject(parsed) ? parsed : {};
   if (status >= 200 && status < 300) return answer as T;
   if (isErrorData(answer)) throw HoldfastError.fromData(answer);
+  if (status === 404 && typeof missing !== 'string') throw missing;
   const { what } = answer;
   const words = typeof what === 'string' ? what.replace(/\.$/, '') : `it answered ${status}`;
   throw new HostError('HF_CONTROL_UNREACHABLE', {
     dir: dataDir,
-    reason: status === 404 ? missing : words,
+    reason: status === 404 ? String(missing) : words,
   });
 }
 

@@ -1,7 +1,8 @@
 import { askInstance, operatorName } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition, CommandFlag } from '../../../core/host/plugin/command.ts';
-import { type ClusterView, PATHS } from '../operate/view.ts';
-import { hostLines, leaseLines, orphanLines, statusLines } from './text.ts';
+import { ClusterError } from '../errors.ts';
+import { type ClusterView, type MovedView, PATHS } from '../operate/view.ts';
+import { hostLines, leaseLines, movedLines, orphanLines, statusLines } from './text.ts';
 
 type Lines = (view: ClusterView, context: CommandContext) => readonly string[];
 
@@ -25,13 +26,13 @@ function changes(
   { name, summary, example, flags }: Omit<CommandDefinition, 'run'>,
   path: string,
   body: (args: readonly string[], flags: Readonly<Record<string, unknown>>) => object,
-  lines: Lines,
+  lines: (view: MovedView, context: CommandContext) => readonly string[],
 ): CommandDefinition {
   return {
     ...{ name, summary, example, flags: [...(flags ?? []), reasonFlag] },
     run: async (args, given, context) => {
       const act = { by: operatorName(), ...(given.reason !== undefined && { reason: given.reason }) };
-      const view = await ask(context, path, { ...body(args, given), ...act });
+      const view = await ask<MovedView>(context, path, { ...body(args, given), ...act });
       show(view, context, (all) => all, lines);
       return 0;
     },
@@ -78,7 +79,7 @@ export const clusterCommands: readonly CommandDefinition[] = [
     },
     PATHS.move,
     ([singleton], flags) => ({ singleton, ...(flags.to !== undefined && { to: flags.to }) }),
-    leaseLines,
+    movedLines,
   ),
   changes(
     {
@@ -128,8 +129,13 @@ export const clusterCommands: readonly CommandDefinition[] = [
   },
 ];
 
-async function ask(context: CommandContext, path: string, body: object = {}): Promise<ClusterView> {
-  return askInstance<ClusterView>(context, path, body, 'it is alone: HOLDFAST_NATS_URL is not set');
+async function ask<T extends ClusterView>(
+  context: CommandContext,
+  path: string,
+  body: object = {},
+): Promise<T> {
+  const alone = new ClusterError('HF_CLUSTER_ALONE', { dir: context.dataDir });
+  return askInstance<T>(context, path, body, alone);
 }
 
 function show(

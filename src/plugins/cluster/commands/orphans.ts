@@ -33,7 +33,8 @@ export const exportOrphan: CommandRun = async ([number = '', path = ''], { reaso
     reader.close();
   }
   const act = { by: operatorName(), ...(why !== undefined && { reason: why }) };
-  await askInstance<ClusterView>(context, PATHS.exported, { number: Number(number), ...act }, 'it is alone');
+  const alone = new ClusterError('HF_CLUSTER_ALONE', { dir: context.dataDir });
+  await askInstance<ClusterView>(context, PATHS.exported, { number: Number(number), ...act }, alone);
   const { singleton, by, records = 0 } = branch;
   if (json) return print(JSON.stringify({ file, bytes, singleton, by, records }));
   print(`Exported ${records} records of ${singleton}, which ${by} had taken over, to ${path}`);

@@ -1,6 +1,6 @@
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { counted, duration, plainText, table, timestamp } from '../../../core/host/terminal.ts';
-import type { ClusterView, HostView } from '../operate/view.ts';
+import type { ClusterView, HostView, MovedView } from '../operate/view.ts';
 
 const COLOUR = {
   here: 'green',
@@ -63,6 +63,15 @@ export function leaseLines({ leases }: ClusterView, { terminal }: CommandContext
     last ?? '-',
   ]);
   return table([['work', 'held by', 'since', 'fencing token', 'before'], ...rows], terminal).flat();
+}
+
+/** `holdfast cluster move`. */
+export function movedLines(view: MovedView, context: CommandContext): string[] {
+  const { hadIt } = view;
+  return [
+    ...(hadIt === undefined ? [] : [`${plainText(hadIt)} has it already`]),
+    ...leaseLines(view, context),
+  ];
 }
 
 export function orphanLines({ orphans }: ClusterView, { terminal }: CommandContext): string[] {

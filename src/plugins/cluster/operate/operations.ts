@@ -8,7 +8,7 @@ import type { Json } from '../../../core/kernel/json.ts';
 import type { OperatorsAct } from '../../../machines/cluster/host.ts';
 import type { hostActor, singletonActor } from '../actors.ts';
 import { ClusterError } from '../errors.ts';
-import { type ClusterParts, type ClusterView, clusterView, PATHS } from './view.ts';
+import { type ClusterParts, type ClusterView, clusterView, type MovedView, PATHS } from './view.ts';
 
 /** What the operations do, beside what they read. */
 export interface OperatedCluster extends ClusterParts, Pick<Cluster, 'ask' | 'onAsked'> {
@@ -88,7 +88,7 @@ type Move = z.output<typeof moveBody>;
  *
  * @throws HF_CLUSTER_SINGLETON, HF_CLUSTER_HOST, HF_CLUSTER_MOVE
  */
-async function move(cluster: OperatedCluster, wanted: Move, signal: AbortSignal): Promise<ClusterView> {
+async function move(cluster: OperatedCluster, wanted: Move, signal: AbortSignal): Promise<MovedView> {
   const { singleton, to } = wanted;
   const { hosts, leases, unknownSince } = clusterView(cluster);
   const lease = leases.find((one) => one.singleton === singleton);
@@ -99,7 +99,7 @@ async function move(cluster: OperatedCluster, wanted: Move, signal: AbortSignal)
   const from = lease.holder;
   if (lease.isUnknown) throw failed(singleton, `${whyUnknown(unknownSince)}: who holds it is unknown`);
   if (from === undefined) throw failed(singleton, 'nobody holds it now');
-  if (to === from) return clusterView(cluster);
+  if (to === from) return { ...clusterView(cluster), hadIt: from };
   const able = hosts.filter(({ state, drained, host }) => isThere(state) && !drained && host !== from);
   if (to === undefined ? able.length === 0 : !able.some(({ host }) => host === to)) {
     const known = able.map(({ host }) => host).join(', ') || 'none';

@@ -179,6 +179,12 @@ export interface ClusterView {
   readonly problems: readonly string[];
 }
 
+/** What `cluster move` answers. */
+export interface MovedView extends ClusterView {
+  /** The host that it was to move to, where that one held it already. */
+  readonly hadIt?: string;
+}
+
 export function clusterView(parts: ClusterParts): ClusterView {
   const { name, host, version, link, clock, leases, outbox } = parts;
   const { isIsolated, isBehind, silentMs } = parts.standing();

@@ -224,6 +224,31 @@ test('[C13] cluster move refuses work and hosts that it does not know, drained o
   t.regex((await run('move', 'reconciler')).err, /HF_CLUSTER_MOVE\n.*two does not answer/);
 });
 
+test('[C13] cluster move to the host that holds it moves nothing, and says so', async (t) => {
+  const { run, one } = await operate(t);
+  const { code, out, err } = await run('move', 'reconciler', '--to', 'one');
+  t.is(code, 0, err);
+  t.regex(out, /^one has it already\n.*\nreconciler +one/);
+  t.deepEqual(one.recorded, []);
+  const json = JSON.parse((await run('move', 'reconciler', '--to', 'one', '--json')).out);
+  t.is(json.hadIt, 'one');
+});
+
+test('[C13] cluster commands say of an instance that is no host that it is alone, and how it becomes one', async (t) => {
+  const dataDir = tempDir(t);
+  const runtime = createRuntime({ plugins: [], dataDir, logger: createLogger({ level: 'silent' }) });
+  t.teardown(() => runtime.stop('test over'));
+  await runtime.start();
+  const { code, err } = await call(['cluster', 'status', '--data-dir', dataDir], {
+    cwd: tempDir(t),
+    standaloneCommands: async () => commands,
+  });
+  t.is(code, 1);
+  t.regex(err, /HF_CLUSTER_ALONE\n.*is alone: it is no host of a cluster\./);
+  t.regex(err, /set HOLDFAST_NATS_URL .* at its start/);
+  t.notRegex(err, /npm run up/);
+});
+
 test('[C13] cluster drain gives everything away until it is undone', async (t) => {
   const { run, shared, one } = await operate(t);
   const drained = await run('drain');
