@@ -80,8 +80,17 @@ export type SingletonEvent =
       readonly by: number;
       readonly takeovers: readonly Takeover[];
     }
-  /** The host that it was taken over from by this token has noted which of its records do not count. */
-  | { readonly type: 'TAKEOVER_NOTED'; readonly at: number; readonly host: string; readonly token: string }
+  /**
+   * The host that it was taken over from by this token has noted which of its records do not count: those after `seq`, which is absent
+   * in logs of hosts that did not record it.
+   */
+  | {
+      readonly type: 'TAKEOVER_NOTED';
+      readonly at: number;
+      readonly host: string;
+      readonly token: string;
+      readonly seq?: number;
+    }
   /** `passes`: it was no fault of this host, and is no reason to leave the work to others for longer. */
   | {
       readonly type: 'BEGIN_FAILED';

@@ -31,7 +31,9 @@ export function describeSingletonRecord({ event }: RecordOf<typeof singleton>): 
     case 'TOOK_OVER':
       return `what counts ends with ${event.takeovers.map(({ host, seq }) => `record ${seq} of ${host}`).join(', ')}`;
     case 'TAKEOVER_NOTED':
-      return `${event.host} knows from which of its records on it was taken over`;
+      return event.seq === undefined
+        ? `${event.host} has noted: its records since the takeover do not count for this work`
+        : `${event.host} has noted: its records after ${event.seq} do not count for this work`;
     case 'BEGIN_FAILED':
       return `could not begin here: ${event.reason}`;
     case 'ENDING':
@@ -74,7 +76,7 @@ export function describeHostRecord({ event }: RecordOf<typeof host>): string | u
     case 'VERSION_REFUSED':
       return `runs version ${event.version}, this host ${event.ownVersion}: this host takes nothing over`;
     case 'STREAM_REPLACED':
-      return `its stream was replaced by ${event.to}: ${event.reason}`;
+      return `its stream was replaced by incarnation ${event.to}, filled from its log: ${event.reason}`;
     case 'MIRROR_BEHIND':
       return `${event.records} records are not on its stream yet, the oldest for ${Math.round(event.ms / 1_000)} s`;
     case 'MIRROR_CAUGHT_UP':

@@ -24,7 +24,11 @@ const said = {
     ],
     [
       { type: 'TAKEOVER_NOTED', at: 1, host: 'h1', token: 'i:7' },
-      'h1 knows from which of its records on it was taken over',
+      'h1 has noted: its records since the takeover do not count for this work',
+    ],
+    [
+      { type: 'TAKEOVER_NOTED', at: 1, host: 'h1', token: 'i:7', seq: 43 },
+      'h1 has noted: its records after 43 do not count for this work',
     ],
     [{ type: 'BEGIN_FAILED', at: 1, reason: 'no disk' }, '!could not begin here: no disk'],
     [{ type: 'ENDING', at: 1, reason: 'the lease ran out' }, 'ends here: the lease ran out'],
@@ -53,8 +57,8 @@ const said = {
       '!runs version 2, this host 1: this host takes nothing over',
     ],
     [
-      { type: 'STREAM_REPLACED', at: 1, to: '3', reason: 'it was deleted' },
-      '!its stream was replaced by 3: it was deleted',
+      { type: 'STREAM_REPLACED', at: 1, to: '3', reason: 'it was gone' },
+      '!its stream was replaced by incarnation 3, filled from its log: it was gone',
     ],
     [
       { type: 'MIRROR_BEHIND', at: 1, records: 12_000, ms: 61_000 },

@@ -152,7 +152,7 @@ export class OwnStream {
     // One that is there, and said to be empty, is looked at as any other.
     if (known && newest < incarnation && !(await this.#isNamed(incarnation))) {
       await this.#proveDeleted(incarnation);
-      return 'it was deleted';
+      return 'it was gone';
     }
     const names = namesOf(cluster, host, incarnation);
     const stream = await this.#stream(names, incarnation);

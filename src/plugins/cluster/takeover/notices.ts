@@ -145,9 +145,16 @@ export class TakeoverNotices {
     const { services, recorded, records } = this.#options;
     if (this.#isStopped) return;
     for (const { singleton, token } of met) {
-      const isUntold = recorded(singleton)?.untold?.some((one) => one.host === host && one.token === token);
-      if (isUntold)
-        records.singleton(singleton, { type: 'TAKEOVER_NOTED', at: services.clock.now(), host, token });
+      const untold = recorded(singleton)?.untold?.find((one) => one.host === host && one.token === token);
+      if (!untold) continue;
+      const event = {
+        type: 'TAKEOVER_NOTED',
+        at: services.clock.now(),
+        host,
+        token,
+        seq: untold.seq,
+      } as const;
+      records.singleton(singleton, event);
     }
   }
 }

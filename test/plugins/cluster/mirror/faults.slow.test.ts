@@ -76,7 +76,7 @@ test('[C13] a stream that was deleted is filled again under the next name, and t
   await host.mirror(10);
   await checkWhole(t, link, host, 2);
   t.is(host.told.incarnations.length, 1);
-  t.like(host.told.incarnations[0], { incarnation: 2, reason: 'it was deleted', from: 1 });
+  t.like(host.told.incarnations[0], { incarnation: 2, reason: 'it was gone', from: 1 });
 });
 
 test('[C13] a stream that is filled again has the states of actors near its end, so that a takeover does not read all records', async (t) => {

@@ -19,14 +19,16 @@ function barn(untold: readonly Takeover[]) {
   const asked: Json[] = [];
   const noted: string[] = [];
   let answerer: Answerer = () => undefined;
-  const is = { untold, present: new Set<string>(), canNote: true };
+  const is = { untold, present: new Set<string>(), canNote: true, endedAt: [] as unknown[] };
   const options: TakeoverNoticesOptions = {
     services: { clock, logger: silent, log: { lastSeq: () => 9, whenDurable: async () => {} } },
     host: 'barn',
     recorded: () => ({ untold: is.untold }),
     records: {
       singleton: (_, event) => {
-        if (event.type === 'TAKEOVER_NOTED') is.untold = untoldAfter(is.untold, event) ?? [];
+        if (event.type !== 'TAKEOVER_NOTED') return 0;
+        is.untold = untoldAfter(is.untold, event) ?? [];
+        is.endedAt.push(event.seq);
         return 0;
       },
     },
@@ -65,6 +67,7 @@ test('[C13] a host is told that it was taken over when it is there, until it has
   is.canNote = true;
   await clock.advance(20_000);
   t.deepEqual(is.untold, [takeover('cellar')]);
+  t.deepEqual(is.endedAt, [80], 'the record of the note says which records count');
   const { length } = asked;
   await clock.advance(20_000);
   t.is(asked.length, length);
