@@ -459,8 +459,8 @@ const area: Area = {
         },
         {
           breaks: 'C13: doctor says that the copies of streams that are not there are well',
-          find: 'const { infos, unanswered } = await ownStreams(link, options); if (infos.length + unanswered.length === 0) return NO_STREAMS; const away',
-          put: 'const { infos, unanswered } = await ownStreams(link, options); const away',
+          find: 'if (own.infos.length + own.unanswered.length === 0) return NO_STREAMS;',
+          put: '',
         },
         {
           breaks: 'C13: doctor says that streams that are not there are set as needed',
