@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { z } from 'zod';
 import { type IngestKeys, IngestKeysToken } from '../../../src/core/contracts/ingest-keys.ts';
@@ -127,6 +128,7 @@ test('[C13,O9] the key that a host had before it joined admits there until the n
   );
   t.true(a.admits(before, 'late'));
   t.not(a.rotation(), 'done');
+  await delay(20); // sightings are known to the millisecond, give or take one
   for (const producer of ['scraper', 'late']) a.admits(await a.current(), producer);
   await until('the rotation is over', () => a.rotation() === 'done');
   await until('it admits no more', () => !a.admits(before, 'later'));
