@@ -24,6 +24,11 @@ const area: Area = {
           put: '',
         },
         {
+          breaks: 'C13: a host that has yet to read its message on a slow link sends it again and again',
+          find: 'if ((stream()?.seen ?? 0) > order.seq) {',
+          put: 'if (false) {',
+        },
+        {
           breaks: 'C13: messages behind one that its holder does not take now are taken before it',
           find: "if (first !== 'taken' && first !== 'failed') break;",
           put: '',

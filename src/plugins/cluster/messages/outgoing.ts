@@ -212,7 +212,7 @@ export class Outgoing {
       await stream.append(entry.bytes, { id: entry.messageId, timeoutMs: ATTEMPT_MS });
       if (isUnknown()) {
         entry.state = 'stored';
-        this.#options.clock.after(DELIVERED_MS, () => this.#doubt(entry));
+        this.#doubtLater(entry);
       }
       this.#options.onStored();
     } catch (error) {
@@ -226,8 +226,18 @@ export class Outgoing {
     entry.isUnderWay = false;
   }
 
+  #doubtLater(entry: Entry): void {
+    this.#options.clock.after(DELIVERED_MS, () => this.#doubt(entry));
+  }
+
   #doubt(entry: Entry): void {
     if (this.#isStopped || !this.#entries.has(entry.id) || entry.state !== 'stored') return;
+    const { order, stream } = this.#options;
+    // It may be among what this host has yet to read: on a slow link a second copy would be one more.
+    if ((stream()?.seen ?? 0) > order.seq) {
+      this.#doubtLater(entry);
+      return;
+    }
     entry.state = 'unknown';
     // Somebody may have taken the id before: then the server would acknowledge the message and not store it again. Readers count it once by its own.
     entry.messageId = newCorrelation();

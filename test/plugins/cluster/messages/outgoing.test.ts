@@ -21,6 +21,8 @@ type Fate = (typeof FATES)[number] | 'forged';
 class Rig {
   readonly clock = new VirtualClock();
   readonly outgoing: Outgoing;
+  /** The newest message that this host has seen on the stream, read or not. */
+  seen = 0;
   /** What this host has delivered: topic and text. */
   readonly heard: [topic: string, text: string][] = [];
   readonly orders: number[] = [];
@@ -35,12 +37,17 @@ class Rig {
     this.#fates = fates.values();
     const stream = {
       incarnation: 'one',
-      seen: 0,
       append: (body: Uint8Array | string, options?: AppendOptions) => this.#append(body, options),
       last: async () => ({ seq: this.places, firstSeq: 1, bytes: 0, maxBytes: -1 }),
     };
     this.outgoing = new Outgoing({
-      ...{ clock: this.clock, host: 'a', order: this.#order, stream: () => stream, withinMs },
+      ...{
+        clock: this.clock,
+        host: 'a',
+        order: this.#order,
+        stream: () => ({ ...stream, seen: this.seen }),
+        withinMs,
+      },
       ...{ onStored: () => {}, onDoubt: () => {} },
     });
   }
@@ -144,6 +151,18 @@ test('[C13,G14] a message that was acknowledged and is not stored is sent again 
   t.deepEqual(rig.heard, [['keys.revoked', 'm0']]);
   t.deepEqual([rig.appends, rig.places], [3, 1]);
   t.is(new Set(rig.messageIds).size, 3, 'by an id that nobody can have taken before');
+});
+
+test('[C13] a message is not sent again while its host has yet to read what stands on the stream', async (t) => {
+  const rig = new Rig(['forged']);
+  const sent = rig.send('keys.revoked', 'm0');
+  rig.seen = 5;
+  await rig.clock.advance(20_000);
+  t.is(rig.appends, 1);
+  rig.seen = 0; // it has read all
+  await rig.clock.advance(6_000);
+  await sent;
+  t.is(rig.appends, 2);
 });
 
 test('[C13] whatever becomes of attempts, messages of a topic arrive once each, in their order', async (t) => {
